@@ -164,6 +164,12 @@ pub(crate) fn print(text: &str) -> anyhow::Result<()> {
     Ok(out.flush()?)
 }
 
+/// The columns of the terminal that answers go to; none if they go elsewhere.
+pub(crate) fn terminal_width() -> Option<u16> {
+    let size = rustix::termios::tcgetwinsize(io::stdout()).ok()?;
+    Some(size.ws_col).filter(|columns| *columns > 0)
+}
+
 /// Tells people on the side what they should know besides the answer.
 pub(crate) fn warn(findings: &[Finding]) {
     for finding in findings {

@@ -1,18 +1,15 @@
 //! `towpath fleet`: the fleet's policy. Each command gathers facts, makes one pure call, and prints or carries out what came of it.
 
-pub(crate) mod answers;
 mod board;
 mod complaint;
 pub(crate) mod desk;
 mod facts;
 mod link;
-mod pages;
 mod people;
 mod progress;
 mod replay;
 pub(crate) mod run;
 pub(crate) mod scheduler;
-mod text;
 
 use std::io::Write;
 use std::ops::Deref;
@@ -25,27 +22,24 @@ use clap::{Args, Subcommand, ValueEnum};
 use jiff::Timestamp;
 use towpath_core::finding::Finding;
 use towpath_core::fleet::{AgentUpdate, ClusterState, FleetInput};
-use towpath_core::fleet::{COVERAGE_CODES, Decision, Desk, coverage};
+use towpath_core::fleet::{Decision, Desk, Filter, coverage, find_cluster, why_of};
 use towpath_core::graph::Graph;
+use towpath_core::simulate::forecast_days;
 use towpath_core::version::Version;
-use towpath_formats::fleet_json;
+use towpath_formats::findings;
+use towpath_formats::fleet::{Room, json, text};
 use towpath_store::{Store, StoreAddress};
-use towpath_web::Filter;
 
 use self::facts::{Files, Known};
 use self::progress::Progress;
-use crate::cli::print;
+use crate::cli::{print, terminal_width};
 use crate::config::{self, ServeOptions, Settings};
-use crate::words::count;
 
 /// Where state is kept when nobody says otherwise.
 pub(crate) const DEFAULT_STORE: &str = "sqlite:towpath.db";
 
 /// How long a command waits for its store to close.
 const CLOSING: Duration = Duration::from_secs(10);
-
-/// So many findings are said beside an answer.
-const MAX_WARNINGS: usize = 10;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Fleet {
@@ -271,8 +265,16 @@ impl Look {
             limit: self.filters.limit,
             after: None,
         };
-        answers::check(&filter)?;
+        filter.check()?;
         Ok(filter)
+    }
+
+    /// The room that tables have.
+    fn room(&self) -> Room {
+        Room {
+            rows: self.filters.limit,
+            width: terminal_width(),
+        }
     }
 
     async fn picture(&self) -> anyhow::Result<Picture> {
@@ -372,38 +374,34 @@ async fn answer(command: Fleet) -> anyhow::Result<ExitCode> {
             let (picture, filter) = (look.picture().await?, look.filter()?);
             warn(&picture.findings)?;
             let Picture { desk, decision, .. } = &picture;
+            let plan = filter.plan(desk, decision);
             show(
                 &look,
-                || answers::plan_json(desk, decision, &filter),
-                |_| text::plan(desk, decision, &filter),
+                || json::plan(desk, &plan, filter.limit),
+                |_| text::plan(desk, &plan, look.room()),
             )
         }
         Fleet::Status(look) => {
             let (picture, filter) = (look.picture().await?, look.filter()?);
-            let rows = answers::status_rows(&picture.desk, &picture.decision, &filter);
+            let rows = filter.status(&picture.desk, &picture.decision);
             let shown = &rows[..filter.limit.unwrap_or(rows.len()).min(rows.len())];
             show(
                 &look,
-                || fleet_json::status(shown),
-                |_| text::status(&rows, &filter),
+                || json::status(shown),
+                |_| text::status(&rows, look.room()),
             )
         }
         Fleet::Why { cluster, to, look } => {
             let picture = look.picture().await?;
             let Picture { desk, decision, .. } = &picture;
-            let member = answers::find(desk, &cluster)?;
-            let why = answers::candidates(desk, member, to.as_ref(), decision.at)?;
+            let member = find_cluster(desk, &cluster)?;
+            let why = why_of(desk, member, to.as_ref(), decision.at)?;
             let updates = look.agent_updates(desk.roster().cluster(member)).await?;
-            let told = || {
-                let why = text::why(desk, decision, member, &why.candidates, &why.cluster);
-                format!("{why}{}", text::agent_updates(&updates))
-            };
-            let json = || {
-                let mut json = fleet_json::why(desk, member, &why);
-                json["updates"] = fleet_json::agent_updates(&updates);
-                json
-            };
-            show(&look, json, |_| told())?;
+            show(
+                &look,
+                || json::with_updates(json::why(desk, member, &why), Some(&updates)),
+                |_| text::why(desk, decision, member, &why, &updates),
+            )?;
             let starts = why
                 .candidates
                 .iter()
@@ -416,27 +414,29 @@ async fn answer(command: Fleet) -> anyhow::Result<ExitCode> {
         }
         Fleet::History(look) => {
             let (picture, filter) = (look.picture().await?, look.filter()?);
-            let rows = answers::history_rows(&picture.desk, &filter, picture.decision.at);
+            let rows = filter.history(&picture.desk, picture.decision.at);
             show(
                 &look,
-                || fleet_json::history(&rows),
-                |output| text::history(&rows, output == Output::Markdown),
+                || json::history(&rows),
+                |output| match output {
+                    Output::Markdown => text::history_markdown(&rows),
+                    _ => text::history(&rows, terminal_width()),
+                },
             )
         }
         Fleet::Forecast { days, look } => {
             let (picture, filter) = (look.picture().await?, look.filter()?);
             let now = picture.decision.at;
-            let meant = answers::meant_names(&picture.desk, &filter, now);
+            let meant = filter.names(&picture.desk, now);
             let mut progress = Progress::new(now, days);
             let mut tell = |at| progress.tell(at);
             let graph = picture.graph.as_ref();
-            let forecasts =
-                answers::forecast_for(&meant, picture.input, graph, now, days, &mut tell)?;
+            let forecasts = forecast_days(&meant, picture.input, graph, now, days, &mut tell)?;
             progress.end();
             show(
                 &look,
-                || fleet_json::forecast(&forecasts),
-                |_| text::forecast(&forecasts, days, &filter),
+                || json::forecast(&forecasts),
+                |_| text::forecast(&forecasts, days, look.room()),
             )
         }
         Fleet::Run {
@@ -490,32 +490,12 @@ async fn lint(look: &Look) -> anyhow::Result<ExitCode> {
     read.findings
         .extend(coverage(&input.policy, &input.clusters));
     read.findings.sort();
-    let errors = read
-        .findings
-        .iter()
-        .filter(|finding| finding.is_error())
-        .count();
-    let summary = || {
-        let organisations = read.policy.organisations.len();
-        let clusters = read
-            .policy
-            .organisations
-            .values()
-            .map(|organisation| organisation.clusters.len())
-            .sum();
-        let (organisations, clusters) = (
-            count(organisations, "organisation"),
-            count(clusters, "cluster"),
-        );
-        let warnings = read.findings.len() - errors;
-        let (errors, warnings) = (count(errors, "error"), count(warnings, "warning"));
-        format!(
-            "{}{organisations}, {clusters}: {errors}, {warnings}\n",
-            text::findings(&read.findings)
-        )
-    };
-    show(look, || fleet_json::findings(&read.findings), |_| summary())?;
-    Ok(if errors > 0 {
+    show(
+        look,
+        || findings::json(&read.findings),
+        |_| text::lint(&read.policy, &read.findings),
+    )?;
+    Ok(if read.findings.iter().any(Finding::is_error) {
         ExitCode::from(1)
     } else {
         ExitCode::SUCCESS
@@ -524,17 +504,7 @@ async fn lint(look: &Look) -> anyhow::Result<ExitCode> {
 
 /// What is wrong with the files, and whom no policy finds, is said beside the answer.
 fn warn(findings: &[Finding]) -> anyhow::Result<()> {
-    let counts = |finding: &&Finding| finding.is_error() || COVERAGE_CODES.contains(&finding.code);
-    let all: Vec<Finding> = findings.iter().filter(counts).cloned().collect();
-    let (first, rest) = all.split_at(all.len().min(MAX_WARNINGS));
-    let mut told = text::findings(first);
-    if !rest.is_empty() {
-        told.push_str(&format!(
-            "… and {} more; `towpath fleet lint` shows them\n",
-            rest.len()
-        ));
-    }
-    Ok(write!(std::io::stderr(), "{told}")?)
+    Ok(write!(std::io::stderr(), "{}", text::warnings(findings))?)
 }
 
 fn show(

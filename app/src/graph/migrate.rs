@@ -2,7 +2,6 @@
 //!
 //! The old directory is only read. The new one appears whole, or not at all.
 
-mod show;
 mod target;
 
 use std::path::{Path, PathBuf};
@@ -14,7 +13,10 @@ use jiff::Timestamp;
 use towpath_core::finding::Finding;
 use towpath_core::version::ReleaseName;
 use towpath_formats::SourceFile;
-use towpath_formats::graph_data::migrate::{Rollout, Stays, Wishes, migrate as rewrite};
+use towpath_formats::graph_data::migrate::{
+    MigrationReport, Rollout, Stays, Wishes, migrate as rewrite, migration_json, migration_text,
+    refused_json, refused_text,
+};
 use towpath_formats::graph_data::parse_time;
 use towpath_sources::{Git, read_directory};
 
@@ -74,7 +76,10 @@ pub(super) fn migrate(args: MigrateArgs) -> anyhow::Result<ExitCode> {
     let mut migration = match rewrite(&files, &stays, &wishes) {
         Ok(migration) => migration,
         Err(findings) => {
-            print(&show::refused(&findings, args.output))?;
+            print(&match args.output {
+                Output::Text => refused_text(&findings),
+                Output::Json => format!("{:#}\n", refused_json(&findings)),
+            })?;
             return Ok(ExitCode::from(1));
         }
     };
@@ -84,7 +89,16 @@ pub(super) fn migrate(args: MigrateArgs) -> anyhow::Result<ExitCode> {
         target::write(out, &migration.files, modes)?;
     }
     migration.findings.extend(no_history);
-    print(&show::done(&migration, &stays, &files, out, args.output))?;
+    let report = MigrationReport {
+        migration: &migration,
+        stays: &stays,
+        old: &files,
+        out,
+    };
+    print(&match args.output {
+        Output::Text => migration_text(&report),
+        Output::Json => format!("{:#}\n", migration_json(&report)),
+    })?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -1,7 +1,5 @@
 //! `towpath graph rollouts`: every window that is running or to come.
 
-mod text;
-
 use std::io::IsTerminal;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -10,7 +8,7 @@ use anyhow::bail;
 use clap::Args;
 use jiff::Timestamp;
 
-use towpath_formats::graph_json;
+use towpath_formats::rollouts::{Bars, json, text};
 
 use super::Output;
 use super::inputs::{self, Source};
@@ -43,17 +41,14 @@ pub(super) fn rollouts(args: RolloutsArgs) -> anyhow::Result<ExitCode> {
     let graph = inputs::graph(&source, inputs::releases(args.releases.as_deref())?, now)?;
     let rows = towpath_core::graph::rollouts(&graph, now);
     match args.output {
-        Output::Json => print(&format!(
-            "{:#}\n",
-            graph_json::rollouts::rollouts(&rows, now)
-        ))?,
+        Output::Json => print(&format!("{:#}\n", json(&rows, now)))?,
         Output::Text => {
             let bars = if std::io::stdout().is_terminal() {
-                text::Bars::Blocks
+                Bars::Blocks
             } else {
-                text::Bars::Ascii
+                Bars::Ascii
             };
-            print(&text::rollouts(&rows, now, bars))?;
+            print(&text(&rows, now, bars))?;
         }
     }
     Ok(ExitCode::SUCCESS)
