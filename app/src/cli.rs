@@ -174,6 +174,12 @@ pub(crate) fn failure(findings: &[Finding]) -> anyhow::Error {
     anyhow::anyhow!("{}", lines.join("\n"))
 }
 
+/// The columns of the terminal that answers go to; none if they go elsewhere.
+pub(crate) fn terminal_width() -> Option<u16> {
+    let size = rustix::termios::tcgetwinsize(io::stdout()).ok()?;
+    Some(size.ws_col).filter(|columns| *columns > 0)
+}
+
 /// Tells people on the side what they should know besides the answer.
 pub(crate) fn warn(findings: &[Finding]) {
     for finding in findings {

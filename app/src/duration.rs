@@ -27,9 +27,6 @@ const MAX_PARAMETERS_BYTES: u64 = 16 << 20;
 const MAX_VERSIONS: usize = 100;
 /// The most files of histories.
 const MAX_FILES: usize = 100_000;
-/// How many findings are shown.
-const MAX_SHOWN: usize = 20;
-
 #[derive(Debug, Subcommand)]
 pub(crate) enum DurationCommand {
     /// How long updates take: the control plane, and beside it worker pools.
@@ -147,13 +144,11 @@ fn fit(args: &FitArgs) -> anyhow::Result<ExitCode> {
     let told = Fitted {
         fit: &fit,
         counts: &histories.counts,
+        findings: &histories.findings,
     };
     match args.output.form {
-        Output::Text => print(&(shown(&histories.findings) + &fit_text(&told)))?,
-        Output::Json => print(&format!(
-            "{:#}\n",
-            with_findings(fit_json(&told), &histories.findings)
-        ))?,
+        Output::Text => print(&fit_text(&told))?,
+        Output::Json => print(&format!("{:#}\n", fit_json(&told)))?,
     }
     match (&args.out, histories.updates.is_empty()) {
         (_, true) => return Ok(ExitCode::from(1)),
@@ -248,26 +243,6 @@ fn is_history(path: &str) -> bool {
     [".yaml", ".yml", ".json", "/"]
         .iter()
         .any(|end| path.ends_with(end))
-}
-
-fn shown(findings: &[Finding]) -> String {
-    let mut text: String = findings
-        .iter()
-        .take(MAX_SHOWN)
-        .map(|finding| format!("{finding}\n"))
-        .collect();
-    if findings.len() > MAX_SHOWN {
-        text.push_str(&format!(
-            "and {} more like these\n",
-            findings.len() - MAX_SHOWN
-        ));
-    }
-    text
-}
-
-fn with_findings(mut answer: serde_json::Value, findings: &[Finding]) -> serde_json::Value {
-    answer["findings"] = towpath_formats::findings::json(findings);
-    answer
 }
 
 fn max_unavailable(text: &str) -> Result<MaxUnavailable, String> {

@@ -22,7 +22,6 @@ mod serve;
 mod server;
 mod signatures;
 mod sources;
-mod words;
 
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;

@@ -1,12 +1,11 @@
 //! `towpath reason`: what a code means, and what helps.
 
-use std::fmt::Write;
 use std::process::ExitCode;
 
 use anyhow::bail;
 use clap::Args;
-use serde_json::{Value, json};
-use towpath_core::verdict::{Chapter, Code, catalogue};
+use towpath_core::verdict::catalogue;
+use towpath_formats::reason::{catalogue_json, catalogue_text, code_json, code_text, find};
 
 use crate::cli::print;
 use crate::output::{Output, OutputArgs};
@@ -22,74 +21,20 @@ pub(crate) struct ReasonArgs {
 
 pub(crate) fn reason(args: &ReasonArgs) -> anyhow::Result<ExitCode> {
     let chapters = catalogue();
-    let Some(wanted) = &args.code else {
-        return listed(&chapters, args.output.form);
+    let answer = match (&args.code, args.output.form) {
+        (None, Output::Text) => Some(catalogue_text(&chapters)),
+        (None, Output::Json) => Some(format!("{:#}\n", catalogue_json(&chapters))),
+        (Some(code), output) => find(&chapters, code).map(|(chapter, code)| match output {
+            Output::Text => code_text(chapter, code),
+            Output::Json => format!("{:#}\n", code_json(chapter, code)),
+        }),
     };
-    let all = chapters
-        .iter()
-        .flat_map(|chapter| chapter.codes.iter().map(move |code| (chapter, *code)));
-    let found: Vec<(&Chapter, &Code)> = all
-        .filter(|(_, code)| code.name.eq_ignore_ascii_case(wanted))
-        .collect();
-    match found.as_slice() {
-        [(chapter, code), ..] => print(&match args.output.form {
-            Output::Text => text(chapter, code),
-            Output::Json => format!("{:#}\n", value(chapter, code)),
-        })?,
-        [] => bail!("there is no reason {wanted:?}; `towpath reason` lists all of them"),
+    match answer {
+        Some(answer) => print(&answer)?,
+        None => bail!(
+            "there is no reason {:?}; `towpath reason` lists all of them",
+            args.code.as_deref().unwrap_or_default()
+        ),
     }
     Ok(ExitCode::SUCCESS)
-}
-
-fn listed(chapters: &[Chapter], output: Output) -> anyhow::Result<ExitCode> {
-    let codes = || {
-        chapters
-            .iter()
-            .flat_map(|chapter| chapter.codes.iter().map(move |code| (chapter, *code)))
-    };
-    print(&match output {
-        Output::Json => {
-            let all: Vec<Value> = codes()
-                .map(|(chapter, code)| value(chapter, code))
-                .collect();
-            format!("{:#}\n", json!(all))
-        }
-        Output::Text => {
-            let width = codes().map(|(_, code)| code.name.len()).max().unwrap_or(0);
-            let mut text = String::new();
-            for chapter in chapters {
-                let _ = writeln!(text, "{}: {}\n", chapter.title, chapter.asked);
-                for code in &chapter.codes {
-                    let _ = writeln!(text, "  {:width$}  {}", code.name, code.example());
-                }
-                text.push('\n');
-            }
-            text + "`towpath reason CODE` says what helps.\n"
-        }
-    })?;
-    Ok(ExitCode::SUCCESS)
-}
-
-fn text(chapter: &Chapter, code: &Code) -> String {
-    let mut text = format!("{}: {}\n", code.name, chapter.asked);
-    let _ = writeln!(text, "\nFor example:\n  {}", code.example());
-    let _ = writeln!(text, "\nWhat helps:\n  {}", code.example_help());
-    if code.is_note {
-        text.push_str("\nIt is a note: it stands in the way of nothing.\n");
-    }
-    text
-}
-
-fn value(chapter: &Chapter, code: &Code) -> Value {
-    let names = code.facts.iter().map(|(name, _)| *name);
-    let facts: Vec<&str> = names.filter(|name| !name.contains('.')).collect();
-    json!({
-        "code": code.name,
-        "about": chapter.title,
-        "question": chapter.asked,
-        "example": code.example(),
-        "help": code.example_help(),
-        "note": code.is_note,
-        "facts": facts,
-    })
 }

@@ -1,9 +1,11 @@
 //! Lint of graph data: the reader, the parser of queries, and the checks, over files as an adapter found them.
 
+use serde_json::{Value, json};
 use towpath_core::finding::Finding;
 use towpath_core::graph::{Graph, Releases};
 use towpath_core::lint::{self, Extent, Subject};
 
+use crate::findings::{self, Shown};
 use crate::{SourceFile, graph_data};
 
 /// What lint found, and in how much.
@@ -72,5 +74,86 @@ impl LeftOut {
                 "whether releases exist was not checked; name them with --releases FILE"
             }
         }
+    }
+}
+
+/// The findings, what was not checked, and how much was.
+pub fn text(linted: &Linted, shown: Shown) -> String {
+    let mut text = findings::text(&linted.findings, shown);
+    if shown != Shown::All && text.contains("\n… ") {
+        text.push_str("--all shows all of them\n");
+    }
+    if !text.is_empty() {
+        text.push('\n');
+    }
+    text.extend(
+        linted
+            .left_out
+            .iter()
+            .map(|left| format!("note: {}\n", left.sentence())),
+    );
+    let (errors, warnings) = counts(linted);
+    let (channels, blocks) = (
+        grouped(linted.channels, "channel"),
+        grouped(linted.blocks, "block"),
+    );
+    text + &format!(
+        "{channels}, {blocks}: {}, {}\n",
+        grouped(errors, "error"),
+        grouped(warnings, "warning")
+    )
+}
+
+pub fn json(linted: &Linted) -> Value {
+    let (errors, warnings) = counts(linted);
+    json!({
+        "channels": linted.channels,
+        "blocks": linted.blocks,
+        "errors": errors,
+        "warnings": warnings,
+        "notChecked": linted.left_out.iter().map(|left| left.sentence()).collect::<Vec<_>>(),
+        "findings": findings::json(&linted.findings),
+    })
+}
+
+fn counts(linted: &Linted) -> (usize, usize) {
+    let errors = linted
+        .findings
+        .iter()
+        .filter(|finding| finding.is_error())
+        .count();
+    (errors, linted.findings.len() - errors)
+}
+
+/// `1 block`, `1,717 blocks`.
+fn grouped(number: usize, noun: &str) -> String {
+    let digits = number.to_string();
+    let grouped: Vec<&str> = digits
+        .as_bytes()
+        .rchunks(3)
+        .rev()
+        .filter_map(|group| std::str::from_utf8(group).ok())
+        .collect();
+    match number {
+        1 => format!("1 {noun}"),
+        _ => format!("{} {noun}s", grouped.join(",")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::grouped;
+
+    #[test]
+    fn large_numbers_are_grouped() {
+        for (number, expected) in [
+            (0, "0 blocks"),
+            (1, "1 block"),
+            (999, "999 blocks"),
+            (1717, "1,717 blocks"),
+        ] {
+            assert_eq!(grouped(number, "block"), expected);
+        }
+        assert_eq!(grouped(1_234_567, "block"), "1,234,567 blocks");
     }
 }

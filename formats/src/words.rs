@@ -1,8 +1,9 @@
-//! Words for people: lines that end before the margin, counts with their nouns.
+//! Words that every answer uses in the same way: times, counts with their nouns, lines that end before the margin.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
+use jiff::Timestamp;
 use towpath_core::graph::Graph;
 use towpath_core::path::RiskPolicy;
 
@@ -78,8 +79,43 @@ pub(crate) fn no_such_risks(graph: &Graph, taken: &RiskPolicy) -> String {
         .collect()
 }
 
+/// A time to the minute.
+pub fn minute(at: Timestamp) -> String {
+    at.strftime("%Y-%m-%d %H:%MZ").to_string()
+}
+
+/// A time to the second.
+pub(crate) fn second(at: Timestamp) -> String {
+    at.strftime("%Y-%m-%d %H:%M:%SZ").to_string()
+}
+
+/// Names with commas between them, or what is said of none.
+pub(crate) fn joined(names: impl IntoIterator<Item = impl ToString>, none: &str) -> String {
+    let names = names.into_iter().map(|name| name.to_string());
+    let names: Vec<String> = names.collect();
+    match names.is_empty() {
+        true => none.to_owned(),
+        false => names.join(", "),
+    }
+}
+
+/// The first few names, and how many more there are.
+pub(crate) fn first_names(names: impl IntoIterator<Item = impl ToString>, most: usize) -> String {
+    let mut names = names.into_iter();
+    let first = joined(names.by_ref().take(most), "");
+    first + &beyond(names.count(), 0, |more| format!(" and {more} more"))
+}
+
+/// What is said of those that there is no room for.
+pub(crate) fn beyond(all: usize, most: usize, say: impl FnOnce(usize) -> String) -> String {
+    match all.saturating_sub(most) {
+        0 => String::new(),
+        more => say(more),
+    }
+}
+
 /// `1 node`, `3 nodes`.
-pub(crate) fn counted(number: usize, noun: &str) -> String {
+pub fn counted(number: usize, noun: &str) -> String {
     let plural = if number == 1 { "" } else { "s" };
     format!("{number} {noun}{plural}")
 }

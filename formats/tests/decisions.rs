@@ -5,8 +5,8 @@
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use towpath_core::fleet::{Decision, Desk, dispatch};
+use towpath_formats::fleet::log::{self, Replay};
 use towpath_formats::fleet_input;
-use towpath_formats::fleet_json::{self, Replay};
 
 /// Stored by the Towpath before reasons had one type: a start, and a plan that a new block cancels.
 const FIRST_FORMAT: [&str; 2] = [
@@ -28,20 +28,20 @@ fn decisions_of_the_first_format_replay() {
     for text in FIRST_FORMAT {
         let stored: Value = serde_json::from_str(text).unwrap();
         let (desk, decision) = again(&stored);
-        let made = fleet_json::logged(&decision, &desk);
+        let made = log::logged(&decision, &desk);
         let body = stored["body"].as_str().unwrap().as_bytes();
         assert_eq!(
-            fleet_json::replay(body, &made),
+            log::replay(body, &made),
             Ok(Replay::SameButWords),
             "{made:#}"
         );
         let mut other = made.clone();
         other["verdicts"] = json!("0");
-        assert_eq!(fleet_json::replay(body, &other), Ok(Replay::Different));
+        assert_eq!(log::replay(body, &other), Ok(Replay::Different));
         other = made;
         other["cancels"] = json!([{"upgrade": 7, "verdict": null}]);
         assert_eq!(
-            fleet_json::replay(body, &other),
+            log::replay(body, &other),
             Ok(Replay::Different),
             "what is cancelled counts"
         );
@@ -51,19 +51,19 @@ fn decisions_of_the_first_format_replay() {
 #[test]
 fn a_decision_of_today_is_compared_to_the_bit_and_one_of_tomorrow_is_not_spoken() {
     let (desk, decision) = again(&serde_json::from_str(FIRST_FORMAT[1]).unwrap());
-    let made = fleet_json::logged(&decision, &desk);
+    let made = log::logged(&decision, &desk);
     assert_eq!(
-        fleet_json::replay(made.to_string().as_bytes(), &made),
+        log::replay(made.to_string().as_bytes(), &made),
         Ok(Replay::Same)
     );
     let mut other = made.clone();
     other["cancels"][0]["verdict"]["reasons"][0]["text"] = json!("another word");
     assert_eq!(
-        fleet_json::replay(other.to_string().as_bytes(), &made),
+        log::replay(other.to_string().as_bytes(), &made),
         Ok(Replay::Different)
     );
     other["format"] = json!(3);
-    let problem = fleet_json::replay(other.to_string().as_bytes(), &made).unwrap_err();
+    let problem = log::replay(other.to_string().as_bytes(), &made).unwrap_err();
     assert_eq!(
         problem,
         "it has the format 3, and this towpath speaks 1 and 2"

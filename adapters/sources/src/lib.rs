@@ -24,7 +24,7 @@ pub use git::{BlobId, Commit, Git};
 pub use git_remote::{Fetch, GitMirror, GitRemote};
 pub use http::{Fetched, Got, Http, HttpAccess, Validators, fetch};
 pub use registry::{
-    Progress, Registry, RegistryLimits, RegistryOptions, Requests, Scrape, Step, graph_data_image,
+    Progress, Registry, RegistryLimits, RegistryOptions, Scrape, Step, graph_data_image,
     release_image, scrape,
 };
 pub use shown::without_credentials;

@@ -15,7 +15,7 @@ use towpath_core::graph::rules::{Edges, Enrolled};
 use towpath_core::graph::{explain, rollouts};
 use towpath_core::rules::Rule;
 use towpath_formats::explain::{self as format, ExplainRequest, Form, Told};
-use towpath_formats::graph_json;
+use towpath_formats::rollouts as told_rollouts;
 
 use crate::body::{self, AnswerBody};
 use crate::enrolment::{Sees, View};
@@ -102,7 +102,7 @@ impl Rollouts {
         let text = match kept.as_mut().filter(is_fresh) {
             Some(kept) => kept.text.clone(),
             None => {
-                let told = graph_json::rollouts::rollouts(&rollouts(snapshot.graph(), now), now);
+                let told = told_rollouts::json(&rollouts(snapshot.graph(), now), now);
                 let text = format!("{told:#}\n");
                 *kept = Some(Kept {
                     digest: snapshot.digest.clone(),

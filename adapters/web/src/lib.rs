@@ -50,8 +50,8 @@ pub use admission::{Admission, AllowedHosts, TrustedProxies};
 pub use body::AnswerBody;
 pub use enrolment::{Enrolment, PassNumber};
 pub use fleet::{
-    ClusterCount, Cursor, Filter, Fleet, FleetAnswer, FleetDesk, FleetHealth, FleetMetrics,
-    FleetRequest, Reads, RemainingSoak, TokenKeys,
+    ClusterCount, Fleet, FleetAnswer, FleetDesk, FleetHealth, FleetMetrics, FleetRequest, Reads,
+    RemainingSoak, TokenKeys,
 };
 pub use managed::{Allowed, Managed, Placed};
 pub use metrics::{Metrics, ReloadResult};

@@ -7,7 +7,7 @@ use http::request::Parts;
 use http::{HeaderMap, HeaderValue, Response, StatusCode, header};
 use serde_json::json;
 use towpath_core::finding::Finding;
-use towpath_formats::fleet_json;
+use towpath_formats::findings;
 
 use crate::body::{self, AnswerBody};
 use crate::ending::Stage;
@@ -96,7 +96,7 @@ fn findings(findings: &[Finding], may_read: bool) -> serde_json::Value {
     let mut told = json!({"errors": errors, "warnings": findings.len() - errors, "kinds": kinds});
     if may_read {
         let shown = &findings[..findings.len().min(MAX_FINDINGS)];
-        told["shown"] = fleet_json::findings(shown);
+        told["shown"] = findings::json(shown);
         told["leftOut"] = json!(findings.len() - shown.len());
     }
     told
@@ -116,7 +116,7 @@ fn last_reload(reload: &Reload) -> serde_json::Value {
     json!({
         "at": reload.at.to_string(),
         "result": reload.result.as_str(),
-        "findings": fleet_json::findings(shown),
+        "findings": findings::json(shown),
         "findingsLeftOut": reload.findings.len().saturating_sub(MAX_FINDINGS),
     })
 }

@@ -11,6 +11,7 @@ use towpath_core::cluster::ClusterId;
 use towpath_core::fleet::{AgentOutcome, FleetPolicy, Minimum, Name, UnknownClusters};
 use towpath_core::fleet::{Decision, Desk};
 use towpath_core::graph::Graph;
+use towpath_formats::words::counted;
 use towpath_web::{Enrolment, Service, Snapshot};
 
 /// What was last decided, for whoever asks.
@@ -168,11 +169,7 @@ impl fmt::Display for Outcome {
                 "The lease would have ended in {hours:.1} hours, later than any lease can: a clock was ahead. It was taken over."
             )?;
         }
-        write!(
-            f,
-            "A pass over {}: ",
-            crate::words::count(self.clusters, "cluster")
-        )?;
+        write!(f, "A pass over {}: ", counted(self.clusters, "cluster"))?;
         match self.is_scheduler {
             true => writeln!(
                 f,

@@ -9,15 +9,16 @@ use serde_json::{Value, json};
 use tokio::sync::{Semaphore, mpsc, oneshot};
 use towpath_core::cluster::ClusterId;
 use towpath_core::fleet::{Approval, Pause};
+use towpath_core::fleet::{Filter, find_cluster, why_of};
 use towpath_core::repeats::Repeats;
+use towpath_core::simulate::forecast_days;
 use towpath_core::version::Version;
-use towpath_formats::fleet_json;
+use towpath_formats::fleet::{self, pages};
 use towpath_formats::report::Report;
 use towpath_store::{Recorded, Reported, Store, StoreError, Which};
-use towpath_web::{Clock, Filter, FleetAnswer, FleetDesk, FleetRequest};
+use towpath_web::{Clock, FleetAnswer, FleetDesk, FleetRequest};
 
 use super::board::{Board, GraphSource, Held, Published};
-use super::{answers, pages};
 
 /// Reports that wait to be written; one more is told to come back.
 const MAX_WAITING: usize = 20_000;
@@ -239,11 +240,10 @@ impl FleetDesk for Counter {
                         })
                     });
                     match asked.await {
-                        Ok((id, last_seen, mut told)) => {
+                        Ok((id, last_seen, told)) => {
                             // Where the store is away, the rest is told all the same. What came after the pass waits for the next.
                             let updates = store.agent_updates(&id, last_seen).await.ok();
-                            told["updates"] =
-                                json!(updates.as_deref().map(fleet_json::agent_updates));
+                            let told = fleet::json::with_updates(told, updates.as_deref());
                             FleetAnswer::Json(told.to_string())
                         }
                         Err(answer) => answer,
@@ -310,12 +310,11 @@ impl FleetDesk for Counter {
             FleetRequest::Upgrades(filter) => {
                 let turns = self.questions.clone();
                 Box::pin(async move {
-                    let which =
-                        match checked(&filter).and_then(|()| pages::upgrades_before(&filter)) {
-                            Ok(Some(id)) => Which::Before(id, pages::UPGRADES_LOOKED_AT),
-                            Ok(None) => Which::Recent(pages::UPGRADES_LOOKED_AT),
-                            Err(error) => return bad_filter(&error),
-                        };
+                    let which = match pages::upgrades_before(&filter) {
+                        Ok(Some(id)) => Which::Before(id, pages::UPGRADES_LOOKED_AT),
+                        Ok(None) => Which::Recent(pages::UPGRADES_LOOKED_AT),
+                        Err(sentence) => return bad_filter(sentence),
+                    };
                     let upgrades = match store.upgrades(&which).await {
                         Ok(upgrades) => upgrades,
                         Err(error) => return FleetAnswer::Unavailable(error.to_string()),
@@ -390,14 +389,10 @@ fn looked<T>(
     }
 }
 
-fn checked(filter: &Filter) -> anyhow::Result<()> {
-    answers::check(filter)
-}
-
-fn bad_filter(error: &anyhow::Error) -> FleetAnswer {
+fn bad_filter(sentence: String) -> FleetAnswer {
     FleetAnswer::Refused {
         kind: "bad_filter",
-        sentence: error.to_string(),
+        sentence,
     }
 }
 
@@ -430,16 +425,18 @@ fn forecast(
             .desk
             .roster()
             .input(&published.policy, &published.inherited);
-        (answers::meant_names(&published.desk, filter, at), input, at)
+        (filter.names(&published.desk, at), input, at)
     };
-    let forecasts = answers::check(filter)
-        .and_then(|()| answers::forecast_for(&meant, input, graph.graph(), at, days, &mut |_| {}))
+    let forecasts = filter
+        .check()
+        .and_then(|()| forecast_days(&meant, input, graph.graph(), at, days, &mut |_| {}))
+        .map_err(|problem| problem.to_string())
         .and_then(|forecasts| pages::forecast(forecasts, filter));
     match forecasts {
         Ok(page) => FleetAnswer::Json(page.to_string()),
-        Err(error) => FleetAnswer::Refused {
+        Err(sentence) => FleetAnswer::Refused {
             kind: "bad_forecast",
-            sentence: error.to_string(),
+            sentence,
         },
     }
 }
@@ -452,13 +449,13 @@ fn why(
     now: Timestamp,
 ) -> Result<(ClusterId, Timestamp, Value), FleetAnswer> {
     let (desk, at) = (&published.desk, instant(published, now));
-    let told = answers::find(desk, cluster).and_then(|member| {
-        let why = answers::candidates(desk, member, version, at)?;
+    let told = find_cluster(desk, cluster).and_then(|member| {
+        let why = why_of(desk, member, version, at)?;
         let state = desk.roster().cluster(member);
         Ok((
             state.id.clone(),
             state.last_seen,
-            fleet_json::why(desk, member, &why),
+            fleet::json::why(desk, member, &why),
         ))
     });
     told.map_err(|error| FleetAnswer::NotFound(error.to_string()))
@@ -482,16 +479,13 @@ fn ask(
     let Published { desk, decision, .. } = published;
     let at = instant(published, now);
     let answered = match &question {
-        FleetRequest::Status(filter) => {
-            checked(filter).and_then(|()| pages::status(desk, decision, filter))
-        }
-        FleetRequest::Plan(filter) => {
-            checked(filter).and_then(|()| pages::plan(desk, decision, filter))
-        }
-        FleetRequest::Holds(filter) => checked(filter).map(|()| answers::holds(desk, filter, at)),
-        FleetRequest::History(filter) => {
-            checked(filter).and_then(|()| pages::history(desk, filter, at))
-        }
+        FleetRequest::Status(filter) => pages::status(desk, decision, filter),
+        FleetRequest::Plan(filter) => pages::plan(desk, decision, filter),
+        FleetRequest::Holds(filter) => filter
+            .check()
+            .map(|()| fleet::json::holds(&filter.holds(desk, at)))
+            .map_err(|problem| problem.to_string()),
+        FleetRequest::History(filter) => pages::history(desk, filter, at),
         FleetRequest::Report { .. }
         | FleetRequest::Why { .. }
         | FleetRequest::Pause { .. }
@@ -500,7 +494,7 @@ fn ask(
         | FleetRequest::Upgrades(_)
         | FleetRequest::Forecast { .. } => unreachable!("these are answered elsewhere"),
     };
-    answered.map_err(|error| bad_filter(&error))
+    answered.map_err(bad_filter)
 }
 
 #[cfg(test)]

@@ -438,11 +438,6 @@ pub(crate) fn graph(
     Ok(Some(graph))
 }
 
-/// A cluster's name or id, as a person types it.
-pub(crate) fn is_called(state: &ClusterState, name: &str) -> bool {
-    *state.name == *name || ClusterId::new(name).is_some_and(|id| id == state.id)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

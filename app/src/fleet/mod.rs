@@ -1,18 +1,15 @@
 //! `towpath fleet`: the fleet's policy. Each command gathers facts, makes one pure call, and prints or carries out what came of it.
 
-pub(crate) mod answers;
 mod board;
 mod complaint;
 pub(crate) mod desk;
 mod facts;
 mod link;
-mod pages;
 mod people;
 mod progress;
 mod replay;
 pub(crate) mod run;
 pub(crate) mod scheduler;
-mod text;
 
 use std::io::Write;
 use std::ops::Deref;
@@ -25,30 +22,27 @@ use clap::{Args, Subcommand, ValueEnum};
 use jiff::Timestamp;
 use towpath_core::finding::Finding;
 use towpath_core::fleet::{AgentUpdate, ClusterState, FleetInput};
-use towpath_core::fleet::{COVERAGE_CODES, Decision, Desk, coverage};
+use towpath_core::fleet::{Decision, Desk, Filter, coverage, find_cluster, why_of};
 use towpath_core::graph::Graph;
+use towpath_core::simulate::forecast_days;
 use towpath_core::version::Version;
-use towpath_formats::fleet_json;
+use towpath_formats::findings;
+use towpath_formats::fleet::{Room, json, text};
 use towpath_store::{Store, StoreAddress};
-use towpath_web::Filter;
 
 use self::facts::{Files, Known};
 use self::progress::Progress;
-use crate::cli::print;
+use crate::cli::{print, terminal_width};
 use crate::clock::NowArgs;
 use crate::config::{self, ServeOptions, Settings, SourceArgs};
 use crate::example::Origin;
 use crate::output::{Output, OutputArgs};
-use crate::words::count;
 
 /// Where state is kept when nobody says otherwise.
 pub(crate) const DEFAULT_STORE: &str = "sqlite:towpath.db";
 
 /// How long a command waits for its store to close.
 const CLOSING: Duration = Duration::from_secs(10);
-
-/// So many findings are said beside an answer.
-const MAX_WARNINGS: usize = 10;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Fleet {
@@ -296,8 +290,16 @@ impl Look {
             limit: self.filters.limit,
             after: None,
         };
-        answers::check(&filter)?;
+        filter.check()?;
         Ok(filter)
+    }
+
+    /// The room that tables have.
+    fn room(&self) -> Room {
+        Room {
+            rows: self.filters.limit,
+            width: terminal_width(),
+        }
     }
 
     async fn picture(&self) -> anyhow::Result<Picture> {
@@ -398,21 +400,20 @@ async fn answer(command: Fleet) -> anyhow::Result<ExitCode> {
             let (picture, filter) = (look.picture().await?, look.filter()?);
             warn(&picture.findings)?;
             let Picture { desk, decision, .. } = &picture;
+            let plan = filter.plan(desk, decision);
             print(&match output.form {
-                Output::Json => picture
-                    .origin
-                    .mark(answers::plan_json(desk, decision, &filter)),
-                Output::Text => text::plan(desk, decision, &filter),
+                Output::Json => picture.origin.mark(json::plan(desk, &plan, filter.limit)),
+                Output::Text => text::plan(desk, &plan, look.room()),
             })?;
             Ok(ExitCode::SUCCESS)
         }
         Fleet::Status(LookAndShow { look, output }) => {
             let (picture, filter) = (look.picture().await?, look.filter()?);
-            let rows = answers::status_rows(&picture.desk, &picture.decision, &filter);
+            let rows = filter.status(&picture.desk, &picture.decision);
             let shown = &rows[..filter.limit.unwrap_or(rows.len()).min(rows.len())];
             print(&match output.form {
-                Output::Json => picture.origin.mark(fleet_json::status(shown)),
-                Output::Text => text::status(&rows, &filter),
+                Output::Json => picture.origin.mark(json::status(shown)),
+                Output::Text => text::status(&rows, look.room()),
             })?;
             Ok(ExitCode::SUCCESS)
         }
@@ -423,19 +424,15 @@ async fn answer(command: Fleet) -> anyhow::Result<ExitCode> {
         } => {
             let picture = look.picture().await?;
             let Picture { desk, decision, .. } = &picture;
-            let member = answers::find(desk, &cluster)?;
-            let why = answers::candidates(desk, member, to.as_ref(), decision.at)?;
+            let member = find_cluster(desk, &cluster)?;
+            let why = why_of(desk, member, to.as_ref(), decision.at)?;
             let updates = look.agent_updates(desk.roster().cluster(member)).await?;
             print(&match output.form {
                 Output::Json => {
-                    let mut json = fleet_json::why(desk, member, &why);
-                    json["updates"] = fleet_json::agent_updates(&updates);
-                    picture.origin.mark(json)
+                    let why = json::why(desk, member, &why);
+                    picture.origin.mark(json::with_updates(why, Some(&updates)))
                 }
-                Output::Text => {
-                    let why = text::why(desk, decision, member, &why.candidates, &why.cluster);
-                    format!("{why}{}", text::agent_updates(&updates))
-                }
+                Output::Text => text::why(desk, decision, member, &why, &updates),
             })?;
             let starts = why
                 .candidates
@@ -449,10 +446,11 @@ async fn answer(command: Fleet) -> anyhow::Result<ExitCode> {
         }
         Fleet::History(LookAndShow { look, output }) => {
             let (picture, filter) = (look.picture().await?, look.filter()?);
-            let rows = answers::history_rows(&picture.desk, &filter, picture.decision.at);
+            let rows = filter.history(&picture.desk, picture.decision.at);
             print(&match output.form {
-                HistoryOutput::Json => picture.origin.mark(fleet_json::history(&rows)),
-                form => text::history(&rows, form == HistoryOutput::Markdown),
+                HistoryOutput::Json => picture.origin.mark(json::history(&rows)),
+                HistoryOutput::Markdown => text::history_markdown(&rows),
+                HistoryOutput::Text => text::history(&rows, terminal_width()),
             })?;
             Ok(ExitCode::SUCCESS)
         }
@@ -462,16 +460,15 @@ async fn answer(command: Fleet) -> anyhow::Result<ExitCode> {
         } => {
             let (picture, filter) = (look.picture().await?, look.filter()?);
             let now = picture.decision.at;
-            let meant = answers::meant_names(&picture.desk, &filter, now);
+            let meant = filter.names(&picture.desk, now);
             let mut progress = Progress::new(now, days);
             let mut tell = |at| progress.tell(at);
             let graph = picture.graph.as_ref();
-            let forecasts =
-                answers::forecast_for(&meant, picture.input, graph, now, days, &mut tell)?;
+            let forecasts = forecast_days(&meant, picture.input, graph, now, days, &mut tell)?;
             progress.end();
             print(&match output.form {
-                Output::Json => picture.origin.mark(fleet_json::forecast(&forecasts)),
-                Output::Text => text::forecast(&forecasts, days, &filter),
+                Output::Json => picture.origin.mark(json::forecast(&forecasts)),
+                Output::Text => text::forecast(&forecasts, days, look.room()),
             })?;
             Ok(ExitCode::SUCCESS)
         }
@@ -526,35 +523,11 @@ async fn lint(LookAndShow { look, output }: LookAndShow) -> anyhow::Result<ExitC
     read.findings
         .extend(coverage(&input.policy, &input.clusters));
     read.findings.sort();
-    let errors = read
-        .findings
-        .iter()
-        .filter(|finding| finding.is_error())
-        .count();
-    let summary = || {
-        let organisations = read.policy.organisations.len();
-        let clusters = read
-            .policy
-            .organisations
-            .values()
-            .map(|organisation| organisation.clusters.len())
-            .sum();
-        let (organisations, clusters) = (
-            count(organisations, "organisation"),
-            count(clusters, "cluster"),
-        );
-        let warnings = read.findings.len() - errors;
-        let (errors, warnings) = (count(errors, "error"), count(warnings, "warning"));
-        format!(
-            "{}{organisations}, {clusters}: {errors}, {warnings}\n",
-            text::findings(&read.findings)
-        )
-    };
     print(&match output.form {
-        Output::Json => origin.mark(fleet_json::findings(&read.findings)),
-        Output::Text => summary(),
+        Output::Json => origin.mark(findings::json(&read.findings)),
+        Output::Text => text::lint(&read.policy, &read.findings),
     })?;
-    Ok(if errors > 0 {
+    Ok(if read.findings.iter().any(Finding::is_error) {
         ExitCode::from(1)
     } else {
         ExitCode::SUCCESS
@@ -563,17 +536,7 @@ async fn lint(LookAndShow { look, output }: LookAndShow) -> anyhow::Result<ExitC
 
 /// What is wrong with the files, and whom no policy finds, is said beside the answer.
 fn warn(findings: &[Finding]) -> anyhow::Result<()> {
-    let counts = |finding: &&Finding| finding.is_error() || COVERAGE_CODES.contains(&finding.code);
-    let all: Vec<Finding> = findings.iter().filter(counts).cloned().collect();
-    let (first, rest) = all.split_at(all.len().min(MAX_WARNINGS));
-    let mut told = text::findings(first);
-    if !rest.is_empty() {
-        told.push_str(&format!(
-            "… and {} more; `towpath fleet lint` shows them\n",
-            rest.len()
-        ));
-    }
-    Ok(write!(std::io::stderr(), "{told}")?)
+    Ok(write!(std::io::stderr(), "{}", text::warnings(findings))?)
 }
 
 /// The settings of a fleet that commands which need one cannot do without.

@@ -12,17 +12,18 @@ use towpath_core::cluster::ClusterId;
 use towpath_core::finding::Place;
 use towpath_core::fleet::{Approval, Name, Pause};
 use towpath_core::version::Version;
+use towpath_formats::findings::one_a_line;
 use towpath_formats::token::{Claims, Enrolment, Grant};
-use towpath_formats::{cluster_list, fleet_json, token};
+use towpath_formats::words::counted;
+use towpath_formats::{cluster_list, fleet, token};
 use towpath_sources::read_file;
 use towpath_store::{Recorded, Reported, Store, StoreAddress, Which};
 
 use super::facts::Files;
-use super::{DEFAULT_STORE, open, text};
-use crate::cli::print;
+use super::{DEFAULT_STORE, open};
+use crate::cli::{print, terminal_width};
 use crate::clock::NowArgs;
 use crate::output::{Output, OutputArgs};
-use crate::words::count;
 
 /// So many clusters are recorded at once.
 const BATCH: usize = 500;
@@ -342,8 +343,8 @@ pub(super) async fn import(args: ImportArgs) -> anyhow::Result<ExitCode> {
     let errors = findings.iter().any(|finding| finding.is_error());
     print(&format!(
         "{}{} recorded, {new} of them new or changed.\n",
-        text::findings(&findings),
-        count(known, "cluster")
+        one_a_line(&findings),
+        counted(known, "cluster")
     ))?;
     Ok(if errors {
         ExitCode::from(1)
@@ -384,8 +385,8 @@ pub(super) async fn upgrades(args: UpgradesArgs) -> anyhow::Result<ExitCode> {
         .iter()
         .map(|upgrade| (upgrade, names.get(&upgrade.cluster)));
     match args.output.form {
-        Output::Json => yes(&format!("{:#}\n", fleet_json::upgrades(named))),
-        Output::Text => yes(&text::upgrades(named)),
+        Output::Json => yes(&format!("{:#}\n", fleet::json::upgrades(named))),
+        Output::Text => yes(&fleet::text::upgrades(named, terminal_width())),
     }
 }
 

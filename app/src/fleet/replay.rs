@@ -4,15 +4,16 @@ use std::process::ExitCode;
 
 use anyhow::{Context, bail};
 use clap::Args;
-use towpath_core::fleet::dispatch;
+use towpath_core::fleet::{dispatch, find_cluster, why_of};
+use towpath_formats::fleet::log::{self, Replay};
+use towpath_formats::fleet::text;
 use towpath_formats::fleet_input;
-use towpath_formats::fleet_json::{self, Replay};
+use towpath_formats::words::counted;
 use towpath_store::{Store, StoredDecision};
 
+use super::open;
 use super::people::StoreArgs;
-use super::{answers, open, text};
 use crate::cli::print;
-use crate::words::count;
 
 /// Decisions that are read at once.
 const PAGE: u32 = 100;
@@ -78,7 +79,7 @@ pub(super) async fn replay(args: ReplayArgs) -> anyhow::Result<ExitCode> {
         .map(|checkpoint| format!(", from its checkpoint after decision {}", checkpoint.seq));
     print(&format!(
         "{} made again: {same} bit for bit the same, {different} different; the chain of {} is {}{}.\n",
-        count(same + but_words + different, "decision"),
+        counted(same + but_words + different, "decision"),
         chain.entries,
         if chain.problems.is_empty() {
             "whole"
@@ -90,7 +91,7 @@ pub(super) async fn replay(args: ReplayArgs) -> anyhow::Result<ExitCode> {
     if but_words > 0 {
         print(&format!(
             "{} more came out the same. They are in the first format: what they said against cancelled plans was not compared.\n",
-            count(but_words, "decision")
+            counted(but_words, "decision")
         ))?;
     }
     let good = different == 0 && chain.problems.is_empty();
@@ -118,8 +119,8 @@ async fn again(
     let input = fleet_input::from_parts(parts.iter().map(|(name, body)| (*name, &**body)))
         .map_err(|problem| anyhow::anyhow!("decision {}: {problem}", stored.seq))?;
     let (desk, decision) = dispatch(input, stored.at);
-    let made = fleet_json::logged(&decision, &desk);
-    let replay = fleet_json::replay(&stored.body, &made)
+    let made = log::logged(&decision, &desk);
+    let replay = log::replay(&stored.body, &made)
         .map_err(|problem| anyhow::anyhow!("decision {}: {problem}", stored.seq))?;
     if replay == Replay::Different {
         let was = String::from_utf8_lossy(&stored.body);
@@ -129,15 +130,9 @@ async fn again(
         ))?;
     }
     if let Some(name) = why {
-        let member = answers::find(&desk, name)?;
-        let why = answers::candidates(&desk, member, None, stored.at)?;
-        print(&text::why(
-            &desk,
-            &decision,
-            member,
-            &why.candidates,
-            &why.cluster,
-        ))?;
+        let member = find_cluster(&desk, name)?;
+        let why = why_of(&desk, member, None, stored.at)?;
+        print(&text::why(&desk, &decision, member, &why, &[]))?;
     }
     Ok(replay)
 }

@@ -16,7 +16,8 @@ use towpath_core::fleet::{
     Decision, Desk, OfferBook, Start, coverage, oldest_needed, pruning_clock, sector_key,
 };
 use towpath_core::fleet::{FleetInput, Name, Upgrade, UpgradeId, UpgradeState};
-use towpath_formats::{fleet_input, fleet_json};
+use towpath_formats::fleet::log;
+use towpath_formats::fleet_input;
 use towpath_store::{
     ChangeMark, Claim, Claimed, InputPart, Lease, Lock, Need, Reported, Retention, Store,
 };
@@ -631,7 +632,7 @@ impl Scheduler {
                 .input(&published.policy, &published.inherited);
             (
                 input_parts(&mut input),
-                fleet_json::logged(decision, &published.desk)
+                log::logged(decision, &published.desk)
                     .to_string()
                     .into_bytes(),
             )

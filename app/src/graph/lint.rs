@@ -3,10 +3,9 @@
 use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
-use serde_json::json;
 use towpath_core::finding::Finding;
 use towpath_formats::findings::{self, Shown};
-use towpath_formats::graph_lint::{self, Linted};
+use towpath_formats::graph_lint;
 use towpath_sources::Contents;
 
 use super::presubmit::PresubmitArgs;
@@ -77,8 +76,8 @@ pub(super) fn lint(args: LintArgs) -> anyhow::Result<ExitCode> {
         false => Shown::FirstOfEachCode(SHOWN_OF_EACH_CODE),
     };
     match args.output.form {
-        LintOutput::Text => print(&text(&linted, shown))?,
-        LintOutput::Json => print(&sources.origin().mark(as_json(&linted)))?,
+        LintOutput::Text => print(&graph_lint::text(&linted, shown))?,
+        LintOutput::Json => print(&sources.origin().mark(graph_lint::json(&linted)))?,
         LintOutput::Sarif => print(&format!("{:#}\n", findings::sarif(&linted.findings, &root)))?,
         LintOutput::Github => print(&findings::annotations(&linted.findings, &root))?,
     }
@@ -88,85 +87,4 @@ pub(super) fn lint(args: LintArgs) -> anyhow::Result<ExitCode> {
     } else {
         ExitCode::SUCCESS
     })
-}
-
-/// The findings, what was not checked, and how much was.
-fn text(linted: &Linted, shown: Shown) -> String {
-    let mut text = findings::text(&linted.findings, shown);
-    if shown != Shown::All && text.contains("\n… ") {
-        text.push_str("--all shows all of them\n");
-    }
-    if !text.is_empty() {
-        text.push('\n');
-    }
-    text.extend(
-        linted
-            .left_out
-            .iter()
-            .map(|left| format!("note: {}\n", left.sentence())),
-    );
-    let (errors, warnings) = counts(linted);
-    let (channels, blocks) = (
-        count(linted.channels, "channel"),
-        count(linted.blocks, "block"),
-    );
-    text + &format!(
-        "{channels}, {blocks}: {}, {}\n",
-        count(errors, "error"),
-        count(warnings, "warning")
-    )
-}
-
-fn as_json(linted: &Linted) -> serde_json::Value {
-    let (errors, warnings) = counts(linted);
-    json!({
-        "channels": linted.channels,
-        "blocks": linted.blocks,
-        "errors": errors,
-        "warnings": warnings,
-        "notChecked": linted.left_out.iter().map(|left| left.sentence()).collect::<Vec<_>>(),
-        "findings": findings::json(&linted.findings),
-    })
-}
-
-fn counts(linted: &Linted) -> (usize, usize) {
-    let errors = linted
-        .findings
-        .iter()
-        .filter(|finding| finding.is_error())
-        .count();
-    (errors, linted.findings.len() - errors)
-}
-
-/// `1 block`, `1,717 blocks`.
-fn count(number: usize, noun: &str) -> String {
-    let digits = number.to_string();
-    let grouped: Vec<&str> = digits
-        .as_bytes()
-        .rchunks(3)
-        .rev()
-        .filter_map(|group| std::str::from_utf8(group).ok())
-        .collect();
-    match number {
-        1 => format!("1 {noun}"),
-        _ => format!("{} {noun}s", grouped.join(",")),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::count;
-
-    #[test]
-    fn large_numbers_are_grouped() {
-        for (number, expected) in [
-            (0, "0 blocks"),
-            (1, "1 block"),
-            (999, "999 blocks"),
-            (1717, "1,717 blocks"),
-        ] {
-            assert_eq!(count(number, "block"), expected);
-        }
-        assert_eq!(count(1_234_567, "block"), "1,234,567 blocks");
-    }
 }

@@ -2,7 +2,6 @@
 //!
 //! The old directory is only read. The new one appears whole, or not at all.
 
-mod show;
 mod target;
 
 use std::path::{Path, PathBuf};
@@ -13,12 +12,15 @@ use clap::Args;
 use towpath_core::finding::Finding;
 use towpath_core::version::ReleaseName;
 use towpath_formats::SourceFile;
-use towpath_formats::graph_data::migrate::{Rollout, Stays, Wishes, migrate as rewrite};
+use towpath_formats::graph_data::migrate::{
+    MigrationReport, Rollout, Stays, Wishes, migrate as rewrite, migration_json, migration_text,
+    refused_json, refused_text,
+};
 use towpath_sources::{Git, read_directory};
 
 use crate::cli::print;
 use crate::clock::NowArgs;
-use crate::output::OutputArgs;
+use crate::output::{Output, OutputArgs};
 
 #[derive(Debug, Args)]
 pub(crate) struct MigrateArgs {
@@ -76,7 +78,10 @@ pub(super) fn migrate(args: MigrateArgs) -> anyhow::Result<ExitCode> {
     let mut migration = match rewrite(&files, &stays, &wishes) {
         Ok(migration) => migration,
         Err(findings) => {
-            print(&show::refused(&findings, args.output.form))?;
+            print(&match args.output.form {
+                Output::Text => refused_text(&findings),
+                Output::Json => format!("{:#}\n", refused_json(&findings)),
+            })?;
             return Ok(ExitCode::from(1));
         }
     };
@@ -86,13 +91,16 @@ pub(super) fn migrate(args: MigrateArgs) -> anyhow::Result<ExitCode> {
         target::write(out, &migration.files, modes)?;
     }
     migration.findings.extend(no_history);
-    print(&show::done(
-        &migration,
-        &stays,
-        &files,
+    let report = MigrationReport {
+        migration: &migration,
+        stays: &stays,
+        old: &files,
         out,
-        args.output.form,
-    ))?;
+    };
+    print(&match args.output.form {
+        Output::Text => migration_text(&report),
+        Output::Json => format!("{:#}\n", migration_json(&report)),
+    })?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -6,7 +6,6 @@ mod lint;
 mod migrate;
 mod presubmit;
 mod rollouts;
-mod tables;
 
 use std::process::ExitCode;
 

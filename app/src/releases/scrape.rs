@@ -1,6 +1,5 @@
 //! `towpath releases scrape`: a registry's releases, as a file for use offline.
 
-use std::collections::BTreeMap;
 use std::io::{IsTerminal, Write, stderr};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -9,21 +8,19 @@ use std::sync::Arc;
 use anyhow::{Context, anyhow};
 use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
-use serde_json::{Value, json};
 use towpath_core::finding::{Finding, Place};
-use towpath_core::graph::Releases;
 use towpath_core::intake::Recheck;
 use towpath_core::version::Arch;
-use towpath_formats::findings::{self, Shown};
+use towpath_formats::findings::Shown;
 use towpath_formats::oci::Repository;
+use towpath_formats::release_images::ScrapeReport;
 use towpath_formats::{SourceFile, releases};
 use towpath_sources::{
-    Cache, Progress, Registry, RegistryOptions, Requests, Scrape, Step, scrape as scraped,
+    Cache, Progress, Registry, RegistryOptions, Scrape, Step, scrape as scraped,
 };
 
 use crate::cli::{failure, print};
 use crate::output::{Output, OutputArgs};
-use crate::words::count;
 
 /// How many findings of one code are shown before the others are counted.
 const SHOWN_OF_EACH_CODE: usize = 5;
@@ -65,15 +62,6 @@ pub(crate) struct ScrapeArgs {
     all: bool,
     #[command(flatten)]
     output: OutputArgs,
-}
-
-/// What came of it.
-struct Told<'a> {
-    args: &'a ScrapeArgs,
-    releases: &'a Releases,
-    findings: &'a [Finding],
-    requests: Requests,
-    is_written: bool,
 }
 
 pub(super) fn scrape(args: &ScrapeArgs) -> anyhow::Result<ExitCode> {
@@ -122,16 +110,20 @@ pub(super) fn scrape(args: &ScrapeArgs) -> anyhow::Result<ExitCode> {
     if is_written {
         write(&args.out, &file)?;
     }
-    let told = Told {
-        args,
+    let report = ScrapeReport {
+        repository: &args.repository,
+        out: &args.out,
         releases: &releases,
         findings: &findings,
         requests: registry.requests(),
         is_written,
     };
     match args.output.form {
-        Output::Text => print(&told.text())?,
-        Output::Json => print(&format!("{:#}\n", told.json()))?,
+        Output::Text => print(&report.text(match args.all {
+            true => Shown::All,
+            false => Shown::FirstOfEachCode(SHOWN_OF_EACH_CODE),
+        }))?,
+        Output::Json => print(&format!("{:#}\n", report.json()))?,
     }
     Ok(if findings.iter().any(Finding::is_error) {
         ExitCode::from(1)
@@ -173,109 +165,4 @@ fn told_to(bar: &ProgressBar) -> Progress {
         bar.set_length(total as u64);
         bar.set_position(done as u64);
     })
-}
-
-impl Told<'_> {
-    fn text(&self) -> String {
-        let shown = if self.args.all {
-            Shown::All
-        } else {
-            Shown::FirstOfEachCode(SHOWN_OF_EACH_CODE)
-        };
-        let mut text = findings::text(self.findings, shown);
-        if !text.is_empty() {
-            text.push('\n');
-        }
-        let (releases, edges) = (self.releases.releases.len(), self.releases.edges.len());
-        text += &format!(
-            "{}: {}, {}\n",
-            self.args.repository,
-            count(releases, "release"),
-            count(edges, "edge")
-        );
-        for (arch, (releases, edges)) in self.arches() {
-            text += &format!(
-                "  {arch:<8} {}, {}\n",
-                count(releases, "release"),
-                count(edges, "edge")
-            );
-        }
-        for (code, number) in self.codes() {
-            text += &format!("  {code}: {number}\n");
-        }
-        let Requests {
-            tags,
-            manifests,
-            blobs,
-            blob_bytes,
-        } = self.requests;
-        let [tags, manifests, blobs] = [
-            (tags, "page of tags"),
-            (manifests, "manifest"),
-            (blobs, "blob"),
-        ]
-        .map(|(number, noun)| {
-            if noun == "page of tags" && number != 1 {
-                format!("{number} pages of tags")
-            } else {
-                count(number as usize, noun)
-            }
-        });
-        text += &format!(
-            "asked for {tags}, {manifests}, {blobs} ({} KiB)\n",
-            blob_bytes.div_ceil(1024)
-        );
-        let out = self.args.out.display();
-        text + &match self.is_written {
-            true => format!("written to {out}\n"),
-            false => format!(
-                "{out} is not written: see the errors above; --partial writes without the images that cannot be read\n"
-            ),
-        }
-    }
-
-    fn json(&self) -> Value {
-        let arches: BTreeMap<String, Value> = self
-            .arches()
-            .into_iter()
-            .map(|(arch, (releases, edges))| (arch, json!({"releases": releases, "edges": edges})))
-            .collect();
-        let Requests {
-            tags,
-            manifests,
-            blobs,
-            blob_bytes,
-        } = self.requests;
-        json!({
-            "repository": self.args.repository.to_string(),
-            "out": self.args.out.display().to_string(),
-            "written": self.is_written,
-            "releases": self.releases.releases.len(),
-            "edges": self.releases.edges.len(),
-            "architectures": arches,
-            "requests": {"tags": tags, "manifests": manifests, "blobs": blobs, "blobBytes": blob_bytes},
-            "findings": findings::json(self.findings),
-        })
-    }
-
-    /// Releases and edges of each architecture.
-    fn arches(&self) -> BTreeMap<String, (usize, usize)> {
-        let mut arches: BTreeMap<String, (usize, usize)> = BTreeMap::new();
-        for release in &self.releases.releases {
-            arches.entry(release.arch.to_string()).or_default().0 += 1;
-        }
-        for edge in &self.releases.edges {
-            let arch = &self.releases.releases[edge.to as usize].arch;
-            arches.entry(arch.to_string()).or_default().1 += 1;
-        }
-        arches
-    }
-
-    fn codes(&self) -> BTreeMap<&'static str, usize> {
-        let mut codes = BTreeMap::new();
-        self.findings
-            .iter()
-            .for_each(|finding| *codes.entry(finding.code).or_default() += 1);
-        codes
-    }
 }

@@ -1,19 +1,16 @@
 //! `towpath releases verify`: who signed each release, or why its signature does not count.
 
-use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::bail;
 use clap::Args;
-use comfy_table::presets::NOTHING;
-use comfy_table::{ContentArrangement, Table};
 use jiff::Timestamp;
-use serde_json::{Value, json};
-use towpath_core::graph::{DeclaredRelease, Releases};
-use towpath_core::signatures::{PayloadDigest, SignaturePolicy, SignatureVerdict};
-use towpath_core::signatures::{Verdicts, wanted};
+use towpath_core::graph::Releases;
+use towpath_core::signatures::SignaturePolicy;
+use towpath_core::signatures::wanted;
 use towpath_core::version::Version;
+use towpath_formats::signatures::verdicts::{SignedRelease, json, text};
 use towpath_sources::StoreAccess;
 
 use crate::cli::{failure, print, warn};
@@ -22,7 +19,6 @@ use crate::config::SourceArgs;
 use crate::output::{Output, OutputArgs};
 use crate::signatures::{Go, Verifier};
 use crate::sources::{Needs, SourceSettings, Sources};
-use crate::words::{count, minute, shown};
 
 #[derive(Debug, Args)]
 pub(crate) struct VerifyArgs {
@@ -72,16 +68,16 @@ pub(crate) fn verify(args: &VerifyArgs) -> anyhow::Result<ExitCode> {
     let (verdicts, more) = runtime.block_on(verifier.verdicts(&wanted, now, &mut |_| Go::On));
     warnings.extend(more);
     warn(&warnings);
-    let judged: Vec<Judged<'_>> = releases
+    let judged: Vec<SignedRelease<'_>> = releases
         .releases
         .iter()
-        .map(|release| Judged::new(release, &verdicts))
+        .map(|release| SignedRelease::new(release, &verdicts))
         .collect();
     match args.output.form {
         Output::Text => print(&text(&judged))?,
         Output::Json => print(&format!("{:#}\n", json(&judged)))?,
     }
-    Ok(if judged.iter().all(Judged::is_verified) {
+    Ok(if judged.iter().all(SignedRelease::is_verified) {
         ExitCode::SUCCESS
     } else {
         ExitCode::from(1)
@@ -111,97 +107,4 @@ impl VerifyArgs {
             .sort_by(|a, b| (&a.arch, &a.version).cmp(&(&b.arch, &b.version)));
         Ok(releases)
     }
-}
-
-/// A release, and what is known of its signature; none if its payload has no digest.
-struct Judged<'a> {
-    release: &'a DeclaredRelease,
-    verdict: Option<&'a SignatureVerdict>,
-}
-
-impl<'a> Judged<'a> {
-    fn new(release: &'a DeclaredRelease, verdicts: &'a Verdicts) -> Self {
-        let digest = PayloadDigest::of_pull_spec(&release.payload);
-        Self {
-            release,
-            verdict: digest.and_then(|digest| verdicts.get(&digest)),
-        }
-    }
-
-    fn is_verified(&self) -> bool {
-        matches!(self.verdict, Some(SignatureVerdict::Verified(_)))
-    }
-
-    fn code(&self) -> &'static str {
-        self.verdict.map_or("no-digest", SignatureVerdict::code)
-    }
-
-    fn sentence(&self) -> String {
-        match self.verdict {
-            Some(SignatureVerdict::Verified(signer)) => {
-                let user = if signer.user_id.is_empty() {
-                    &signer.fingerprint
-                } else {
-                    &signer.user_id
-                };
-                format!("signed {} by {user}", minute(signer.signed_at))
-            }
-            Some(verdict) => verdict.to_string(),
-            None => "its payload has no digest that could be signed".to_owned(),
-        }
-    }
-}
-
-fn text(judged: &[Judged<'_>]) -> String {
-    let mut table = Table::new();
-    table
-        .load_style(NOTHING)
-        .set_content_arrangement(ContentArrangement::Disabled);
-    table.set_header(["RELEASE", "VERDICT", "WHY"]);
-    for one in judged {
-        let release = format!("{}+{}", one.release.version, one.release.arch);
-        table.add_row([release, one.code().to_owned(), one.sentence()]);
-    }
-    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
-    judged
-        .iter()
-        .for_each(|one| *counts.entry(one.code()).or_default() += 1);
-    let counts: Vec<String> = counts
-        .iter()
-        .map(|(code, number)| format!("{number} {code}"))
-        .collect();
-    format!(
-        "{}\n{}: {}\n",
-        shown(&table),
-        count(judged.len(), "release"),
-        counts.join(", ")
-    )
-}
-
-fn json(judged: &[Judged<'_>]) -> Value {
-    let one = |one: &Judged<'_>| {
-        let mut value = json!({
-            "version": one.release.version.to_string(),
-            "arch": one.release.arch.as_str(),
-            "payload": one.release.payload,
-            "verdict": one.code(),
-        });
-        match one.verdict {
-            Some(SignatureVerdict::Verified(signer)) => {
-                value["signer"] = json!({
-                    "fingerprint": signer.fingerprint,
-                    "userId": signer.user_id,
-                    "signedAt": signer.signed_at.to_string(),
-                    "until": signer.until.map(|until| until.to_string()),
-                });
-            }
-            _ => value["problem"] = one.sentence().into(),
-        }
-        value
-    };
-    json!({
-        "releases": judged.iter().map(one).collect::<Vec<_>>(),
-        "verified": judged.iter().filter(|one| one.is_verified()).count(),
-        "unverified": judged.iter().filter(|one| !one.is_verified()).count(),
-    })
 }

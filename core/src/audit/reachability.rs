@@ -143,6 +143,11 @@ impl Grade {
 }
 
 impl Section {
+    /// Whether every release has a plain way to its goals.
+    pub fn is_plain(&self) -> bool {
+        self.tally().plain == self.releases.len()
+    }
+
     /// How many releases stand how.
     pub fn tally(&self) -> Tally {
         let mut tally = Tally::default();

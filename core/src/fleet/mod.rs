@@ -9,6 +9,7 @@ mod calendar;
 mod coverage;
 mod dispatch;
 pub mod enrolment;
+mod filter;
 mod history;
 mod ledger;
 pub mod names;
@@ -27,6 +28,7 @@ mod why;
 
 pub use coverage::{COVERAGE_CODES, coverage};
 pub use dispatch::{Decision, Desk, LockNeed, Start, StartKind, dispatch, sector_key};
+pub use filter::{BadQuestion, Cursor, Filter, FleetPlan, best_candidate, find_cluster, why_of};
 pub use history::{HistoryRow, history};
 pub use ledger::{Ledger, Tenure, oldest_needed};
 pub use offers::OfferBook;

@@ -3,16 +3,20 @@
 //! The same decisions on a virtual clock: at each step upgrades end, soak is credited, and `dispatch` is asked. What it
 //! starts is carried out at once and takes a given time.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
 
+use crate::fleet::{BadQuestion, Desk, OfferBook, Start, StartKind};
 use crate::fleet::{
     ClusterState, FleetInput, Name, Offer, Owner, Product, Upgrade, UpgradeId, UpgradeState,
 };
-use crate::fleet::{Desk, Start, StartKind};
+use crate::graph::Graph;
 use crate::version::Version;
+
+/// The furthest that a forecast looks, in days.
+pub const MAX_DAYS: u32 = 366;
 
 #[derive(Debug, Clone)]
 pub struct Assumptions {
@@ -51,6 +55,34 @@ impl Default for Assumptions {
             releases: Vec::new(),
         }
     }
+}
+
+/// What will start over so many days in the clusters of these organisations and names. Clusters that moved are offered what the graph says.
+pub fn forecast_days(
+    names: &BTreeSet<(Name, Name)>,
+    input: FleetInput,
+    graph: Option<&Graph>,
+    now: Timestamp,
+    days: u32,
+    progress: Progress<'_>,
+) -> Result<Vec<Forecast>, BadQuestion> {
+    if !(1..=MAX_DAYS).contains(&days) {
+        return Err(BadQuestion::Days { most: MAX_DAYS });
+    }
+    let until = now + SignedDuration::from_hours(24 * i64::from(days));
+    let offers = |state: &ClusterState, at: Timestamp| {
+        graph.map(|graph| OfferBook::new(graph, at).offers(state))
+    };
+    let mut forecasts = forecast(
+        input,
+        now,
+        until,
+        &Assumptions::default(),
+        &offers,
+        progress,
+    );
+    forecasts.retain(|one| names.contains(&(one.organisation.clone(), one.cluster.clone())));
+    Ok(forecasts)
 }
 
 /// Every upgrade that would start from then on and before then. `offers` says what a cluster is offered after it moved; where it does not

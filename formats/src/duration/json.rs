@@ -23,7 +23,11 @@ pub fn estimate_json(told: &Estimated<'_>) -> Value {
 
 /// What was learnt from histories, without the parameters themselves.
 pub fn fit_json(told: &Fitted<'_>) -> Value {
-    let Fitted { fit, counts } = told;
+    let Fitted {
+        fit,
+        counts,
+        findings,
+    } = told;
     let left_out = counts
         .left_out
         .iter()
@@ -35,6 +39,7 @@ pub fn fit_json(told: &Fitted<'_>) -> Value {
         "groups": fit.groups.iter().map(group).collect::<Vec<_>>(),
         "heldOut": calibration(&fit.calibration),
         "before": calibration(&fit.before),
+        "findings": crate::findings::json(findings),
     })
 }
 

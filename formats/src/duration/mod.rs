@@ -13,6 +13,7 @@ pub use text::{estimate_text, fit_text, spread_text};
 pub(crate) use times::{max_unavailable, spread};
 
 use towpath_core::duration::{Estimate, Fit, Parameters, Shape};
+use towpath_core::finding::Finding;
 use towpath_core::version::Version;
 
 use crate::update_history::Counts;
@@ -30,6 +31,8 @@ pub struct Estimated<'a> {
 
 /// What was learnt from histories.
 pub struct Fitted<'a> {
+    /// What could not be read.
+    pub findings: &'a [Finding],
     pub fit: &'a Fit,
     pub counts: &'a Counts,
 }

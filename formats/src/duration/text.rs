@@ -7,12 +7,15 @@ use towpath_core::duration::{
     Calibration, Estimate, Ground, MaxUnavailable, Pool, Rollout, Seconds, Shape, Share, Spread,
     Verdict, path_duration,
 };
+use towpath_core::finding::Finding;
 
 use super::{Estimated, Fitted};
-use crate::words::counted;
+use crate::words::{beyond, counted};
 
 /// How many steps and pairs are shown; the file of parameters has all of them.
 const MAX_GROUPS: usize = 30;
+/// How many findings are shown.
+const MAX_FINDINGS: usize = 20;
 
 /// How long each update takes, and all of them.
 pub fn estimate_text(told: &Estimated<'_>) -> String {
@@ -55,10 +58,15 @@ pub fn estimate_text(told: &Estimated<'_>) -> String {
 
 /// What was learnt from histories.
 pub fn fit_text(told: &Fitted<'_>) -> String {
-    let Fitted { fit, counts } = told;
+    let Fitted {
+        fit,
+        counts,
+        findings,
+    } = told;
     let updates = fit.calibration.p50.of;
     let read = counted(counts.cluster_versions, "ClusterVersion");
-    let mut text = format!("{} in {read}", counted(updates, "completed update"));
+    let mut text = unread(findings);
+    let _ = write!(text, "{} in {read}", counted(updates, "completed update"));
     let left_out: Vec<String> = counts
         .left_out
         .iter()
@@ -90,17 +98,21 @@ pub fn fit_text(told: &Fitted<'_>) -> String {
         ]);
     }
     let _ = write!(text, "\n{}", table(&rows));
-    if fit.groups.len() > MAX_GROUPS {
-        let _ = writeln!(
-            text,
-            "and {} more; the file of parameters has all",
-            fit.groups.len() - MAX_GROUPS
-        );
-    }
+    text += &beyond(fit.groups.len(), MAX_GROUPS, |more| {
+        format!("and {more} more; the file of parameters has all\n")
+    });
     text.push_str("\nEach cluster foretold from the updates of others:\n");
     text.push_str(&calibrated(&fit.calibration));
     text.push_str("\nThe same updates, foretold with what was known before:\n");
     text + &calibrated(&fit.before)
+}
+
+fn unread(findings: &[Finding]) -> String {
+    let shown = findings.iter().take(MAX_FINDINGS);
+    let text: String = shown.map(|finding| format!("{finding}\n")).collect();
+    text + &beyond(findings.len(), MAX_FINDINGS, |more| {
+        format!("and {more} more like these\n")
+    })
 }
 
 /// `1h 10m (1h 0m to 3h 31m)`.

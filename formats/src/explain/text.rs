@@ -4,7 +4,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
-use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 use towpath_core::cluster::{Cluster, Fact};
 use towpath_core::finding::Place;
@@ -15,7 +14,7 @@ use towpath_core::verdict::{Answer, Reason};
 
 use super::Told;
 use crate::verdict::HelpOnce;
-use crate::words::{plain, plain_lines};
+use crate::words::{counted, first_names, plain, plain_lines, second};
 
 /// So many names are listed; the others are counted.
 const MAX_NAMES: usize = 6;
@@ -271,15 +270,7 @@ pub(crate) fn described(risk: &Risk, origins: &BTreeSet<&Place>) -> String {
 
 /// The first few names, and how many more there are.
 pub(crate) fn listed<'a>(names: impl Iterator<Item = &'a str>) -> String {
-    let names: Vec<&str> = names.collect();
-    match names.len() > MAX_NAMES {
-        true => format!(
-            "{} and {} more",
-            names[..MAX_NAMES].join(", "),
-            names.len() - MAX_NAMES
-        ),
-        false => names.join(", "),
-    }
+    first_names(names, MAX_NAMES)
 }
 
 fn joined<'a>(names: impl Iterator<Item = &'a str>, last_word: &str) -> String {
@@ -316,13 +307,6 @@ pub(crate) fn alike<'a>(
         .unwrap_or(all)
 }
 
-/// A time to the second, as people read it.
-pub(crate) fn second(at: Timestamp) -> String {
-    at.to_zoned(TimeZone::UTC)
-        .strftime("%Y-%m-%d %H:%M:%SZ")
-        .to_string()
-}
-
 /// The next whole second: at the time that we name, what we say must be true.
 pub(crate) fn rounded_up(at: Timestamp) -> Timestamp {
     let more = i64::from(at.subsec_nanosecond() > 0);
@@ -333,10 +317,7 @@ pub(crate) fn rounded_up(at: Timestamp) -> Timestamp {
 pub(crate) fn ahead(now: Timestamp, then: Timestamp) -> String {
     let left = now.duration_until(then).max(SignedDuration::ZERO).as_secs();
     let (days, hours, minutes) = (left / 86_400, left % 86_400 / 3_600, left % 3_600 / 60);
-    let unit = |count: i64, one: &str| match count {
-        1 => format!("1 {one}"),
-        _ => format!("{count} {one}s"),
-    };
+    let unit = |count: i64, one: &str| counted(count as usize, one);
     match (days, hours, minutes) {
         (0, 0, 0) => "in less than a minute".to_owned(),
         (0, 0, minutes) => format!("in {}", unit(minutes, "minute")),

@@ -8,7 +8,7 @@ mod text;
 
 pub use annotations::annotations;
 pub use sarif::sarif;
-pub use text::{Shown, text};
+pub use text::{Shown, one_a_line, text};
 
 use serde_json::{Value, json};
 use towpath_core::finding::{Finding, Severity};

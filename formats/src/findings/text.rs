@@ -46,6 +46,16 @@ pub fn text(findings: &[Finding], shown: Shown) -> String {
     paragraphs.join("\n")
 }
 
+/// Findings, one a line.
+pub fn one_a_line(findings: &[Finding]) -> String {
+    let line = |finding: &Finding| {
+        let (problem, remedy) = (escaped(&finding.problem), escaped(&finding.remedy));
+        let (place, level, code) = (&finding.place, level(finding), finding.code);
+        format!("{place}: {level}: {problem}; {remedy} [{code}]\n")
+    };
+    findings.iter().map(line).collect()
+}
+
 /// What was shown of a code, and what was not.
 #[derive(Default)]
 struct Left {

@@ -10,7 +10,7 @@ use towpath_core::mirror::{Need, Presence, Traveller};
 use towpath_core::path::{NoGoal, NoPath, Plan, RiskPolicy};
 
 use super::{Completeness, Told};
-use crate::words::{counted, no_such_risks, plain};
+use crate::words::{counted, first_names, minute, no_such_risks, plain};
 
 /// So many names are listed; the others are counted.
 const MAX_NAMES: usize = 6;
@@ -82,7 +82,7 @@ fn hops_of(told: &Told<'_>, plan: &Plan) -> String {
             false => format!(", unless {} applies", names(told, &hop.risks, " or ")),
         };
         let opens = match hop.opens > told.now {
-            true => format!(", offered to everybody from {}", shown(hop.opens)),
+            true => format!(", offered to everybody from {}", minute(hop.opens)),
             false => String::new(),
         };
         let (from, to) = (told.version(hop.from), told.version(hop.to));
@@ -227,7 +227,7 @@ fn elsewhere(told: &Told<'_>, id: ReleaseId) -> String {
     match (channels.as_slice(), channels.iter().find(later)) {
         ([], _) => format!("{version} is in no channel."),
         // Those that it has entered are none of these, so it enters this one later.
-        (_, Some((name, start))) => format!("{version} enters {name} at {}.", shown(*start)),
+        (_, Some((name, start))) => format!("{version} enters {name} at {}.", minute(*start)),
         _ => format!(
             "{version} is not in {}, but in {}.",
             listed(told.wish.channels.iter()),
@@ -245,17 +245,5 @@ fn names(told: &Told<'_>, risks: &BTreeSet<RiskId>, between: &str) -> String {
 }
 
 fn listed(names: impl Iterator<Item = impl ToString>) -> String {
-    let names: Vec<String> = names.map(|name| name.to_string()).collect();
-    match names.len() {
-        0..=MAX_NAMES => names.join(", "),
-        many => format!(
-            "{} and {} more",
-            names[..MAX_NAMES].join(", "),
-            many - MAX_NAMES
-        ),
-    }
-}
-
-fn shown(time: Timestamp) -> String {
-    time.strftime("%Y-%m-%d %H:%MZ").to_string()
+    first_names(names, MAX_NAMES)
 }

@@ -17,9 +17,9 @@ use towpath_core::version::Version;
 use super::why_not::why_not;
 use super::{ShapeIs, Told};
 use crate::duration::{described as described_shape, spread_text};
-use crate::explain::text::{ahead, described, rounded_up, second};
+use crate::explain::text::{ahead, described, rounded_up};
 use crate::ready::text::{self as ready, LOOK_AGAIN, looked_at};
-use crate::words::{counted, no_such_risks, plain, plain_lines, wrapped};
+use crate::words::{counted, joined, no_such_risks, plain, plain_lines, second, wrapped};
 
 /// Everything there is to say.
 pub fn text(told: &Told<'_>) -> String {
@@ -73,12 +73,7 @@ pub(super) fn via(told: &Told<'_>) -> String {
         Some(_) => name.to_string(),
         None => format!("{name}-*"),
     };
-    told.request
-        .via
-        .iter()
-        .map(shown)
-        .collect::<Vec<_>>()
-        .join(", ")
+    joined(told.request.via.iter().map(shown), "")
 }
 
 fn ways(told: &Told<'_>, found: &Found) -> String {
@@ -242,7 +237,7 @@ impl Paragraph {
         }
         if !hop.risks.is_empty() {
             let names: BTreeSet<&str> = hop.risks.iter().map(|id| name_of(told, *id)).collect();
-            self.line("risks", &names.into_iter().collect::<Vec<_>>().join(", "));
+            self.line("risks", &joined(names, ""));
         }
     }
 

@@ -11,7 +11,7 @@ use towpath_core::version::Minor;
 use super::ToldReady;
 use crate::cluster_objects::ClusterObjects;
 use crate::verdict::line;
-use crate::words::{counted, plain, wrapped};
+use crate::words::{counted, joined, minute, plain, wrapped};
 
 /// Everything there is to say.
 pub fn text(told: &ToldReady<'_>) -> String {
@@ -41,7 +41,7 @@ fn head(told: &ToldReady<'_>) -> String {
     };
     let hops = &told.readiness.hops;
     let to = hops.last().map_or("", |hop| hop.to.as_str());
-    let now = told.now.strftime("%Y-%m-%d %H:%MZ");
+    let now = minute(told.now);
     let text = format!(
         "{id}, from {} to {to} in {}, at {now}\n",
         told.way.from(),
@@ -51,17 +51,9 @@ fn head(told: &ToldReady<'_>) -> String {
 }
 
 pub(crate) fn looked_at(cluster: &ClusterObjects) -> String {
-    let seen: Vec<String> = cluster
-        .counts
-        .iter()
-        .map(|(kind, count)| counted(*count, kind.as_str()))
-        .collect();
-    let seen = if seen.is_empty() {
-        "nothing".to_owned()
-    } else {
-        seen.join(", ")
-    };
-    wrapped("", &format!("Looked at: {seen}."))
+    let seen = cluster.counts.iter();
+    let seen = seen.map(|(kind, count)| counted(*count, kind.as_str()));
+    wrapped("", &format!("Looked at: {}.", joined(seen, "nothing")))
 }
 
 /// Whether it is ready, in a sentence.

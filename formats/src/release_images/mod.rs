@@ -4,10 +4,12 @@
 //! itself, and kept as that, and the file is made from all of them.
 
 mod known;
+mod report;
 mod union;
 mod write;
 
 pub use known::{Known, read_known, write_known};
+pub use report::{Requests, ScrapeReport};
 pub use union::{Tagged, Union, union};
 pub use write::write;
 

@@ -9,6 +9,7 @@ mod key;
 mod keyring;
 mod message;
 mod statement;
+pub mod verdicts;
 mod verify;
 
 pub use keyring::{Keyring, MAX_KEYRING_BYTES, MAX_KEYS};

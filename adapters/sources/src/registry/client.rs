@@ -12,6 +12,7 @@ use towpath_core::retry::Jitter;
 use towpath_formats::oci::{
     self, Descriptor, Digest, Entry, Layer, LayerLimits, Reference, Repository, Spent,
 };
+use towpath_formats::release_images::Requests;
 use towpath_http::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderValue};
 use towpath_http::{
     Answer, BodyLimit, Certificates, HttpClient, HttpError, HttpOptions, Method, Redirects,
@@ -46,16 +47,6 @@ pub(super) struct Counts {
     manifests: AtomicU64,
     blobs: AtomicU64,
     blob_bytes: AtomicU64,
-}
-
-/// How much was asked of registries so far, attempts included.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Requests {
-    pub tags: u64,
-    /// Manifests, whole or only their digest.
-    pub manifests: u64,
-    pub blobs: u64,
-    pub blob_bytes: u64,
 }
 
 /// Something to be asked for.

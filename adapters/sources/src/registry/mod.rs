@@ -16,7 +16,7 @@ mod seen;
 mod several;
 mod tags;
 
-pub use client::{Registry, Requests};
+pub use client::Registry;
 pub use graph_data::graph_data_image;
 pub use options::{RegistryLimits, RegistryOptions};
 pub use release::release_image;

@@ -6,7 +6,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use towpath_core::intake::Recheck;
 use towpath_formats::oci::Repository;
-use towpath_sources::{Cache, CacheKey, Registry, Requests, Scrape, scrape};
+use towpath_formats::release_images::Requests;
+use towpath_sources::{Cache, CacheKey, Registry, Scrape, scrape};
 
 use super::{names, patient, plain, quick, read, said};
 use towpath_testing_services::registry::docker::{DockerRegistry, Door};

@@ -4,7 +4,6 @@
 //! knows. A desk may be slow, so it works on the server's runtime and never on a thread that answers graphs.
 
 mod answer;
-mod cursor;
 mod metrics;
 pub(crate) mod query;
 pub(crate) mod receive;
@@ -19,11 +18,11 @@ use jiff::Timestamp;
 use towpath_core::cluster::ClusterId;
 use towpath_core::finding::Finding;
 use towpath_core::fleet::Authority;
+use towpath_core::fleet::Filter;
 use towpath_core::version::Version;
 use towpath_formats::report::Report;
 
 pub(crate) use answer::{MAX_ANSWERS, answer, check_token, may_ask_about, sight, sight_of};
-pub use cursor::Cursor;
 pub use metrics::{ClusterCount, FleetMetrics, RemainingSoak};
 pub(crate) use metrics::{FleetCollector, ReportResults};
 pub(crate) use tokens::Purpose;
@@ -92,22 +91,6 @@ pub enum FleetRequest {
         version: Version,
         by: String,
     },
-}
-
-/// Which part of the fleet is asked about. What is none leaves nothing out.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Filter {
-    pub organisation: Option<String>,
-    pub sector: Option<String>,
-    pub workload: Option<String>,
-    /// This cluster, by id or name.
-    pub cluster: Option<String>,
-    /// Held back by this rule, by its [name](towpath_core::fleet::RuleId::name).
-    pub held_by: Option<String>,
-    /// At most so many entries; one or more.
-    pub limit: Option<usize>,
-    /// Only what comes after this: where the last page ended.
-    pub after: Option<Cursor>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -5,10 +5,12 @@ use std::borrow::Cow;
 use percent_encoding::percent_decode_str;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
+use towpath_core::fleet::{Cursor, Filter};
 use towpath_core::version::Version;
+use towpath_formats::fleet::cursor;
 use towpath_formats::stamp::Nonce;
 
-use super::{Cursor, Filter, FleetRequest};
+use super::FleetRequest;
 use crate::refusal::{OrRefusal, Refusal};
 
 /// The longest text in a query or a body.
@@ -168,7 +170,7 @@ fn cursor(value: &str) -> Result<Cursor, String> {
     let problem = || {
         "after is not the `next` of an answer; leave it out to begin with the first page".to_owned()
     };
-    Cursor::read(value).ok_or_else(problem)
+    cursor::read(value).ok_or_else(problem)
 }
 
 /// Of two values, which one was meant is a guess; so there is one.
@@ -254,9 +256,10 @@ mod tests {
 
     #[test]
     fn filters() {
-        let after = Cursor::new(["o".to_owned(), "id".to_owned()]);
+        let after = Cursor(["o", "id"].map(str::to_owned).into());
         let query = &format!(
-            "organisation=a%20b&sector=s&workload=w&cluster=c&heldBy=soak&limit=5&after={after}"
+            "organisation=a%20b&sector=s&workload=w&cluster=c&heldBy=soak&limit=5&after={}",
+            cursor::write(&after)
         );
         let some = |text: &str| Some(text.to_owned());
         let filter = Filter {

@@ -12,11 +12,12 @@ use std::time::Duration;
 
 use serde_json::json;
 use towpath_core::finding::{Finding, Place};
+use towpath_core::fleet::Filter;
 use towpath_core::fleet::{AgentOutcome, Authority, UnknownClusters, UpgradeState};
 use towpath_formats::token::{Claims, Enrolment, Grant};
 use towpath_web::{
-    Allowed, ClusterCount, Filter, FleetAnswer, FleetHealth, FleetMetrics, FleetRequest, Limits,
-    Managed, Placed, ROUTES, Reads, ReloadDoor, RemainingSoak, Role, TokenKeys, Who, Woken,
+    Allowed, ClusterCount, FleetAnswer, FleetHealth, FleetMetrics, FleetRequest, Limits, Managed,
+    Placed, ROUTES, Reads, ReloadDoor, RemainingSoak, Role, TokenKeys, Who, Woken,
 };
 
 use door::{Door, KEY, NOW, Response, admin_token, bearer, cluster, cluster_token, token_by, told};

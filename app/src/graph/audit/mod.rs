@@ -1,7 +1,6 @@
 //! `towpath graph audit`: can every release get on, and if not, which blocks strand it?
 
 mod arrivals;
-mod text;
 
 use std::process::ExitCode;
 
@@ -10,9 +9,9 @@ use clap::Args;
 use towpath_core::audit::{Audit, Baseline, Scope, audit, strandings};
 use towpath_core::graph::{ChannelName, Graph};
 use towpath_core::version::{Arch, Version};
-use towpath_formats::graph_json;
+use towpath_formats::audit::{self as shown, AuditReport};
 
-use crate::cli::print;
+use crate::cli::{print, terminal_width};
 use crate::clock::NowArgs;
 use crate::config::SourceArgs;
 use crate::example::Origin;
@@ -71,13 +70,13 @@ pub(super) fn run(args: &AuditArgs) -> anyhow::Result<ExitCode> {
         .map(arrivals::read)
         .transpose()?
         .flatten();
-    let page = text::Page {
+    let report = AuditReport {
         graph: &graph,
         audit: &audited,
         strandings: &strandings,
         arrivals: arrivals.as_ref(),
     };
-    print(&shown(args, &page, sources.origin()))?;
+    print(&answer(args, &report, sources.origin()))?;
     let counts = args.exit_code || args.base.is_some();
     Ok(if counts && !strandings.is_empty() {
         ExitCode::from(1)
@@ -86,22 +85,12 @@ pub(super) fn run(args: &AuditArgs) -> anyhow::Result<ExitCode> {
     })
 }
 
-fn shown(args: &AuditArgs, page: &text::Page<'_>, origin: Origin) -> String {
+fn answer(args: &AuditArgs, report: &AuditReport<'_>, origin: Origin) -> String {
     match (args.output.form, &args.release, &args.base) {
-        (Output::Json, release, _) => {
-            let arrivals = page.arrivals.cloned().unwrap_or_default();
-            let found = graph_json::audit::audit(
-                page.graph,
-                page.audit,
-                page.strandings,
-                &arrivals,
-                release.as_ref(),
-            );
-            origin.mark(found)
-        }
-        (Output::Text, Some(release), _) => text::ways(page.graph, page.audit, release),
-        (Output::Text, None, Some(base)) => page.change(base),
-        (Output::Text, None, None) => page.whole(&args.channel),
+        (Output::Json, release, _) => origin.mark(shown::json(report, release.as_ref())),
+        (Output::Text, Some(release), _) => shown::ways(report, release),
+        (Output::Text, None, Some(base)) => shown::change(report, base),
+        (Output::Text, None, None) => shown::whole(report, &args.channel, terminal_width()),
     }
 }
 

@@ -1,7 +1,5 @@
 //! `towpath graph diff`: what a change of graph data means for clients.
 
-mod text;
-
 use std::collections::BTreeSet;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -15,7 +13,8 @@ use towpath_core::finding::Place;
 use towpath_core::fleet::ClusterState;
 use towpath_core::graph::{ChannelName, Graph, GraphData, Releases};
 use towpath_core::version::{Arch, ReleaseName, Version};
-use towpath_formats::{cluster_list, graph_json};
+use towpath_formats::cluster_list;
+use towpath_formats::diff::{Details, json, text};
 use towpath_sources::read_file;
 
 use crate::cli::print;
@@ -88,20 +87,15 @@ pub(super) fn run(args: &DiffArgs) -> anyhow::Result<ExitCode> {
     match args.output.form {
         Output::Json => print(&format!(
             "{:#}\n",
-            graph_json::diff::diff(&differences, touched.as_ref(), &unknown)
+            json(&differences, touched.as_ref(), &unknown)
         ))?,
         Output::Text => {
             let details = if args.details {
-                text::Details::Shown
+                Details::Shown
             } else {
-                text::Details::Left
+                Details::Left
             };
-            print(&text::diff(
-                &differences,
-                touched.as_ref(),
-                &unknown,
-                details,
-            ))?;
+            print(&text(&differences, touched.as_ref(), &unknown, details))?;
         }
     }
     Ok(if args.exit_code && !differences.is_empty() {

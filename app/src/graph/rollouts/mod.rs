@@ -1,13 +1,11 @@
 //! `towpath graph rollouts`: every window that is running or to come.
 
-mod text;
-
 use std::io::IsTerminal;
 use std::process::ExitCode;
 
 use clap::Args;
 
-use towpath_formats::graph_json;
+use towpath_formats::rollouts::{Bars, json, text};
 
 use crate::cli::print;
 use crate::clock::NowArgs;
@@ -32,17 +30,14 @@ pub(super) fn rollouts(args: RolloutsArgs) -> anyhow::Result<ExitCode> {
     let graph = sources.graph()?;
     let rows = towpath_core::graph::rollouts(&graph, now);
     match args.output.form {
-        Output::Json => {
-            let answer = graph_json::rollouts::rollouts(&rows, now);
-            print(&sources.origin().mark(answer))?;
-        }
+        Output::Json => print(&sources.origin().mark(json(&rows, now)))?,
         Output::Text => {
             let bars = if std::io::stdout().is_terminal() {
-                text::Bars::Blocks
+                Bars::Blocks
             } else {
-                text::Bars::Ascii
+                Bars::Ascii
             };
-            print(&text::rollouts(&rows, now, bars))?;
+            print(&text(&rows, now, bars))?;
         }
     }
     Ok(ExitCode::SUCCESS)

@@ -6,6 +6,7 @@
 
 mod join;
 mod rollout;
+mod show;
 mod starts;
 mod stays;
 mod text;
@@ -22,6 +23,7 @@ use super::{Kind, channels_v1, schema};
 use crate::SourceFile;
 use join::{ChannelFile, Group};
 pub use rollout::Rollout;
+pub use show::{MigrationReport, migration_json, migration_text, refused_json, refused_text};
 pub use starts::{Starts, Tally};
 pub use stays::Stays;
 use text::{ChannelText, Entry};

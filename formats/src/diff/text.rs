@@ -11,8 +11,8 @@ use towpath_core::change::{
 use towpath_core::graph::{ChannelName, Share, Window};
 use towpath_core::version::{ReleaseName, Version};
 
-use super::super::tables::{align_right, table};
-use crate::words::{count, minute, shown};
+use crate::tables::{align_right, shown, table};
+use crate::words::{beyond, counted, first_names, joined, minute};
 
 /// So many rows that nobody reads all of them; the rest is counted.
 const MAX_ROWS: usize = 200;
@@ -21,7 +21,7 @@ const MAX_NAMED: usize = 4;
 
 /// Whether each release and edge is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Details {
+pub enum Details {
     Shown,
     Left,
 }
@@ -34,7 +34,7 @@ struct Alike<'a> {
 }
 
 /// Every difference, whom it touches, and the listed releases that are not known and so were left out.
-pub(super) fn diff(
+pub fn text(
     diff: &Diff,
     touched: Option<&BTreeMap<ChannelName, Touched>>,
     unknown: &BTreeSet<ReleaseName>,
@@ -55,20 +55,9 @@ fn left_out(unknown: &BTreeSet<ReleaseName>) -> String {
     if unknown.is_empty() {
         return String::new();
     }
-    let named: Vec<String> = unknown
-        .iter()
-        .take(MAX_NAMED)
-        .map(ToString::to_string)
-        .collect();
-    let more = unknown.len().saturating_sub(MAX_NAMED);
-    let more = if more == 0 {
-        String::new()
-    } else {
-        format!(" and {more} more")
-    };
     format!(
-        "\nNewly listed, not among the releases, and so left out: {}{more}. Are the releases up to date?\n",
-        named.join(", ")
+        "\nNewly listed, not among the releases, and so left out: {}. Are the releases up to date?\n",
+        first_names(unknown, MAX_NAMED)
     )
 }
 
@@ -81,14 +70,8 @@ fn headline(diff: &Diff) -> String {
         .collect();
     match channels.len() {
         0 => format!("Nothing changes for clients, as of {at}.\n"),
-        number => format!("{} for clients, as of {at}.\n", changes(number)),
-    }
-}
-
-fn changes(channels: usize) -> String {
-    match channels {
-        1 => "1 channel changes".to_owned(),
-        more => format!("{more} channels change"),
+        1 => format!("1 channel changes for clients, as of {at}.\n"),
+        more => format!("{more} channels change for clients, as of {at}.\n"),
     }
 }
 
@@ -153,16 +136,10 @@ fn summary(diff: &Diff) -> String {
                 .chain(cells),
         );
     }
-    let mut text = format!("\n{}", shown(&rows));
-    if groups.len() > MAX_ROWS {
-        writeln!(
-            text,
-            "… and {} more; --channel chooses among them",
-            groups.len() - MAX_ROWS
-        )
-        .expect("fits");
-    }
-    text
+    let more = beyond(groups.len(), MAX_ROWS, |more| {
+        format!("… and {more} more; --channel chooses among them\n")
+    });
+    format!("\n{}{more}", shown(&rows))
 }
 
 /// Architectures of one channel with the same differences stand together.
@@ -202,8 +179,8 @@ fn each(diff: &Diff) -> String {
     }
     let mut text = String::new();
     for group in groups {
-        let names: Vec<&str> = group.channels.iter().map(|name| name.as_str()).collect();
-        writeln!(text, "\n{} ({})", names.join(", "), group.arches.join(", ")).expect("fits");
+        let names = joined(group.channels, "");
+        writeln!(text, "\n{names} ({})", group.arches.join(", ")).expect("fits");
         let releases = group.diff.releases.iter().map(release);
         let lines: Vec<String> = releases
             .chain(group.diff.edges.iter().map(|e| edges(e, diff.at)))
@@ -211,14 +188,9 @@ fn each(diff: &Diff) -> String {
         for line in lines.iter().take(MAX_ROWS) {
             writeln!(text, "  {line}").expect("fits");
         }
-        if lines.len() > MAX_ROWS {
-            writeln!(
-                text,
-                "  … and {} more; --output json has them all",
-                lines.len() - MAX_ROWS
-            )
-            .expect("fits");
-        }
+        text += &beyond(lines.len(), MAX_ROWS, |more| {
+            format!("  … and {more} more; --output json has them all\n")
+        });
     }
     text
 }
@@ -297,7 +269,7 @@ fn edges(change: &EdgeChange, now: Timestamp) -> String {
     format!(
         "{}: {} ({}) {what}{whom}",
         change.to,
-        count(change.from.len(), "edge"),
+        counted(change.from.len(), "edge"),
         sources(&change.from)
     )
 }
@@ -317,10 +289,7 @@ fn other_risks(risks: &RiskNames) -> String {
 fn sources(from: &[Version]) -> String {
     match from {
         [first, .., last] if from.len() > MAX_NAMED => format!("from {first} to {last}"),
-        few => {
-            let names: Vec<String> = few.iter().map(ToString::to_string).collect();
-            format!("from {}", names.join(", "))
-        }
+        few => format!("from {}", joined(few, "")),
     }
 }
 
@@ -362,7 +331,7 @@ fn clusters(touched: &BTreeMap<ChannelName, Touched>) -> String {
     let verb = if concerned == 1 { "is" } else { "are" };
     let mut text = format!(
         "\n{concerned} of {} {verb} offered something else now.\n",
-        count(all, "cluster")
+        counted(all, "cluster")
     );
     if concerned > 0 {
         let mut rows = table(["CHANNEL", "CLUSTERS", "TOUCHED", "GAIN", "LOSE"]);

@@ -3,17 +3,17 @@
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
-use comfy_table::presets::NOTHING;
-use comfy_table::{CellAlignment, ContentArrangement, Table};
 use towpath_core::audit::{
-    Arrivals, Audit, Barrier, Cause, Outcome, Reachability, ReleaseReport, Section,
-    StrandedReleases, Stranding,
+    Audit, Barrier, Cause, Outcome, Reachability, ReleaseReport, Section, StrandedReleases,
+    Stranding,
 };
 use towpath_core::graph::ClientClass;
 use towpath_core::graph::{BlockId, ChannelName, Graph, ReleaseId};
 use towpath_core::version::{Arch, Version};
 
-use crate::words::{count, minute};
+use super::AuditReport;
+use crate::tables::{align_right, fitted, shown};
+use crate::words::{beyond, counted, joined, minute};
 
 /// So many that nobody reads all of them; the rest is counted.
 const MAX_ROWS: usize = 100;
@@ -22,36 +22,28 @@ const MAX_STRANDINGS: usize = 50;
 const NAMED_RELEASES: usize = 3;
 const EVERYBODY: &str = "everybody";
 
-/// What is to be shown.
-pub(super) struct Page<'a> {
-    pub(super) graph: &'a Graph,
-    pub(super) audit: &'a Audit,
-    pub(super) strandings: &'a [Stranding],
-    /// None where there is no history.
-    pub(super) arrivals: Option<&'a Arrivals>,
+/// Everything: a summary, and who is stranded by what. Channels that were asked for are shown even if all is well. The table is broken to
+/// fit the width.
+pub fn whole(report: &AuditReport<'_>, asked: &[String], width: Option<u16>) -> String {
+    let shown = |part: &&Section| !asked.is_empty() || !part.is_plain();
+    let sections: Vec<&Section> = report.audit.sections.iter().filter(shown).collect();
+    report.summary()
+        + &report.table(&sections, width)
+        + &report.stranded("Stranded by blocks; without these files there is a way:\n")
 }
 
-impl Page<'_> {
-    /// Everything: a summary, and who is stranded by what. Channels that were asked for are shown even if all is well.
-    pub(super) fn whole(&self, asked: &[String]) -> String {
-        let mut text = self.summary();
-        let shown = |part: &&Section| !asked.is_empty() || !is_plain(part);
-        text.push_str(&self.table(&self.audit.sections.iter().filter(shown).collect::<Vec<_>>()));
-        text + &self.stranded("Stranded by blocks; without these files there is a way:\n")
-    }
-
-    /// Only what is worse than in the base.
-    pub(super) fn change(&self, base: &str) -> String {
-        match self.strandings.is_empty() {
-            true => format!("Nobody is stranded who was not in {base}.\n"),
-            false => {
-                let mut text = format!("Stranded, and not so in {base}:\n");
-                text.push_str(&self.stranded("By blocks; without these files there is a way:\n"));
-                text
-            }
+/// Only what is worse than in the base.
+pub fn change(report: &AuditReport<'_>, base: &str) -> String {
+    match report.strandings.is_empty() {
+        true => format!("Nobody is stranded who was not in {base}.\n"),
+        false => {
+            format!("Stranded, and not so in {base}:\n")
+                + &report.stranded("By blocks; without these files there is a way:\n")
         }
     }
+}
 
+impl AuditReport<'_> {
     fn summary(&self) -> String {
         let sections = &self.audit.sections;
         if sections.is_empty() {
@@ -64,19 +56,18 @@ impl Page<'_> {
         let arches: BTreeSet<&str> = sections.iter().map(|part| part.arch.as_str()).collect();
         let not_plain: BTreeSet<&ChannelName> = sections
             .iter()
-            .filter(|part| !is_plain(part))
+            .filter(|part| !part.is_plain())
             .map(|part| &part.channel)
             .collect();
         let listed: BTreeSet<ReleaseId> = sections
             .iter()
             .flat_map(|part| part.releases.iter().map(|of| of.release))
             .collect();
-        let arches: Vec<&str> = arches.into_iter().collect();
         let mut text = format!(
             "{} in {}, on {}, at {}.\n",
-            count(listed.len(), "release"),
-            count(channels.len(), "channel"),
-            arches.join(", "),
+            counted(listed.len(), "release"),
+            counted(channels.len(), "channel"),
+            joined(arches, ""),
             minute(self.audit.at)
         );
         let ways = "a plain way to the newest of its minor version and to the channel's head";
@@ -86,22 +77,18 @@ impl Page<'_> {
             (well, others) => writeln!(
                 text,
                 "In {}, every release has {ways}. In {others} some have none:",
-                count(well, "channel")
+                counted(well, "channel")
             )
             .expect("fits"),
         }
         text
     }
 
-    fn table(&self, sections: &[&Section]) -> String {
+    fn table(&self, sections: &[&Section], width: Option<u16>) -> String {
         if sections.is_empty() {
             return String::new();
         }
-        let mut table = Table::new();
-        table
-            .load_style(NOTHING)
-            .set_content_arrangement(ContentArrangement::Dynamic);
-        table.set_header([
+        let head = [
             "CHANNEL",
             "ARCH",
             "CLIENTS",
@@ -109,7 +96,8 @@ impl Page<'_> {
             "PLAIN",
             "CONDITIONAL",
             "STRANDED",
-        ]);
+        ];
+        let mut table = fitted(head, width);
         // Architectures are mostly alike; those of the same numbers share a row.
         let mut rows: Vec<(Row<'_>, Vec<&str>)> = Vec::new();
         for part in sections {
@@ -134,24 +122,11 @@ impl Page<'_> {
                     .chain(numbers.map(|number| number.to_string())),
             );
         }
-        table
-            .column_iter_mut()
-            .skip(3)
-            .for_each(|column| column.set_cell_alignment(CellAlignment::Right));
-        let mut text = String::from("\n");
-        table
-            .to_string()
-            .lines()
-            .for_each(|line| writeln!(text, "{}", line.trim_end()).expect("fits"));
-        if rows.len() > MAX_ROWS {
-            writeln!(
-                text,
-                "and {} more; --channel and --arch look closer",
-                rows.len() - MAX_ROWS
-            )
-            .expect("fits");
-        }
-        text
+        align_right(&mut table, 3..7);
+        let more = beyond(rows.len(), MAX_ROWS, |more| {
+            format!("and {more} more; --channel and --arch look closer\n")
+        });
+        format!("\n{}{more}", shown(&table))
     }
 
     fn stranded(&self, by_blocks: &str) -> String {
@@ -169,15 +144,9 @@ impl Page<'_> {
             }
             text.push_str(&self.stranding(stranding));
         }
-        if self.strandings.len() > MAX_STRANDINGS {
-            let more = self.strandings.len() - MAX_STRANDINGS;
-            writeln!(
-                text,
-                "\nand {more} more; --channel looks closer, --output json has all"
-            )
-            .expect("fits");
-        }
-        text
+        text + &beyond(self.strandings.len(), MAX_STRANDINGS, |more| {
+            format!("\nand {more} more; --channel looks closer, --output json has all\n")
+        })
     }
 
     fn stranding(&self, stranding: &Stranding) -> String {
@@ -237,10 +206,7 @@ impl Page<'_> {
             .all(|part| part.arch == self.audit.sections[0].arch);
         let place = |(arches, channels): &(&BTreeSet<&Arch>, Vec<&str>)| match one_arch {
             true => channels.join(", "),
-            false => {
-                let arches: Vec<&str> = arches.iter().map(|arch| arch.as_str()).collect();
-                format!("{} on {}", channels.join(", "), arches.join(", "))
-            }
+            false => format!("{} on {}", channels.join(", "), joined(*arches, "")),
         };
         by_arches.iter().map(place).collect()
     }
@@ -279,7 +245,8 @@ fn entry<K: PartialEq, V: Default>(list: &mut Vec<(K, V)>, key: K) -> &mut V {
 }
 
 /// The ways of one release, wherever it is.
-pub(super) fn ways(graph: &Graph, audit: &Audit, version: &Version) -> String {
+pub fn ways(report: &AuditReport<'_>, version: &Version) -> String {
+    let AuditReport { graph, audit, .. } = report;
     let mut text = String::new();
     for part in &audit.sections {
         let of_version =
@@ -338,10 +305,6 @@ fn outlook_text(graph: &Graph, outlook: &Reachability) -> String {
     }
 }
 
-fn is_plain(part: &Section) -> bool {
-    part.tally().plain == part.releases.len()
-}
-
 fn arrows(graph: &Graph, way: &[ReleaseId]) -> String {
     let versions: Vec<String> = way
         .iter()
@@ -367,11 +330,7 @@ fn clients_text(audit: &Audit, clients: &BTreeSet<ClientClass>) -> String {
         few if few < clients.len() && clients.len() > 4 => {
             format!("{EVERYBODY} but {}", others.join(", "))
         }
-        _ => clients
-            .iter()
-            .map(ToString::to_string)
-            .collect::<Vec<_>>()
-            .join(", "),
+        _ => joined(clients, ""),
     }
 }
 

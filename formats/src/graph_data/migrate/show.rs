@@ -6,49 +6,39 @@ use std::path::Path;
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
-use towpath_core::finding::Finding;
+use towpath_core::finding::{Finding, escaped};
 use towpath_core::graph::ChannelName;
 use towpath_core::version::ReleaseName;
-use towpath_formats::graph_data::migrate::{Migrated, Migration, Stays, Tally};
-use towpath_formats::{SourceFile, fleet_json};
 
-use crate::output::Output;
+use super::{Migrated, Migration, Stays, Tally};
+use crate::words::joined;
+use crate::{SourceFile, findings};
 
 /// How many releases are named where many could be.
 const NAMED: usize = 8;
 
+/// What came of a migration.
+pub struct MigrationReport<'a> {
+    pub migration: &'a Migration,
+    pub stays: &'a Stays,
+    /// The files that it began with.
+    pub old: &'a [SourceFile],
+    /// Where it was written, if it was.
+    pub out: Option<&'a Path>,
+}
+
 /// Why there is no migration.
-pub(super) fn refused(findings: &[Finding], output: Output) -> String {
-    match output {
-        Output::Json => format!(
-            "{:#}\n",
-            json!({"written": null, "findings": fleet_json::findings(findings)})
-        ),
-        Output::Text => {
-            let lines: String = findings
-                .iter()
-                .map(|finding| format!("{finding}\n"))
-                .collect();
-            format!("{lines}Nothing was written.\n")
-        }
-    }
+pub fn refused_text(findings: &[Finding]) -> String {
+    let lines = findings.iter().map(|finding| format!("{finding}\n"));
+    lines.collect::<String>() + "Nothing was written.\n"
 }
 
-/// What came of it. `out`: where it was written, if it was.
-pub(super) fn done(
-    migration: &Migration,
-    stays: &Stays,
-    old: &[SourceFile],
-    out: Option<&Path>,
-    output: Output,
-) -> String {
-    match output {
-        Output::Json => format!("{:#}\n", as_json(migration, stays, out)),
-        Output::Text => as_text(migration, stays, old, out),
-    }
+pub fn refused_json(findings: &[Finding]) -> Value {
+    json!({"written": null, "findings": findings::json(findings)})
 }
 
-fn as_json(migration: &Migration, stays: &Stays, out: Option<&Path>) -> Value {
+pub fn migration_json(report: &MigrationReport<'_>) -> Value {
+    let (migration, stays) = (report.migration, report.stays);
     let names = |names: &BTreeSet<ReleaseName>| -> Vec<String> {
         names.iter().map(ToString::to_string).collect()
     };
@@ -63,7 +53,7 @@ fn as_json(migration: &Migration, stays: &Stays, out: Option<&Path>) -> Value {
     };
     let starts = &migration.starts;
     json!({
-        "written": out.map(|out| out.display().to_string()),
+        "written": report.out.map(|out| out.display().to_string()),
         "channelFiles": migration.channels.iter().map(file).collect::<Vec<_>>(),
         "starts": {
             "fromHistory": starts.from_history,
@@ -74,15 +64,17 @@ fn as_json(migration: &Migration, stays: &Stays, out: Option<&Path>) -> Value {
             "unknown": names(&starts.unknown.releases),
         },
         "copied": migration.files.len() - migration.channels.len() - 1,
-        "findings": fleet_json::findings(&migration.findings),
+        "findings": findings::json(&migration.findings),
     })
 }
 
-fn as_text(migration: &Migration, stays: &Stays, old: &[SourceFile], out: Option<&Path>) -> String {
+pub fn migration_text(report: &MigrationReport<'_>) -> String {
+    let migration = report.migration;
     let mut text = String::new();
     channels(&mut text, migration);
-    starts(&mut text, migration, stays);
-    let _ = writeln!(text, "\nCopied as they are: {}", copied(migration, old));
+    starts(&mut text, migration, report.stays);
+    let copied = copied(migration, report.old);
+    let _ = writeln!(text, "\nCopied as they are: {copied}");
     let mut findings: Vec<&Finding> = migration.findings.iter().collect();
     findings.sort_by(|a, b| {
         let (a, b) = (channel(a), channel(b));
@@ -98,14 +90,14 @@ fn as_text(migration: &Migration, stays: &Stays, old: &[SourceFile], out: Option
         "Kept apart:",
         apart
             .iter()
-            .map(|finding| towpath_core::finding::escaped(&finding.problem).into_owned()),
+            .map(|finding| escaped(&finding.problem).into_owned()),
     );
     list(
         &mut text,
         "Look at:",
         others.iter().map(ToString::to_string),
     );
-    let _ = match out {
+    let _ = match report.out {
         Some(out) => writeln!(
             text,
             "\nWritten to {0}. Next: towpath graph lint {0}",
@@ -137,35 +129,29 @@ fn channel(finding: &Finding) -> Option<ChannelName> {
 }
 
 fn channels(text: &mut String, migration: &Migration) {
-    let (joined, single): (Vec<&Migrated>, Vec<&Migrated>) = migration
+    let (shared, single): (Vec<&Migrated>, Vec<&Migrated>) = migration
         .channels
         .iter()
         .partition(|file| file.channels.len() > 1);
-    let names = |file: &Migrated| {
-        file.channels
-            .iter()
-            .map(|name| name.as_str())
-            .collect::<Vec<_>>()
-            .join(", ")
-    };
+    let names = |file: &Migrated| joined(&file.channels, "");
     let widths = (
-        joined.iter().map(|file| file.path.len()).max().unwrap_or(0),
-        joined
+        shared.iter().map(|file| file.path.len()).max().unwrap_or(0),
+        shared
             .iter()
             .map(|file| names(file).len())
             .max()
             .unwrap_or(0),
     );
-    let mut joined: Vec<&&Migrated> = joined.iter().collect();
-    joined.sort_by(|a, b| {
+    let mut shared: Vec<&&Migrated> = shared.iter().collect();
+    shared.sort_by(|a, b| {
         a.channels[0]
             .display_order()
             .cmp(&b.channels[0].display_order())
     });
-    if !joined.is_empty() {
+    if !shared.is_empty() {
         text.push_str("Channels that share a file now:\n");
     }
-    for file in joined {
+    for file in shared {
         let promoted = match file.promoted.len() {
             0 => String::new(),
             _ => format!(", of which promoted now: {}", named(&file.promoted)),
@@ -259,29 +245,17 @@ fn copied(migration: &Migration, old: &[SourceFile]) -> String {
                 .or_default() += 1;
         }
     }
-    let shown: Vec<String> = counts
+    let shown = counts
         .iter()
         .map(|(name, count)| match name.ends_with('/') {
             true => format!("{name} ({count})"),
             false => (*name).to_owned(),
-        })
-        .collect();
-    if shown.is_empty() {
-        "nothing".to_owned()
-    } else {
-        shown.join(", ")
-    }
+        });
+    joined(shown, "nothing")
 }
 
 fn named(releases: &BTreeSet<ReleaseName>) -> String {
-    let shown = |count: usize| {
-        releases
-            .iter()
-            .take(count)
-            .map(ToString::to_string)
-            .collect::<Vec<_>>()
-            .join(", ")
-    };
+    let shown = |count: usize| joined(releases.iter().take(count), "");
     match releases.len() <= NAMED {
         true => shown(NAMED),
         false => format!("{} releases ({}, …)", releases.len(), shown(2)),

@@ -6,7 +6,7 @@ use towpath_core::cluster::Platform;
 use towpath_core::graph::{Audience, Share};
 use towpath_core::graph::{RolloutStop, RolloutWindow};
 
-pub fn rollouts(rows: &[RolloutWindow], now: Timestamp) -> Value {
+pub fn json(rows: &[RolloutWindow], now: Timestamp) -> Value {
     json!({"at": now.to_string(), "rollouts": rows.iter().map(|row| rollout(row, now)).collect::<Vec<_>>()})
 }
 

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use towpath_core::finding::Place;
 use towpath_core::fleet::FleetInput;
 use towpath_core::fleet::dispatch;
-use towpath_formats::{SourceFile, cluster_list, fleet_policy};
 
 use super::*;
+use crate::{SourceFile, cluster_list, fleet_policy};
 
 const NOW: &str = "2026-11-16T12:00:00Z";
 
@@ -64,7 +64,7 @@ fn clusters(page: &Value) -> Vec<String> {
 fn next(page: &Value) -> Option<Cursor> {
     page["next"]
         .as_str()
-        .map(|next| Cursor::read(next).expect("a cursor of ours"))
+        .map(|next| cursor::read(next).expect("a cursor of ours"))
 }
 
 #[test]
@@ -102,7 +102,7 @@ fn whoever_stays_is_on_exactly_one_page_whatever_becomes_of_the_others() {
 #[test]
 fn all_pages_together_are_the_whole_plan() {
     let (desk, decision) = fleet(0..300);
-    let whole = answers::plan_json(&desk, &decision, &Filter::default());
+    let whole = shown::plan(&desk, &Filter::default().plan(&desk, &decision), None);
     let mut filter = Filter {
         limit: Some(100),
         ..Filter::default()
@@ -193,7 +193,7 @@ fn rows_follow_each_other_too() {
         }
     }
     let foreign = Filter {
-        after: Some(Cursor::new(["x".to_owned()])),
+        after: Some(Cursor(vec!["x".to_owned()])),
         ..Filter::default()
     };
     for page in [
@@ -201,6 +201,6 @@ fn rows_follow_each_other_too() {
         status(&desk, &decision, &foreign),
         forecast(Vec::new(), &foreign),
     ] {
-        assert!(page.is_err_and(|error| error.to_string().contains("leave it out")));
+        assert!(page.is_err_and(|error| error.contains("leave it out")));
     }
 }

@@ -4,25 +4,21 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 use towpath_core::audit::{
-    Arrivals, Audit, Cause, Outcome, Reachability, ReleaseReport, Section, StrandedReleases,
-    Stranding,
+    Cause, Outcome, Reachability, ReleaseReport, Section, StrandedReleases, Stranding,
 };
 use towpath_core::graph::ClientClass;
 use towpath_core::graph::{BlockId, Graph, ReleaseId};
 use towpath_core::version::Version;
 
-/// Everything that was found, or the ways of one release only. `stranded` is what the caller asked for: all, or what is new.
-pub fn audit(
-    graph: &Graph,
-    audit: &Audit,
-    strandings: &[Stranding],
-    arrivals: &Arrivals,
-    only: Option<&Version>,
-) -> Value {
+use super::AuditReport;
+
+/// Everything that was found, or the ways of one release only.
+pub fn json(report: &AuditReport<'_>, only: Option<&Version>) -> Value {
+    let AuditReport { graph, audit, .. } = report;
     json!({
         "at": audit.at.to_string(),
         "sections": audit.sections.iter().map(|one| section(graph, one, only)).collect::<Vec<_>>(),
-        "stranded": strandings.iter().map(|one| stranding(graph, one, arrivals)).collect::<Vec<_>>(),
+        "stranded": report.strandings.iter().map(|one| stranding(report, one)).collect::<Vec<_>>(),
     })
 }
 
@@ -70,7 +66,10 @@ fn outlook(graph: &Graph, outlook: &Reachability) -> Value {
     value
 }
 
-fn stranding(graph: &Graph, stranding: &Stranding, arrivals: &Arrivals) -> Value {
+fn stranding(report: &AuditReport<'_>, stranding: &Stranding) -> Value {
+    let graph = report.graph;
+    let arrivals = report.arrivals;
+    let since = arrivals.and_then(|arrivals| stranding.barrier.since(graph, arrivals));
     let spot = |spot: &StrandedReleases| {
         json!({
             "channel": spot.channel.as_str(),
@@ -83,7 +82,7 @@ fn stranding(graph: &Graph, stranding: &Stranding, arrivals: &Arrivals) -> Value
     json!({
         "cause": stranding.barrier.code(),
         "blocks": stranding.barrier.blocks().map(|blocks| files(graph, blocks)),
-        "since": stranding.barrier.since(graph, arrivals).map(|since| since.to_string()),
+        "since": since.map(|since| since.to_string()),
         "spots": stranding.spots.iter().map(spot).collect::<Vec<_>>(),
     })
 }

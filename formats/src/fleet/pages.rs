@@ -6,17 +6,16 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use anyhow::bail;
 use jiff::Timestamp;
 use serde_json::{Value, json};
-use towpath_core::fleet::{Decision, Desk, HistoryRow, Start, StatusRow};
+use towpath_core::fleet::{
+    Cursor, Decision, Desk, Filter, HistoryRow, Start, StatusRow, best_candidate,
+};
 use towpath_core::fleet::{Name, Upgrade, UpgradeId};
 use towpath_core::simulate::Forecast;
 use towpath_core::version::Version;
-use towpath_formats::fleet_json;
-use towpath_web::{Cursor, Filter};
 
-use super::answers;
+use super::{cursor, json as shown};
 
 /// The entries of a page if the question names no limit. The web adapter knows the most that can be asked for.
 const ENTRIES: usize = 200;
@@ -27,41 +26,38 @@ const MAX_NAMES: usize = 1_000;
 /// Rows that name more clusters than this together are not all on one page.
 const MAX_NAMES_OF_A_PAGE: usize = 10_000;
 
+const FOREIGN: &str = "`after` is not the `next` of an answer of this path";
+
 /// How many entries a page has.
-pub(crate) fn entries(filter: &Filter) -> usize {
+fn entries(filter: &Filter) -> usize {
     filter.limit.unwrap_or(ENTRIES)
 }
 
-/// The names that the page before ended with: so many, or there was none.
-fn after<const N: usize>(filter: &Filter) -> anyhow::Result<Option<[&str; N]>> {
+/// The names that the page before ended with: so many, or there was none. A filter that means nothing has no page.
+fn after<const N: usize>(filter: &Filter) -> Result<Option<[&str; N]>, String> {
+    filter.check().map_err(|problem| problem.to_string())?;
     let Some(cursor) = &filter.after else {
         return Ok(None);
     };
-    let names: Vec<&str> = cursor.names().iter().map(String::as_str).collect();
-    match names.try_into() {
-        Ok(names) => Ok(Some(names)),
-        Err(_) => {
-            bail!(
-                "`after` is not the `next` of an answer of this path; leave it out to begin with the first page"
-            )
-        }
-    }
+    let names: Vec<&str> = cursor.0.iter().map(String::as_str).collect();
+    let foreign = |_| format!("{FOREIGN}; leave it out to begin with the first page");
+    names.try_into().map(Some).map_err(foreign)
 }
 
 /// An answer that is a list, and where it goes on.
-fn page(entries: Value, next: Option<Cursor>) -> Value {
-    json!({"entries": entries, "next": next.map(|cursor| cursor.to_string())})
+fn page(entries: Value, next: Option<String>) -> Value {
+    json!({"entries": entries, "next": next})
 }
 
-fn cursor<const N: usize>(names: [&str; N]) -> Cursor {
-    Cursor::new(names.map(str::to_owned))
+fn next_after<const N: usize>(names: [&str; N]) -> String {
+    cursor::write(&Cursor(names.map(str::to_owned).into()))
 }
 
 /// Where a cluster stands in the order of pages: organisation and id. A cluster that has left the fleet has no organisation.
 type Key<'a> = (&'a str, &'a str);
 
 /// What would be done now, cluster by cluster.
-pub(crate) fn plan(desk: &Desk, decision: &Decision, filter: &Filter) -> anyhow::Result<Value> {
+pub fn plan(desk: &Desk, decision: &Decision, filter: &Filter) -> Result<Value, String> {
     let roster = desk.roster();
     let after = after::<2>(filter)?.map(|[organisation, id]| (organisation, id));
     let acts = Acts::of(desk, decision);
@@ -76,12 +72,6 @@ pub(crate) fn plan(desk: &Desk, decision: &Decision, filter: &Filter) -> anyhow:
         .map(|id| (("", *id), None));
     let all = (0..roster.len() as u32).map(member).chain(gone);
     let (looked_at, are_all) = first(all.filter(|(key, _)| after.is_none_or(|after| *key > after)));
-    let everybody = *filter
-        == Filter {
-            limit: filter.limit,
-            after: filter.after.clone(),
-            ..Filter::default()
-        };
     let (mut told, mut waiting, mut count) = (
         Decision {
             at: decision.at,
@@ -96,27 +86,27 @@ pub(crate) fn plan(desk: &Desk, decision: &Decision, filter: &Filter) -> anyhow:
             break;
         }
         last = Some(*key);
-        let is_meant = |member: u32| answers::is_meant(desk, member, filter, decision.at);
-        if !member.map_or(everybody, is_meant) {
+        let is_meant = |member: u32| filter.is_meant(desk, member, decision.at);
+        if !member.map_or(filter.is_everybody(), is_meant) {
             continue;
         }
         count += acts.add(key.1, &mut told);
         let starts = acts.starts.contains_key(key.1);
         let best = member
             .filter(|_| !starts)
-            .and_then(|member| answers::best(desk, member, decision.at));
+            .and_then(|member| best_candidate(desk, member, decision.at));
         if let (Some(member), Some(best)) = (member, best) {
-            waiting.push(answers::wait_json(desk, *member, &best));
+            waiting.push(shown::wait(desk, *member, &best));
             count += 1;
         }
     }
     let is_last = are_all && last == looked_at.last().map(|(key, _)| *key);
     let next = last
         .filter(|_| !is_last)
-        .map(|(organisation, id)| cursor([organisation, id]));
-    let mut plan = fleet_json::decision(&told);
+        .map(|(organisation, id)| next_after([organisation, id]));
+    let mut plan = shown::decision(&told);
     plan["waiting"] = Value::Array(waiting);
-    plan["next"] = json!(next.map(|cursor| cursor.to_string()));
+    plan["next"] = json!(next);
     Ok(plan)
 }
 
@@ -222,7 +212,7 @@ impl<'a> Acts<'a> {
 }
 
 /// Where everything stands, by organisation, sector and workload.
-pub(crate) fn status(desk: &Desk, decision: &Decision, filter: &Filter) -> anyhow::Result<Value> {
+pub fn status(desk: &Desk, decision: &Decision, filter: &Filter) -> Result<Value, String> {
     let after = after::<3>(filter)?;
     let key = |organisation: &Name, sector: &Option<Name>, workload: &Name| {
         (organisation.clone(), sector.clone(), workload.clone())
@@ -242,7 +232,7 @@ pub(crate) fn status(desk: &Desk, decision: &Decision, filter: &Filter) -> anyho
     };
     for member in 0..desk.roster().len() as u32 {
         let (state, policy) = (desk.roster().cluster(member), desk.roster().policy(member));
-        if !answers::is_meant(desk, member, &by_place, decision.at) {
+        if !by_place.is_meant(desk, member, decision.at) {
             continue;
         }
         for workload in policy
@@ -267,19 +257,19 @@ pub(crate) fn status(desk: &Desk, decision: &Decision, filter: &Filter) -> anyho
         .last()
         .filter(|_| more)
         .map(|(organisation, sector, workload)| {
-            cursor([organisation, &sector_text(sector.as_ref()), workload])
+            next_after([organisation, &sector_text(sector.as_ref()), workload])
         });
     let is_meant = |member: u32| {
         let (state, policy) = (desk.roster().cluster(member), desk.roster().policy(member));
         let on_page =
             |workload: &Name| rows.contains(&key(&state.organisation, &policy.sector, workload));
-        policy.workloads.iter().any(on_page) && answers::is_meant(desk, member, filter, decision.at)
+        policy.workloads.iter().any(on_page) && filter.is_meant(desk, member, decision.at)
     };
     let mut told: Vec<StatusRow> = towpath_core::fleet::status(desk, decision, &is_meant);
     told.retain(|row| rows.contains(&key(&row.organisation, &row.sector, &row.workload)));
     let left_out: Vec<usize> = told.iter_mut().map(|row| cut(&mut row.under_way)).collect();
     Ok(page(
-        counted(fleet_json::status(&told), "underWayLeftOut", &left_out),
+        counted(shown::status(&told), "underWayLeftOut", &left_out),
         next,
     ))
 }
@@ -289,22 +279,19 @@ fn sector_text(sector: Option<&Name>) -> String {
 }
 
 /// How long which version has run where, by organisation, version and workload.
-pub(crate) fn history(desk: &Desk, filter: &Filter, now: Timestamp) -> anyhow::Result<Value> {
+pub fn history(desk: &Desk, filter: &Filter, now: Timestamp) -> Result<Value, String> {
     let after = match after::<3>(filter)? {
         None => None,
         Some([organisation, version, workload]) => match version.parse::<Version>() {
             Ok(version) => Some((organisation, version, workload)),
-            Err(problem) => bail!("`after` is not the `next` of an answer of this path: {problem}"),
+            Err(problem) => return Err(format!("{FOREIGN}: {problem}")),
         },
     };
-    let mut rows = answers::history_rows(
-        desk,
-        &Filter {
-            limit: None,
-            ..filter.clone()
-        },
-        now,
-    );
+    let unlimited = Filter {
+        limit: None,
+        ..filter.clone()
+    };
+    let mut rows = unlimited.history(desk, now);
     let is_after = |row: &HistoryRow| {
         after
             .as_ref()
@@ -325,15 +312,16 @@ pub(crate) fn history(desk: &Desk, filter: &Filter, now: Timestamp) -> anyhow::R
     }
     rows.truncate(left_out.len());
     let next = rows.last().filter(|_| rows.len() < before);
-    let next = next.map(|row| cursor([&row.organisation, &row.version.to_string(), &row.workload]));
+    let next =
+        next.map(|row| next_after([&row.organisation, &row.version.to_string(), &row.workload]));
     Ok(page(
-        counted(fleet_json::history(&rows), "clustersLeftOut", &left_out),
+        counted(shown::history(&rows), "clustersLeftOut", &left_out),
         next,
     ))
 }
 
 /// What will start, cluster by cluster: by organisation and name, then by time.
-pub(crate) fn forecast(mut forecasts: Vec<Forecast>, filter: &Filter) -> anyhow::Result<Value> {
+pub fn forecast(mut forecasts: Vec<Forecast>, filter: &Filter) -> Result<Value, String> {
     let after = after::<2>(filter)?;
     let place = |one: &Forecast| (one.organisation.clone(), one.cluster.clone());
     forecasts.retain(|one| {
@@ -346,35 +334,25 @@ pub(crate) fn forecast(mut forecasts: Vec<Forecast>, filter: &Filter) -> anyhow:
     let end = full.and_then(|last| forecasts.iter().position(|one| place(one) > last));
     let next = end
         .and_then(|end| forecasts.get(end.checked_sub(1)?))
-        .map(|one| cursor([&one.organisation, &one.cluster]));
+        .map(|one| next_after([&one.organisation, &one.cluster]));
     forecasts.truncate(end.unwrap_or(forecasts.len()));
-    Ok(page(fleet_json::forecast(&forecasts), next))
+    Ok(page(shown::forecast(&forecasts), next))
 }
 
 /// So many upgrades are read for one page.
-pub(crate) const UPGRADES_LOOKED_AT: u32 = 1_000;
+pub const UPGRADES_LOOKED_AT: u32 = 1_000;
 
 /// Before which upgrade the page begins; none for the newest.
-pub(crate) fn upgrades_before(filter: &Filter) -> anyhow::Result<Option<UpgradeId>> {
+pub fn upgrades_before(filter: &Filter) -> Result<Option<UpgradeId>, String> {
     let Some([id]) = after::<1>(filter)? else {
         return Ok(None);
     };
-    match id.parse() {
-        Ok(id) => Ok(Some(UpgradeId(id))),
-        Err(_) => bail!(
-            "`after` is not the `next` of an answer of this path; leave it out to begin with the newest"
-        ),
-    }
+    let foreign = |_| format!("{FOREIGN}; leave it out to begin with the newest");
+    id.parse().map(|id| Some(UpgradeId(id))).map_err(foreign)
 }
 
 /// Of the upgrades that were read, newest first, those of the clusters that were asked about.
-pub(crate) fn upgrades(desk: &Desk, read: &[Upgrade], filter: &Filter, at: Timestamp) -> Value {
-    let everybody = *filter
-        == Filter {
-            limit: filter.limit,
-            after: filter.after.clone(),
-            ..Filter::default()
-        };
+pub fn upgrades(desk: &Desk, read: &[Upgrade], filter: &Filter, at: Timestamp) -> Value {
     let (mut told, mut last) = (Vec::new(), None);
     for upgrade in read {
         if told.len() == entries(filter) {
@@ -382,12 +360,12 @@ pub(crate) fn upgrades(desk: &Desk, read: &[Upgrade], filter: &Filter, at: Times
         }
         last = Some(upgrade.id);
         match desk.roster().find(upgrade.cluster.as_str()) {
-            Some(member) if answers::is_meant(desk, member, filter, at) => {
+            Some(member) if filter.is_meant(desk, member, at) => {
                 told.push((upgrade, Some(&desk.roster().cluster(member).name)));
             }
             Some(_) => {}
             // Of a cluster that has left the fleet, nobody knows where it was.
-            None if everybody => told.push((upgrade, None)),
+            None if filter.is_everybody() => told.push((upgrade, None)),
             None => {}
         }
     }
@@ -395,8 +373,8 @@ pub(crate) fn upgrades(desk: &Desk, read: &[Upgrade], filter: &Filter, at: Times
         last == read.last().map(|upgrade| upgrade.id) && (read.len() as u32) < UPGRADES_LOOKED_AT;
     let next = last
         .filter(|_| !was_all)
-        .map(|id| cursor([&id.0.to_string()]));
-    page(fleet_json::upgrades(told), next)
+        .map(|id| next_after([&id.0.to_string()]));
+    page(shown::upgrades(told), next)
 }
 
 /// Keeps the first of a list, and says how many it has left out.

@@ -12,7 +12,7 @@ use towpath_core::version::ReleaseName;
 
 /// Every difference; whom it touches, if there is a fleet to ask about; and the releases that are newly listed and not
 /// known, so that nothing can be told about them.
-pub fn diff(
+pub fn json(
     diff: &Diff,
     touched: Option<&BTreeMap<ChannelName, Touched>>,
     unknown: &BTreeSet<ReleaseName>,

@@ -1,13 +1,16 @@
 //! Answers about the fleet as JSON: the same from the command line and over HTTP. Field names are stable.
 
+use std::collections::BTreeMap;
+
 use serde_json::{Value, json};
+use towpath_core::fleet::RuleId;
 use towpath_core::fleet::{AgentUpdate, Name, Upgrade};
-use towpath_core::fleet::{Decision, Desk, HistoryRow, Next, Start, StartKind, StatusRow, Why};
-use towpath_core::hex;
+use towpath_core::fleet::{
+    CandidateWhy, Decision, Desk, FleetPlan, HistoryRow, Next, Start, StartKind, StatusRow, Why,
+};
 use towpath_core::simulate::Forecast;
 use towpath_core::verdict::Days;
 
-pub use crate::findings::json as findings;
 use crate::verdict::verdict;
 
 /// What is to be done now.
@@ -22,59 +25,39 @@ pub fn decision(decision: &Decision) -> Value {
     })
 }
 
-/// The format of decisions in the log. The first had no number, and of a reason its code and its sentence.
-const FORMAT: u64 = 2;
-
-/// A decision as the log keeps it: with the digest of every verdict.
-pub fn logged(decided: &Decision, desk: &Desk) -> Value {
-    let digest = desk.digest(decided.at);
-    let mut value = decision(decided);
-    value["format"] = json!(FORMAT);
-    value["clusters"] = json!(desk.roster().len());
-    value["verdicts"] = json!(hex::encode(&digest));
-    value
+/// What would be done now, and who waits for what; so many entries of each.
+pub fn plan(desk: &Desk, plan: &FleetPlan<'_>, limit: Option<usize>) -> Value {
+    let limit = limit.unwrap_or(usize::MAX);
+    let mut told = decision(plan.decision);
+    told["starts"] = plan
+        .starts
+        .iter()
+        .take(limit)
+        .map(|one| start(one))
+        .collect();
+    let waiting = plan.waiting.iter().take(limit);
+    told["waiting"] = waiting
+        .map(|(member, best)| wait(desk, *member, best))
+        .collect();
+    told
 }
 
-/// A decision that was made again, beside the one in the log.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Replay {
-    /// Bit for bit the same.
-    Same,
-    /// The same, except that the first format has other words against cancelled plans. Those are not compared.
-    SameButWords,
-    Different,
+/// A cluster that waits, and what it waits for.
+pub(super) fn wait(desk: &Desk, member: u32, best: &CandidateWhy) -> Value {
+    let state = desk.roster().cluster(member);
+    json!({
+        "cluster": state.id.as_str(), "name": state.name, "organisation": state.organisation,
+        "from": state.version.to_string(), "to": best.to.to_string(), "verdict": verdict(&best.verdict),
+    })
 }
 
-/// Compares a decision that was made again with the one in the log, unless we do not speak that one's format.
-pub fn replay(logged: &[u8], again: &Value) -> Result<Replay, String> {
-    let or_different = |is_so: bool, replay| if is_so { replay } else { Replay::Different };
-    let stored: Value = serde_json::from_slice(logged).map_err(|error| error.to_string())?;
-    match &stored["format"] {
-        Value::Null => {
-            let is_so = without_words(stored) == without_words(again.clone());
-            Ok(or_different(is_so, Replay::SameButWords))
-        }
-        format if *format == json!(FORMAT) => Ok(or_different(
-            again.to_string().as_bytes() == logged,
-            Replay::Same,
-        )),
-        other => Err(format!(
-            "it has the format {other}, and this towpath speaks 1 and {FORMAT}"
-        )),
-    }
+/// How many clusters each rule holds.
+pub fn holds(counts: &BTreeMap<RuleId, u64>) -> Value {
+    let named = counts.iter().map(|(code, count)| (code.name(), count));
+    json!(named.collect::<BTreeMap<_, _>>())
 }
 
-fn without_words(mut decision: Value) -> Value {
-    if let Some(fields) = decision.as_object_mut() {
-        fields.remove("format");
-    }
-    for cancel in decision["cancels"].as_array_mut().into_iter().flatten() {
-        cancel["verdict"] = Value::Null;
-    }
-    decision
-}
-
-pub fn start(start: &Start) -> Value {
+fn start(start: &Start) -> Value {
     let kind = match &start.kind {
         StartKind::Cluster => "cluster",
         StartKind::ControlPlane => "controlPlane",
@@ -112,8 +95,14 @@ pub fn why(desk: &Desk, member: u32, why: &Why) -> Value {
     })
 }
 
+/// Adds what became of the cluster's updates; none if nobody could be asked.
+pub fn with_updates(mut why: Value, updates: Option<&[AgentUpdate]>) -> Value {
+    why["updates"] = json!(updates.map(agent_updates));
+    why
+}
+
 /// What became of a cluster's updates, in its agent's words.
-pub fn agent_updates(updates: &[AgentUpdate]) -> Value {
+fn agent_updates(updates: &[AgentUpdate]) -> Value {
     let one = |update: &AgentUpdate| {
         json!({
             "to": update.to.to_string(),

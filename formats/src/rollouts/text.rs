@@ -1,7 +1,6 @@
 //! Rollouts for people: a table with bars, and what is blocked meanwhile.
 
 use std::collections::BTreeMap;
-use std::fmt::Write;
 
 use jiff::{SignedDuration, Timestamp};
 use towpath_core::cluster::Platform;
@@ -10,8 +9,8 @@ use towpath_core::graph::{Audience, ChannelName, Ramp, Share, Window};
 use towpath_core::graph::{RolloutStop, RolloutWindow};
 use towpath_core::version::Version;
 
-use super::super::tables::{align_right, short_minute, table};
-use crate::words::{count, minute, shown};
+use crate::tables::{align_right, shown, table};
+use crate::words::{beyond, counted, joined, minute};
 
 /// So many rows that nobody reads all of them; the rest is counted.
 const MAX_ROWS: usize = 200;
@@ -20,17 +19,17 @@ const BAR_CELLS: u32 = 12;
 
 /// What bars are drawn with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Bars {
+pub enum Bars {
     /// Eighths of blocks, for terminals.
     Blocks,
     /// What every file can hold.
     Ascii,
 }
 
-pub(super) fn rollouts(rows: &[RolloutWindow], now: Timestamp, bars: Bars) -> String {
+pub fn text(rows: &[RolloutWindow], now: Timestamp, bars: Bars) -> String {
     let running = rows.iter().filter(|row| row.window.has_begun(now)).count();
-    let (running, to_come) = (count(running, "window"), rows.len() - running);
-    let mut text = format!(
+    let (running, to_come) = (counted(running, "window"), rows.len() - running);
+    let text = format!(
         "{running} running, {to_come} to come, as of {}. Times are UTC.\n",
         minute(now)
     );
@@ -58,17 +57,20 @@ pub(super) fn rollouts(rows: &[RolloutWindow], now: Timestamp, bars: Bars) -> St
             all,
         ]);
     }
-    text.push('\n');
-    text.push_str(&shown(&lines));
-    if rows.len() > MAX_ROWS {
-        writeln!(
-            text,
-            "… and {} more; --output json has them all",
-            rows.len() - MAX_ROWS
-        )
-        .expect("fits");
-    }
-    text + &blocked(rows)
+    let more = beyond(rows.len(), MAX_ROWS, |more| {
+        format!("… and {more} more; --output json has them all\n")
+    });
+    format!("{text}\n{}{more}{}", shown(&lines), blocked(rows))
+}
+
+/// A time to the minute, without the year if that is the year we have.
+fn short_minute(at: Timestamp, now: Timestamp) -> String {
+    let year = |at: Timestamp| at.strftime("%Y").to_string();
+    let format = match year(at) == year(now) {
+        true => "%m-%d %H:%M",
+        false => "%Y-%m-%d %H:%M",
+    };
+    at.strftime(format).to_string()
 }
 
 /// How long the window is, and its ramp where that is not the usual one.
@@ -142,19 +144,18 @@ fn blocked(rows: &[RolloutWindow]) -> String {
     if lines.is_empty() {
         return String::new();
     }
-    let more = lines.len().saturating_sub(MAX_ROWS);
+    let more = beyond(lines.len(), MAX_ROWS, |more| {
+        format!("  … and {more} more; --output json has them all\n")
+    });
     lines.truncate(MAX_ROWS);
-    if more > 0 {
-        lines.push(format!("  … and {more} more; --output json has them all\n"));
-    }
-    format!("\nBlocked meanwhile:\n{}", lines.concat())
+    format!("\nBlocked meanwhile:\n{}{more}", lines.concat())
 }
 
 fn edges(blocked: usize, all: usize) -> String {
     match (blocked, all) {
         (1, 1) => "the edge".to_owned(),
-        (blocked, all) if blocked == all => format!("all {}", count(all, "edge")),
-        (blocked, all) => format!("{blocked} of {}", count(all, "edge")),
+        (blocked, all) if blocked == all => format!("all {}", counted(all, "edge")),
+        (blocked, all) => format!("{blocked} of {}", counted(all, "edge")),
     }
 }
 
@@ -165,8 +166,8 @@ fn whom(stop: &RolloutStop) -> String {
             format!("for everybody, because {what}")
         }
         Audience::Platforms(platforms) => {
-            let names: Vec<&str> = platforms.iter().map(Platform::as_str).collect();
-            format!("on {} and unknown platforms", names.join(", "))
+            let names = joined(platforms.iter().map(Platform::as_str), "");
+            format!("on {names} and unknown platforms")
         }
     };
     format!("{whom} ({})", stop.origin)

@@ -1,0 +1,246 @@
+//! Which part of the fleet is asked about, and what there is to say of it: the same for the command line and over HTTP.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use jiff::Timestamp;
+
+use super::{CandidateWhy, Decision, Desk, HistoryRow, Start, StatusRow, Why, history, status};
+use crate::cluster::ClusterId;
+use crate::fleet::RuleId;
+use crate::fleet::{ClusterState, Name, NameClash};
+use crate::verdict::Answer;
+use crate::version::Version;
+
+/// Which part of the fleet is asked about. What is none leaves nothing out.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Filter {
+    pub organisation: Option<String>,
+    pub sector: Option<String>,
+    pub workload: Option<String>,
+    /// This cluster, by id or name.
+    pub cluster: Option<String>,
+    /// Held back by this rule, by its [name](RuleId::name).
+    pub held_by: Option<String>,
+    /// At most so many entries; one or more.
+    pub limit: Option<usize>,
+    /// Only what comes after this: where the last page ended.
+    pub after: Option<Cursor>,
+}
+
+/// The names that a page ended with. What they mean is known to whoever made the page.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Cursor(pub Vec<String>);
+
+/// Why a question about the fleet has no answer, and what to ask instead.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum BadQuestion {
+    #[error("there is no rule {0:?}; the rules are {rules}", rules = rule_names())]
+    NoRule(String),
+    #[error("{0} is known, but no policy is about it; name it in its organisation's file")]
+    NoPolicy(String),
+    #[error("there is no cluster {0}; `towpath fleet status` shows which there are")]
+    NoCluster(String),
+    #[error("{name} is the name of {} clusters; use an id: {}", ids.len(), ids.join(", "))]
+    SeveralClusters { name: String, ids: Vec<String> },
+    #[error("{to} is not available to {cluster}: no edge leads there from {from}")]
+    NoEdge {
+        cluster: Name,
+        from: Version,
+        to: Version,
+    },
+    #[error("a forecast is for 1 to {most} days")]
+    Days { most: u32 },
+}
+
+fn rule_names() -> String {
+    RuleId::all()
+        .map(RuleId::name)
+        .collect::<Vec<_>>()
+        .join(", ")
+}
+
+/// What would be done now in a part of the fleet.
+pub struct FleetPlan<'a> {
+    pub decision: &'a Decision,
+    pub starts: Vec<&'a Start>,
+    /// Clusters that could go further and do not start, each with the candidate that is expected first, else held least.
+    pub waiting: Vec<(u32, CandidateWhy)>,
+}
+
+impl Filter {
+    /// Whether it means something.
+    pub fn check(&self) -> Result<(), BadQuestion> {
+        match &self.held_by {
+            Some(rule) if RuleId::named(rule).is_none() => Err(BadQuestion::NoRule(rule.clone())),
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether nobody is left out, except by the page.
+    pub fn is_everybody(&self) -> bool {
+        let everybody = Self {
+            limit: self.limit,
+            after: self.after.clone(),
+            ..Self::default()
+        };
+        *self == everybody
+    }
+
+    /// Whether a cluster is among those asked about.
+    pub fn is_meant(&self, desk: &Desk, member: u32, now: Timestamp) -> bool {
+        let (state, policy) = (desk.roster().cluster(member), desk.roster().policy(member));
+        let is = |only: &Option<String>, is: &dyn Fn(&str) -> bool| only.as_deref().is_none_or(is);
+        is(&self.organisation, &|only| *state.organisation == *only)
+            && is(&self.sector, &|only| policy.sector.as_deref() == Some(only))
+            && is(&self.workload, &|only| policy.workloads.contains(only))
+            && is(&self.cluster, &|only| is_called(state, only))
+            && is(&self.held_by, &|only| {
+                desk.held_by(member, now)
+                    .iter()
+                    .any(|code| code.name() == only)
+            })
+    }
+
+    /// The clusters that are asked about, in the order in which they are looked at.
+    fn members<'a>(&'a self, desk: &'a Desk, now: Timestamp) -> impl Iterator<Item = u32> + 'a {
+        let members = desk.roster().in_order().iter().copied();
+        members.filter(move |member| self.is_meant(desk, *member, now))
+    }
+
+    pub fn plan<'a>(&self, desk: &Desk, decision: &'a Decision) -> FleetPlan<'a> {
+        let is_meant = |start: &&Start| {
+            let member = desk.roster().find(start.cluster.as_str());
+            member.is_some_and(|member| self.is_meant(desk, member, decision.at))
+        };
+        let all = decision.starts.iter();
+        let starting: BTreeSet<&str> = all.clone().map(|start| start.cluster.as_str()).collect();
+        let waiting = self.members(desk, decision.at).filter(|member| {
+            let id = desk.roster().cluster(*member).id.as_str();
+            !starting.contains(id)
+        });
+        FleetPlan {
+            decision,
+            starts: all.filter(is_meant).collect(),
+            waiting: waiting
+                .filter_map(|member| Some((member, best_candidate(desk, member, decision.at)?)))
+                .collect(),
+        }
+    }
+
+    /// How many clusters each rule holds.
+    pub fn holds(&self, desk: &Desk, now: Timestamp) -> BTreeMap<RuleId, u64> {
+        let mut counts = BTreeMap::new();
+        for code in self
+            .members(desk, now)
+            .flat_map(|member| desk.held_by(member, now))
+        {
+            *counts.entry(code).or_default() += 1;
+        }
+        counts
+    }
+
+    pub fn status(&self, desk: &Desk, decision: &Decision) -> Vec<StatusRow> {
+        let is_meant = |member| self.is_meant(desk, member, decision.at);
+        let mut rows = status(desk, decision, &is_meant);
+        if let Some(only) = &self.workload {
+            rows.retain(|row| *row.workload == **only);
+        }
+        rows
+    }
+
+    /// The history. Where clusters were chosen, rows that one of them is on.
+    pub fn history(&self, desk: &Desk, now: Timestamp) -> Vec<HistoryRow> {
+        let mut rows = history(desk.roster());
+        let chosen = self.sector.is_some() || self.cluster.is_some() || self.held_by.is_some();
+        let meant = chosen.then(|| self.names(desk, now));
+        let is =
+            |name: &Name, only: &Option<String>| only.as_ref().is_none_or(|only| **name == **only);
+        rows.retain_mut(|row| {
+            if let Some(meant) = &meant {
+                row.clusters
+                    .retain(|name| meant.contains(&(row.organisation.clone(), name.clone())));
+            }
+            is(&row.organisation, &self.organisation)
+                && is(&row.workload, &self.workload)
+                && (meant.is_none() || !row.clusters.is_empty())
+        });
+        rows.truncate(self.limit.unwrap_or(usize::MAX));
+        rows
+    }
+
+    /// The clusters that are asked about, by organisation and name.
+    pub fn names(&self, desk: &Desk, now: Timestamp) -> BTreeSet<(Name, Name)> {
+        let name = |member| {
+            let state = desk.roster().cluster(member);
+            (state.organisation.clone(), state.name.clone())
+        };
+        self.members(desk, now).map(name).collect()
+    }
+}
+
+/// A cluster's name or id, as a person types it.
+fn is_called(state: &ClusterState, name: &str) -> bool {
+    *state.name == *name || ClusterId::new(name).is_some_and(|id| id == state.id)
+}
+
+/// The candidate that is expected first, else held least.
+pub fn best_candidate(desk: &Desk, member: u32, now: Timestamp) -> Option<CandidateWhy> {
+    let rank = |candidate: &CandidateWhy| match candidate.verdict.answer {
+        Answer::Recommend | Answer::RecommendUnless(_) => (0, Timestamp::MIN, 0),
+        Answer::Wait { until: Some(until) } => (1, until, 0),
+        Answer::Wait { until: None } => (2, Timestamp::MIN, candidate.verdict.reasons.len()),
+        Answer::Refuse => (3, Timestamp::MIN, candidate.verdict.reasons.len()),
+    };
+    desk.why(member, now)
+        .candidates
+        .into_iter()
+        .min_by_key(rank)
+}
+
+/// The cluster of that name or id.
+pub fn find_cluster(desk: &Desk, name: &str) -> Result<u32, BadQuestion> {
+    let roster = desk.roster();
+    let members = 0..roster.len() as u32;
+    // Who only says that it has another's name is found by its id.
+    let is_called_so = |member: &u32| {
+        let state = roster.cluster(*member);
+        let is_taken = matches!(roster.name_clash(*member), Some(NameClash::Taken { .. }));
+        is_called(state, name) && (!is_taken || state.id.as_str() == name)
+    };
+    let named: Vec<u32> = members.filter(is_called_so).collect();
+    let name = name.to_owned();
+    match &*named {
+        [one] => Ok(*one),
+        [] if roster.unmanaged().any(|state| is_called(state, &name)) => {
+            Err(BadQuestion::NoPolicy(name))
+        }
+        [] => Err(BadQuestion::NoCluster(name)),
+        several => {
+            let id = |member: &u32| roster.cluster(*member).id.as_str().to_owned();
+            let ids = several.iter().map(id).collect();
+            Err(BadQuestion::SeveralClusters { name, ids })
+        }
+    }
+}
+
+/// All candidates of a cluster, or one version of them.
+pub fn why_of(
+    desk: &Desk,
+    member: u32,
+    version: Option<&Version>,
+    now: Timestamp,
+) -> Result<Why, BadQuestion> {
+    let mut why = desk.why(member, now);
+    if let Some(version) = version {
+        why.candidates.retain(|candidate| candidate.to == *version);
+        if why.candidates.is_empty() {
+            let state = desk.roster().cluster(member);
+            return Err(BadQuestion::NoEdge {
+                cluster: state.name.clone(),
+                from: state.version.clone(),
+                to: version.clone(),
+            });
+        }
+    }
+    Ok(why)
+}

@@ -1,0 +1,59 @@
+//! Decisions as the log keeps them, and decisions that were made again.
+
+use serde_json::{Value, json};
+use towpath_core::fleet::{Decision, Desk};
+use towpath_core::hex;
+
+use super::json::decision;
+
+/// The format of decisions in the log. The first had no number, and of a reason its code and its sentence.
+const FORMAT: u64 = 2;
+
+/// A decision as the log keeps it: with the digest of every verdict.
+pub fn logged(decided: &Decision, desk: &Desk) -> Value {
+    let digest = desk.digest(decided.at);
+    let mut value = decision(decided);
+    value["format"] = json!(FORMAT);
+    value["clusters"] = json!(desk.roster().len());
+    value["verdicts"] = json!(hex::encode(&digest));
+    value
+}
+
+/// A decision that was made again, beside the one in the log.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Replay {
+    /// Bit for bit the same.
+    Same,
+    /// The same, except that the first format has other words against cancelled plans. Those are not compared.
+    SameButWords,
+    Different,
+}
+
+/// Compares a decision that was made again with the one in the log, unless we do not speak that one's format.
+pub fn replay(logged: &[u8], again: &Value) -> Result<Replay, String> {
+    let or_different = |is_so: bool, replay| if is_so { replay } else { Replay::Different };
+    let stored: Value = serde_json::from_slice(logged).map_err(|error| error.to_string())?;
+    match &stored["format"] {
+        Value::Null => {
+            let is_so = without_words(stored) == without_words(again.clone());
+            Ok(or_different(is_so, Replay::SameButWords))
+        }
+        format if *format == json!(FORMAT) => Ok(or_different(
+            again.to_string().as_bytes() == logged,
+            Replay::Same,
+        )),
+        other => Err(format!(
+            "it has the format {other}, and this towpath speaks 1 and {FORMAT}"
+        )),
+    }
+}
+
+fn without_words(mut decision: Value) -> Value {
+    if let Some(fields) = decision.as_object_mut() {
+        fields.remove("format");
+    }
+    for cancel in decision["cancels"].as_array_mut().into_iter().flatten() {
+        cancel["verdict"] = Value::Null;
+    }
+    decision
+}

@@ -1,0 +1,153 @@
+//! One cluster for people: each version that it could go to, what is held against it, and what became of its last updates.
+
+use std::fmt::Write;
+
+use towpath_core::fleet::AgentUpdate;
+use towpath_core::fleet::{Decision, Desk, Why};
+use towpath_core::verdict::{Answer, Verdict};
+
+use super::{helps, sentences};
+use crate::words::{joined, minute};
+
+/// So many of a cluster's last updates are told of.
+const MAX_AGENT_UPDATES: usize = 5;
+
+/// Why a cluster does, or does not, go where it could.
+pub fn why(
+    desk: &Desk,
+    decision: &Decision,
+    member: u32,
+    why: &Why,
+    updates: &[AgentUpdate],
+) -> String {
+    let Why {
+        cluster,
+        candidates,
+    } = why;
+    let (state, policy) = (desk.roster().cluster(member), desk.roster().policy(member));
+    let sector = policy
+        .sector
+        .as_ref()
+        .map_or_else(String::new, |sector| format!(", sector {sector}"));
+    let mut text = format!(
+        "{} ({}{sector}) runs {} with {}\n",
+        state.name,
+        state.organisation,
+        state.version,
+        joined(&policy.workloads, "no workload"),
+    );
+    let start = decision
+        .starts
+        .iter()
+        .find(|start| start.cluster == state.id);
+    match (start, cluster.is_offered()) {
+        (Some(start), _) => {
+            let what = start
+                .pool()
+                .map_or_else(String::new, |pool| format!("node pool {pool} "));
+            writeln!(
+                text,
+                "  starts {what}to {} at {}",
+                start.to,
+                minute(start.at)
+            )
+            .expect("fits");
+        }
+        (None, true) => {}
+        (None, false) => {
+            writeln!(text, "  nothing starts on it now:").expect("fits");
+            for sentence in sentences(cluster) {
+                writeln!(text, "    {sentence}").expect("fits");
+            }
+        }
+    }
+    if candidates.is_empty() {
+        text.push_str("  there is no newer version for it\n");
+        return text + &agent_updates(updates);
+    }
+    let width = candidates
+        .iter()
+        .map(|candidate| candidate.to.to_string().len())
+        .max()
+        .unwrap_or(0);
+    text.push('\n');
+    for candidate in candidates {
+        let is_start =
+            start.is_some_and(|start| start.pool().is_none() && start.to == candidate.to);
+        let answer = match (&candidate.own.answer, is_start) {
+            (_, true) => "starts",
+            (answer, false) => answer.word(),
+        };
+        let mut told = sentences(&candidate.own);
+        if let Answer::Wait { until: Some(until) } = candidate.own.answer {
+            told.push(format!("expected {}", minute(until)));
+        }
+        let mut told = told.into_iter();
+        let first = told
+            .next()
+            .unwrap_or_else(|| free(answer, start.is_some(), cluster).to_owned());
+        writeln!(
+            text,
+            "  {:width$}  {answer:6}  {first}",
+            candidate.to.to_string()
+        )
+        .expect("fits");
+        for sentence in told {
+            writeln!(text, "  {:width$}          {sentence}", "").expect("fits");
+        }
+    }
+    let own = candidates
+        .iter()
+        .flat_map(|candidate| &candidate.own.reasons);
+    text + &helps(cluster.reasons.iter().chain(own)) + &agent_updates(updates)
+}
+
+/// What became of a cluster's last updates, in its agent's words; nothing if it has told of none.
+fn agent_updates(updates: &[AgentUpdate]) -> String {
+    let mut text = String::new();
+    let shown = &updates[..updates.len().min(MAX_AGENT_UPDATES)];
+    let width = shown
+        .iter()
+        .map(|update| update.to.to_string().len())
+        .max()
+        .unwrap_or(0);
+    for update in shown {
+        if text.is_empty() {
+            text.push_str("\n  its last updates, as its agent tells:\n");
+        }
+        let took = update
+            .took
+            .map_or_else(String::new, |took| format!(", {} min", took.as_mins()));
+        let by = if update.is_automatic {
+            ", by the agent"
+        } else {
+            ""
+        };
+        let why = if update.why.is_empty() {
+            String::new()
+        } else {
+            format!(": {}", update.why)
+        };
+        let (to, outcome, began) = (
+            update.to.to_string(),
+            update.outcome.code(),
+            minute(update.started_at),
+        );
+        writeln!(
+            text,
+            "  {to:width$}  {outcome:9}  began {began}{took}{by}{why}"
+        )
+        .expect("fits");
+    }
+    text
+}
+
+/// What is said about a version that nothing is held against.
+fn free(answer: &str, starts: bool, cluster: &Verdict) -> &'static str {
+    match (answer, starts, cluster.is_offered()) {
+        ("starts", _, _) => "nothing stands in its way",
+        (_, true, _) => "nothing stands in its way, and a higher version is taken",
+        (_, false, false) => "nothing stands in its way but what is said above",
+        (_, false, true) => "nothing stands in its way",
+    }
+}
