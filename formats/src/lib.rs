@@ -21,14 +21,13 @@ pub mod graph_json;
 pub mod graph_lint;
 pub mod graph_request;
 pub mod image_set;
-mod json;
 mod maintenance;
 pub mod mirror;
 pub mod oci;
 pub mod path;
 pub mod platforms;
+mod read;
 pub mod ready;
-mod record;
 pub mod release_images;
 pub mod release_metadata;
 pub mod releases;
@@ -38,12 +37,10 @@ pub mod signatures;
 pub mod source_copy;
 pub mod stamp;
 pub mod token;
-mod tree;
 pub mod update_history;
 pub mod upstream;
 pub mod verdict;
 mod words;
-mod yaml;
 
 /// A file as an adapter found it. Copies share its bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -7,7 +7,7 @@ mod known;
 mod union;
 mod write;
 
-pub use known::{Known, read_known, write_known};
+pub use known::{DigestContent, read_known, write_known};
 pub use union::{Tagged, Union, union};
 pub use write::write;
 
