@@ -19,8 +19,7 @@ use towpath_core::duration::{
 use towpath_core::finding::{Finding, Place};
 
 use crate::duration::{max_unavailable, spread};
-use crate::record::{Reader, Record};
-use crate::tree::{self, Node};
+use crate::read::{Node, Reader, Record, yaml};
 
 pub const MAX_BYTES: usize = 1 << 20;
 /// The most nodes of a pool.
@@ -43,7 +42,7 @@ pub fn read(place: &Place, bytes: &[u8]) -> Result<Shape, Vec<Finding>> {
             "describe pools, not nodes",
         )]);
     }
-    let tree = tree::of_yaml(place, bytes).map_err(|finding| vec![finding])?;
+    let tree = yaml::tree(place, bytes).map_err(|finding| vec![finding])?;
     let mut reader = Reader::new(place);
     let shape = shape(&mut reader, &tree);
     reader.findings.sort();
@@ -204,7 +203,7 @@ fn ground(reader: &mut Reader, record: Record<'_>, usual: Ground) -> Ground {
     Ground::read(text).unwrap_or_else(|| {
         let problem = format!(
             "nodes are on \"cloud\" or on \"metal\", and not on {:?}",
-            crate::record::shown(text)
+            crate::read::shown(text)
         );
         reader.error("bad-ground", node, problem, "write one of them");
         usual

@@ -11,6 +11,7 @@ use serde::Deserialize;
 use towpath_core::finding::{Finding, Place};
 
 use crate::oci::Repository;
+use crate::read::json;
 
 /// What one is known by at some registries.
 #[derive(Debug, Clone, Default)]
@@ -43,15 +44,15 @@ impl fmt::Debug for Credential {
 }
 
 #[derive(Deserialize)]
-struct Wire {
+struct AuthFileBody {
     #[serde(default)]
-    auths: BTreeMap<String, Entry>,
+    auths: BTreeMap<String, AuthEntry>,
     #[serde(default, rename = "credHelpers")]
     helpers: BTreeMap<String, String>,
 }
 
 #[derive(Deserialize)]
-struct Entry {
+struct AuthEntry {
     auth: Option<String>,
     username: Option<String>,
     password: Option<String>,
@@ -62,12 +63,9 @@ struct Entry {
 const REMEDY: &str = "write it as `podman login --authfile` does";
 
 pub fn read(place: &Place, bytes: &[u8]) -> Result<AuthFile, Finding> {
-    let wire: Wire = serde_json::from_slice(bytes).map_err(|error| {
+    let wire: AuthFileBody = serde_json::from_slice(bytes).map_err(|error| {
         // What serde says would quote what it found.
-        let at = place.at(
-            u32::try_from(error.line()).unwrap_or(0),
-            u32::try_from(error.column()).unwrap_or(0),
-        );
+        let at = json::at(place, &error);
         Finding::error(
             "bad-auth-file",
             at,
@@ -96,7 +94,7 @@ pub fn read(place: &Place, bytes: &[u8]) -> Result<AuthFile, Finding> {
     })
 }
 
-impl Entry {
+impl AuthEntry {
     /// None if there is nothing in it, as `docker login` with a helper leaves it.
     fn credential(self) -> Result<Option<Credential>, &'static str> {
         let is_given = |text: &String| !text.is_empty();

@@ -18,12 +18,12 @@ pub struct Linted {
     /// How many blocks were read.
     pub blocks: usize,
     /// Why some checks could not be made.
-    pub left_out: Vec<LeftOut>,
+    pub left_out: Vec<SkippedChecks>,
 }
 
 /// Checks that could not be made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum LeftOut {
+pub enum SkippedChecks {
     /// Those that compare files: not all of them could be read.
     AcrossFiles,
     /// Those that ask whether a release exists: no releases were given.
@@ -40,10 +40,10 @@ pub fn lint(files: &[SourceFile], releases: Option<Releases>) -> Linted {
     let (notes, noted) = graph_data::notes(files);
     let mut left_out = Vec::new();
     if extent == Extent::Part {
-        left_out.push(LeftOut::AcrossFiles);
+        left_out.push(SkippedChecks::AcrossFiles);
     }
     if releases.is_none() {
-        left_out.push(LeftOut::Releases);
+        left_out.push(SkippedChecks::Releases);
     }
     let graph = releases.map(|releases| Graph::build(data.clone(), releases).0);
     let subject = Subject {
@@ -64,7 +64,7 @@ pub fn lint(files: &[SourceFile], releases: Option<Releases>) -> Linted {
     }
 }
 
-impl LeftOut {
+impl SkippedChecks {
     pub fn sentence(self) -> &'static str {
         match self {
             Self::AcrossFiles => {

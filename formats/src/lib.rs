@@ -22,15 +22,14 @@ pub mod graph_data;
 pub mod graph_lint;
 pub mod graph_request;
 pub mod image_set;
-mod json;
 mod maintenance;
 pub mod mirror;
 pub mod oci;
 pub mod path;
 pub mod platforms;
+mod read;
 pub mod ready;
 pub mod reason;
-mod record;
 pub mod release;
 pub mod release_images;
 pub mod release_metadata;
@@ -43,12 +42,10 @@ pub mod source_copy;
 pub mod stamp;
 mod tables;
 pub mod token;
-mod tree;
 pub mod update_history;
 pub mod upstream;
 pub mod verdict;
 pub mod words;
-mod yaml;
 
 /// A file as an adapter found it. Copies share its bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -4,8 +4,7 @@ use jiff::{SignedDuration, SpanRelativeTo};
 use towpath_core::fleet::{MaintenanceWindow, Schedule, Zone};
 
 use crate::graph_data::parse_duration;
-use crate::record::{Reader, Record, shown};
-use crate::tree::Node;
+use crate::read::{Node, Reader, Record, shown};
 
 /// Reads a window. Which schedules it may have is the caller's.
 pub(crate) fn window(

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use towpath_core::version::ReleaseName;
 
-use crate::json::Unique;
-use crate::oci::{Entry, EntryKind};
+use crate::oci::{EntryKind, LayerEntry};
+use crate::read::Unique;
 
 const KIND: &str = "cincinnati-metadata-v0";
 const FILE: &str = "release-manifests/release-metadata";
@@ -27,7 +27,7 @@ pub struct ReleaseMetadata {
 }
 
 #[derive(Deserialize)]
-struct Wire {
+struct MetadataBody {
     kind: String,
     version: String,
     #[serde(default)]
@@ -43,7 +43,7 @@ pub fn read(bytes: &[u8]) -> Result<ReleaseMetadata, String> {
     if bytes.len() as u64 > MAX_BYTES {
         return Err(format!("has more than {MAX_BYTES} bytes"));
     }
-    let wire: Wire =
+    let wire: MetadataBody =
         serde_json::from_slice(bytes).map_err(|error| format!("cannot be read: {error}"))?;
     if wire.kind != KIND {
         return Err(format!(
@@ -103,7 +103,7 @@ fn is_whiteout(path: &str) -> bool {
 }
 
 /// Looks for the file in what was wanted of a layer.
-pub fn find(layer: Vec<Entry>) -> InLayer {
+pub fn find(layer: Vec<LayerEntry>) -> InLayer {
     let mut found = InLayer::Older;
     for entry in layer {
         let here = match (entry.path.as_str(), entry.kind) {
@@ -191,11 +191,11 @@ mod tests {
 
     #[test]
     fn the_newest_layer_that_speaks_of_it_counts() {
-        let file = |content: &str| Entry {
+        let file = |content: &str| LayerEntry {
             path: FILE.into(),
             kind: EntryKind::File(content.into()),
         };
-        let other = |path: &str, kind: EntryKind| Entry {
+        let other = |path: &str, kind: EntryKind| LayerEntry {
             path: path.into(),
             kind,
         };

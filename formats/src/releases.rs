@@ -11,7 +11,7 @@ use towpath_core::graph::{
 use towpath_core::version::{Arch, ReleaseName, Version};
 
 use crate::cincinnati;
-use crate::json::{self, Unique};
+use crate::read::{Unique, json};
 
 /// The most releases that one file may have.
 pub const MAX_RELEASES: usize = 1_000_000;
@@ -23,7 +23,7 @@ const MAX_SHOWN: usize = 20;
 #[derive(Deserialize)]
 #[serde(expecting = "a graph: an object with nodes and edges")]
 struct GraphFile {
-    nodes: Vec<Node>,
+    nodes: Vec<NodeEntry>,
     edges: Vec<(u32, u32)>,
     #[serde(default, rename = "conditionalEdges")]
     conditional_edges: Vec<ConditionalEdges>,
@@ -31,7 +31,7 @@ struct GraphFile {
 
 #[derive(Deserialize)]
 #[serde(expecting = "a node: an object with version, payload and metadata")]
-struct Node {
+struct NodeEntry {
     version: String,
     payload: Option<String>,
     #[serde(default)]
@@ -75,9 +75,8 @@ struct RiskEntry {
 
 /// Reads a graph file. Either the releases, with warnings, or what is wrong with them.
 pub fn read(place: &Place, bytes: &[u8]) -> Result<(Releases, Vec<Finding>), Vec<Finding>> {
-    let file: GraphFile =
-        serde_json::from_slice(bytes).map_err(|error| vec![json::finding(place, &error, ANEW)])?;
-    let mut reader = Reader {
+    let file: GraphFile = json::read(place, bytes, ANEW).map_err(|finding| vec![finding])?;
+    let mut reader = GraphFileReader {
         place,
         findings: Vec::new(),
         releases: Releases::default(),
@@ -101,20 +100,20 @@ pub fn read(place: &Place, bytes: &[u8]) -> Result<(Releases, Vec<Finding>), Vec
     }
 }
 
-struct Reader<'a> {
+struct GraphFileReader<'a> {
     place: &'a Place,
     findings: Vec<Finding>,
     releases: Releases,
 }
 
-impl Reader<'_> {
+impl GraphFileReader<'_> {
     fn error(&mut self, code: &'static str, problem: String, remedy: &str) {
         self.findings
             .push(Finding::error(code, self.place.clone(), problem, remedy));
     }
 
     /// Takes in the nodes; returns the index of each among the releases, or none for what is left out.
-    fn nodes(&mut self, nodes: Vec<Node>) -> Vec<Option<u32>> {
+    fn nodes(&mut self, nodes: Vec<NodeEntry>) -> Vec<Option<u32>> {
         let mut seen: BTreeMap<(Arch, Version), u32> = BTreeMap::new();
         let (mut without_payload, mut bad_names) = (0, 0);
         let mut numbers = Vec::with_capacity(nodes.len());

@@ -45,7 +45,7 @@ impl Nonce {
 /// A stamp as it is sent.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", expecting = "a stamp: an object")]
-struct Sent {
+struct StampBody {
     good_at: String,
     stamped_at: String,
     nonce: String,
@@ -57,7 +57,7 @@ pub fn write(token: &str, cluster: &ClusterId, nonce: &Nonce, stamp: &Stamp) -> 
     let (good_at, stamped_at) = (stamp.good_at.to_string(), stamp.stamped_at.to_string());
     let code = code(token, cluster, nonce, &good_at, &stamped_at);
     let code = URL_SAFE_NO_PAD.encode(code.finalize().into_bytes());
-    let sent = Sent {
+    let sent = StampBody {
         good_at,
         stamped_at,
         nonce: nonce.0.clone(),
@@ -78,7 +78,7 @@ pub fn read(
             "the stamp is larger than {MAX_BYTES} bytes; check the address of the service"
         ));
     }
-    let sent: Sent = serde_json::from_slice(bytes).map_err(|error| {
+    let sent: StampBody = serde_json::from_slice(bytes).map_err(|error| {
         format!("the stamp is not right: {error}; check the address of the service")
     })?;
     if sent.nonce != nonce.0 {

@@ -11,14 +11,11 @@ use towpath_core::duration::Update;
 use towpath_core::finding::{Finding, Place};
 use towpath_core::version::{ReleaseName, Version};
 
+use crate::SourceFile;
 use crate::graph_data::parse_time;
-use crate::record::shown;
-use crate::tree::{self, Node, Value};
-use crate::{SourceFile, json, yaml};
+use crate::read::{Node, Value, shown, yaml};
 
 pub const MAX_BYTES: usize = 64 << 20;
-/// The most documents of a file.
-const MAX_DOCUMENTS: usize = 100_000;
 /// The most entries of one history; a cluster keeps a hundred.
 const MAX_ENTRIES: usize = 1_000;
 /// The most updates in all.
@@ -41,12 +38,12 @@ pub struct Histories {
 pub struct Counts {
     pub cluster_versions: usize,
     /// Entries of their histories that are no update of ours, by the reason.
-    pub left_out: BTreeMap<LeftOut, usize>,
+    pub left_out: BTreeMap<HistoryOmission, usize>,
 }
 
 /// Why an entry was left out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum LeftOut {
+pub enum HistoryOmission {
     /// It is the cluster's first.
     Installation,
     /// It has not come to an end, or was replaced before it had.
@@ -63,7 +60,7 @@ pub enum LeftOut {
 
 /// Reads all updates that these files tell of.
 pub fn read(files: &[SourceFile]) -> Histories {
-    let mut reading = Reading::default();
+    let mut reading = HistoryReading::default();
     for file in files {
         let place = Place::file(file.path.as_str());
         if let Err(finding) = reading.file(&place, &file.bytes) {
@@ -75,7 +72,7 @@ pub fn read(files: &[SourceFile]) -> Histories {
     reading.histories
 }
 
-impl LeftOut {
+impl HistoryOmission {
     /// For people, of one or of many.
     pub fn noun(self, count: usize) -> &'static str {
         let nouns = match self {
@@ -108,72 +105,34 @@ impl LeftOut {
 }
 
 #[derive(Default)]
-struct Reading {
+struct HistoryReading {
     histories: Histories,
     /// What was seen: cluster, start and target.
     seen: BTreeSet<(String, Timestamp, Version)>,
-    /// The lines of the file before the document that is read.
-    lines_before: u32,
 }
 
 /// An entry of a history.
-struct Entry {
+struct HistoryUpdate {
     version: Version,
     started: Timestamp,
     completed: Option<Timestamp>,
 }
 
-impl Reading {
+impl HistoryReading {
     fn file(&mut self, place: &Place, bytes: &[u8]) -> Result<(), Finding> {
-        let text = yaml::text(place, bytes, MAX_BYTES)?;
-        if text.trim_start().starts_with(['{', '[']) {
-            let remedy = "write it anew, as `oc get clusterversion -o json` does";
-            let node = tree::of_json(text).map_err(|error| json::finding(place, &error, remedy))?;
-            self.object(place, &node, 0);
-            return Ok(());
-        }
-        let documents = documents(text);
-        if documents.len() > MAX_DOCUMENTS {
-            let problem = format!("there are more than {MAX_DOCUMENTS} documents in this file");
-            return Err(Finding::error(
-                "too-large",
-                place.clone(),
-                problem,
-                "split it",
-            ));
-        }
-        for (first_line, document) in documents {
-            let node = tree::of_yaml(place, document.as_bytes()).map_err(|finding| {
-                let line = if finding.place.line == 0 {
-                    0
-                } else {
-                    finding.place.line + first_line
-                };
-                Finding {
-                    place: Place {
-                        line,
-                        ..finding.place.clone()
-                    },
-                    ..finding
-                }
-            })?;
-            self.lines_before = first_line;
-            self.object(place, &node, 0);
-        }
-        Ok(())
+        let remedy = "write it anew, as `oc get clusterversion -o json` does";
+        yaml::documents(place, bytes, MAX_BYTES, remedy, |node| {
+            self.object(place, &node, 0)
+        })
     }
 
     /// A ClusterVersion, or a list of objects; anything else is passed over.
     fn object(&mut self, place: &Place, node: &Node, depth: usize) {
-        let items = match &node.value {
-            Value::List(items) => Some(items),
-            _ => match node.get("items").map(|items| &items.value) {
-                Some(Value::List(items)) => Some(items),
-                _ => None,
-            },
-        };
-        match (items, text_of(node, "kind")) {
-            (Some(items), _) if depth < MAX_DEPTH => items
+        let mut lists = [Some(node), node.get("items")].into_iter().flatten();
+        let list = lists.find(|node| matches!(node.value, Value::List(_)));
+        match (list, text_of(node, "kind")) {
+            (Some(list), _) if depth < MAX_DEPTH => list
+                .items()
                 .iter()
                 .for_each(|item| self.object(place, item, depth + 1)),
             (None, Some("ClusterVersion")) => self.cluster_version(place, node),
@@ -183,15 +142,11 @@ impl Reading {
 
     fn cluster_version(&mut self, place: &Place, node: &Node) {
         self.histories.counts.cluster_versions += 1;
-        let entries = match node
-            .get("status")
-            .and_then(|status| status.get("history"))
-            .map(|node| &node.value)
-        {
-            Some(Value::List(entries)) => &entries[..entries.len().min(MAX_ENTRIES)],
-            _ => &[],
-        };
-        let read: Vec<Option<Entry>> = entries.iter().map(|node| self.entry(place, node)).collect();
+        let history = node.get("status").and_then(|status| status.get("history"));
+        let entries = history.map_or(&[][..], Node::items);
+        let entries = &entries[..entries.len().min(MAX_ENTRIES)];
+        let read: Vec<Option<HistoryUpdate>> =
+            entries.iter().map(|node| self.entry(place, node)).collect();
         // A cluster without an id is told apart by when it was installed.
         let first = || {
             read.last()
@@ -209,8 +164,8 @@ impl Reading {
         }
     }
 
-    fn keep(&mut self, cluster: &str, entry: Option<&Entry>, from: Version, seconds: u64) {
-        let Some(Entry {
+    fn keep(&mut self, cluster: &str, entry: Option<&HistoryUpdate>, from: Version, seconds: u64) {
+        let Some(HistoryUpdate {
             version, started, ..
         }) = entry
         else {
@@ -220,10 +175,10 @@ impl Reading {
             .seen
             .insert((cluster.to_owned(), *started, version.clone()));
         if !is_new {
-            return self.leave_out(LeftOut::Again);
+            return self.leave_out(HistoryOmission::Again);
         }
         if self.histories.updates.len() >= MAX_UPDATES {
-            return self.leave_out(LeftOut::Unreadable);
+            return self.leave_out(HistoryOmission::Unreadable);
         }
         let (cluster, started, to) = (cluster.to_owned(), *started, version.clone());
         self.histories.updates.push(Update {
@@ -235,13 +190,13 @@ impl Reading {
         });
     }
 
-    fn leave_out(&mut self, reason: LeftOut) {
+    fn leave_out(&mut self, reason: HistoryOmission) {
         *self.histories.counts.left_out.entry(reason).or_default() += 1;
     }
 
     /// An entry; none, with a warning, if it cannot be read.
-    fn entry(&mut self, place: &Place, node: &Node) -> Option<Entry> {
-        let read = || -> Result<Entry, String> {
+    fn entry(&mut self, place: &Place, node: &Node) -> Option<HistoryUpdate> {
+        let read = || -> Result<HistoryUpdate, String> {
             let field =
                 |name: &str| text_of(node, name).ok_or_else(|| format!("it has no `{name}`"));
             let version = ReleaseName::parse(field("version")?)
@@ -255,7 +210,7 @@ impl Reading {
             let seconds =
                 completed.map_or(1, |completed| started.duration_until(completed).as_secs());
             match (1..=MAX_SECONDS).contains(&seconds) {
-                true => Ok(Entry {
+                true => Ok(HistoryUpdate {
                     version,
                     started,
                     completed,
@@ -267,10 +222,7 @@ impl Reading {
         };
         read()
             .map_err(|problem| {
-                let place = match node.line {
-                    0 => place.clone(),
-                    line => place.at(self.lines_before + line, node.column),
-                };
+                let place = node.at(place);
                 let problem = format!(
                     "an entry of the history cannot be read: {}",
                     shown(&problem)
@@ -286,56 +238,27 @@ impl Reading {
 
 /// Where an update came from and how long it took; or why there is none.
 fn update(
-    entry: Option<&Entry>,
-    before: Option<Option<&Entry>>,
-) -> Result<(Version, u64), LeftOut> {
-    let entry = entry.ok_or(LeftOut::Unreadable)?;
-    let completed = entry.completed.ok_or(LeftOut::Unfinished)?;
+    entry: Option<&HistoryUpdate>,
+    before: Option<Option<&HistoryUpdate>>,
+) -> Result<(Version, u64), HistoryOmission> {
+    let entry = entry.ok_or(HistoryOmission::Unreadable)?;
+    let completed = entry.completed.ok_or(HistoryOmission::Unfinished)?;
     let before = before
-        .ok_or(LeftOut::Installation)?
-        .ok_or(LeftOut::Unreadable)?;
+        .ok_or(HistoryOmission::Installation)?
+        .ok_or(HistoryOmission::Unreadable)?;
     match (before.completed, before.version < entry.version) {
-        (None, _) => Err(LeftOut::Retargeted),
-        (Some(_), false) => Err(LeftOut::NotForward),
+        (None, _) => Err(HistoryOmission::Retargeted),
+        (Some(_), false) => Err(HistoryOmission::NotForward),
         (Some(_), true) => {
             let seconds = entry.started.duration_until(completed).as_secs();
             Ok((
                 before.version.clone(),
-                u64::try_from(seconds).map_err(|_| LeftOut::Unreadable)?,
+                u64::try_from(seconds).map_err(|_| HistoryOmission::Unreadable)?,
             ))
         }
     }
 }
 
-/// The documents of a YAML file, each with the number of lines before it. `---` at the beginning of a line is always a
-/// document's.
-fn documents(text: &str) -> Vec<(u32, &str)> {
-    let (mut documents, mut start, mut first_line) = (Vec::new(), 0, 0);
-    let mut offset = 0;
-    let mut push = |from: usize, to: usize, first_line: u32| {
-        let has_content = |line: &str| {
-            !line.trim().is_empty()
-                && !line.trim_start().starts_with('#')
-                && line.trim_end() != "---"
-        };
-        if text[from..to].lines().any(has_content) {
-            documents.push((first_line, &text[from..to]));
-        }
-    };
-    for (number, line) in text.split_inclusive('\n').enumerate() {
-        if line.trim_end() == "---" || line.starts_with("--- ") {
-            push(start, offset, first_line);
-            (start, first_line) = (offset, u32::try_from(number).unwrap_or(0));
-        }
-        offset += line.len();
-    }
-    push(start, text.len(), first_line);
-    documents
-}
-
 fn text_of<'n>(node: &'n Node, name: &str) -> Option<&'n str> {
-    match &node.get(name)?.value {
-        Value::Text(text) => Some(text),
-        _ => None,
-    }
+    node.get(name)?.as_text()
 }

@@ -9,7 +9,7 @@ use towpath_core::duration::{
 };
 use towpath_core::finding::{Finding, Place};
 use towpath_formats::duration::{read_parameters, write_parameters};
-use towpath_formats::update_history::{self, Histories, LeftOut};
+use towpath_formats::update_history::{self, Histories, HistoryOmission};
 use towpath_formats::{SourceFile, cluster_shape};
 
 fn lines(findings: &[Finding]) -> String {
@@ -223,7 +223,7 @@ fn lists_documents_and_other_objects() {
     ]);
     assert_eq!((all.counts.cluster_versions, all.updates.len()), (4, 3));
     assert_eq!(
-        all.counts.left_out[&LeftOut::Again],
+        all.counts.left_out[&HistoryOmission::Again],
         1,
         "a cluster that is there twice counts once"
     );

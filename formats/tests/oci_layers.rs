@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use proptest::prelude::*;
-use towpath_formats::oci::{Entry, Layer, LayerLimits, Spent};
+use towpath_formats::oci::{Layer, LayerEntry, LayerLimits, Spent};
 
 const LIMITS: LayerLimits = LayerLimits {
     layer_bytes: 1 << 20,
@@ -14,11 +14,11 @@ const LIMITS: LayerLimits = LayerLimits {
     entries: 100,
 };
 
-fn pushed(bytes: &[u8], piece: usize) -> Result<Vec<Entry>, String> {
+fn pushed(bytes: &[u8], piece: usize) -> Result<Vec<LayerEntry>, String> {
     behind(bytes, piece, Spent::default()).map(|(entries, _)| entries)
 }
 
-fn behind(bytes: &[u8], piece: usize, spent: Spent) -> Result<(Vec<Entry>, Spent), String> {
+fn behind(bytes: &[u8], piece: usize, spent: Spent) -> Result<(Vec<LayerEntry>, Spent), String> {
     let mut layer = Layer::new(|path| !path.starts_with("un"), LIMITS, spent);
     bytes
         .chunks(piece)

@@ -10,8 +10,7 @@ use towpath_core::fleet::Schedule;
 use towpath_core::version::Minor;
 
 use crate::maintenance::{self, exact};
-use crate::record::{Reader, Record, shown};
-use crate::tree::{self, Node};
+use crate::read::{Node, Reader, Record, shown, yaml};
 
 /// The most windows.
 const MAX_WINDOWS: usize = 50;
@@ -48,7 +47,7 @@ impl Default for AgentPolicy {
 
 /// Reads the file. Either what it says, or everything that is wrong with it.
 pub fn read(place: &Place, bytes: &[u8]) -> Result<AgentPolicy, Vec<Finding>> {
-    let node = tree::of_yaml(place, bytes).map_err(|finding| vec![finding])?;
+    let node = yaml::tree(place, bytes).map_err(|finding| vec![finding])?;
     let mut reader = Reader::new(place);
     let mut policy = AgentPolicy::default();
     if let Some(record) = reader.record(&node, "a policy", &FIELDS) {

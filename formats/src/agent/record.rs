@@ -10,7 +10,7 @@ use towpath_core::version::Version;
 /// A record as it is written.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Written {
+struct RecordBody {
     #[serde(skip_serializing_if = "Option::is_none")]
     started: Option<WrittenStart>,
     #[serde(default)]
@@ -42,7 +42,7 @@ pub fn read(record: Option<&str>) -> Result<Memory, String> {
     let Some(record) = record else {
         return Ok(Memory::default());
     };
-    let written: Written = serde_json::from_str(record).map_err(|error| error.to_string())?;
+    let written: RecordBody = serde_json::from_str(record).map_err(|error| error.to_string())?;
     let started = written.started.map(|start| {
         let version = version(&start.version)?;
         let course = if start.failing {
@@ -80,7 +80,7 @@ pub fn write(memory: &Memory) -> String {
         version: version.to_string(),
         at: at.to_string(),
     });
-    let written = Written {
+    let written = RecordBody {
         started,
         failures: memory.failures,
         failed,

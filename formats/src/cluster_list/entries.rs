@@ -3,9 +3,8 @@
 use serde_json::value::RawValue;
 use towpath_core::finding::{Finding, Place};
 
-use super::{SECTIONS, Section};
-use crate::json::{self, Unique};
-use crate::tree::{self, Node, Value};
+use super::{ListSection, SECTIONS};
+use crate::read::{Node, Unique, Value, json};
 
 /// What helps where a machine wrote the list.
 const ANEW: &str = "write the list anew from its source";
@@ -21,7 +20,7 @@ pub(super) enum Entries<'b> {
 }
 
 /// An entry: its place, its name if it has one, and what it says.
-pub(super) type Entry = (Place, Option<Box<str>>, Node);
+pub(super) type ListEntry = (Place, Option<Box<str>>, Node);
 
 impl Entries<'_> {
     /// One entry that says nothing, for a part that cannot be read. Whoever reads it decides what that means.
@@ -36,11 +35,11 @@ impl Entries<'_> {
         }
     }
 
-    pub(super) fn for_each(self, place: &Place, mut take: impl FnMut(Result<Entry, Finding>)) {
+    pub(super) fn for_each(self, place: &Place, mut take: impl FnMut(Result<ListEntry, Finding>)) {
         match self {
             Self::Yaml(entries) => {
                 for (key, node) in entries {
-                    take(Ok((place.at(node.line, node.column), key, node)));
+                    take(Ok((node.at(place), key, node)));
                 }
             }
             Self::Json { whole, entries } => {
@@ -52,7 +51,7 @@ impl Entries<'_> {
                 };
                 for (key, raw) in entries {
                     let origin = lines.place(place, raw.get());
-                    let node = tree::of_json(raw.get());
+                    let node = json::tree(raw.get());
                     take(
                         node.map(|node| (origin.clone(), key, node))
                             .map_err(|error| {
@@ -73,10 +72,9 @@ impl Entries<'_> {
 pub(super) fn of_json<'b>(
     place: &Place,
     bytes: &'b [u8],
-) -> Result<(Vec<Section<'b>>, Vec<Finding>), Finding> {
-    let whole = |error: serde_json::Error| json::finding(place, &error, ANEW);
+) -> Result<(Vec<ListSection<'b>>, Vec<Finding>), Finding> {
     if bytes.iter().find(|b| !b.is_ascii_whitespace()) == Some(&b'[') {
-        let clusters: Vec<&RawValue> = serde_json::from_slice(bytes).map_err(whole)?;
+        let clusters: Vec<&RawValue> = json::read(place, bytes, ANEW)?;
         let entries = clusters.into_iter().map(|raw| (None, raw)).collect();
         return Ok((
             vec![(
@@ -89,7 +87,7 @@ pub(super) fn of_json<'b>(
             Vec::new(),
         ));
     }
-    let Unique(mut parts) = serde_json::from_slice::<Unique<&RawValue>>(bytes).map_err(whole)?;
+    let Unique(mut parts) = json::read::<Unique<&RawValue>>(place, bytes, ANEW)?;
     let (mut sections, mut findings) = (Vec::new(), Vec::new());
     for name in SECTIONS {
         let Some(part) = parts.remove(name).filter(|part| part.get() != "null") else {
@@ -130,7 +128,7 @@ pub(super) fn of_json<'b>(
 pub(super) fn of_yaml(
     place: &Place,
     node: Node,
-) -> Result<(Vec<Section<'static>>, Vec<Finding>), Finding> {
+) -> Result<(Vec<ListSection<'static>>, Vec<Finding>), Finding> {
     let unnamed = |list: Vec<Node>| list.into_iter().map(|node| (None, node)).collect();
     let fields = match node.value {
         Value::List(clusters) => {
@@ -153,12 +151,12 @@ pub(super) fn of_yaml(
     let (mut sections, mut findings) = (Vec::new(), Vec::new());
     for (key, node) in fields {
         let Some(name) = SECTIONS.into_iter().find(|name| *name == &*key.text) else {
-            findings.push(unknown_part(&place.at(key.line, key.column), &key.text));
+            findings.push(unknown_part(&key.at(place), &key.text));
             continue;
         };
         if sections.iter().any(|(earlier, _)| *earlier == name) {
             let problem = format!("{name:?} is given twice");
-            let place = place.at(key.line, key.column);
+            let place = key.at(place);
             return Err(Finding::error(
                 "duplicate-field",
                 place,
@@ -179,7 +177,7 @@ pub(super) fn of_yaml(
                 sections.push((name, Entries::Yaml(unnamed(list))))
             }
             _ => {
-                findings.push(wrong_part(&place.at(key.line, key.column), name));
+                findings.push(wrong_part(&key.at(place), name));
                 if name == "versionGates" {
                     sections.push((name, Entries::unread()));
                 }
@@ -207,7 +205,7 @@ fn wrong_part(place: &Place, name: &str) -> Finding {
 fn unknown_part(place: &Place, name: &str) -> Finding {
     let problem = format!(
         "a list of clusters has no part {:?}; it is ignored",
-        crate::record::shown(name)
+        crate::read::shown(name)
     );
     Finding::warning(
         "unknown-field",

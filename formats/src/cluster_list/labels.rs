@@ -9,15 +9,15 @@ use towpath_core::finding::{Finding, Place};
 use towpath_core::fleet::{ClusterPolicy, Labels, Name};
 
 use super::{ClusterList, ListedOrganisation};
-use crate::fleet_policy::{self, Known, PolicyRead};
-use crate::tree::{Key, Node, Value};
+use crate::fleet_policy::{self, PolicyRead, SharedValues};
+use crate::read::{Node, Value};
 
 /// What all labels of AUS begin with.
 pub const PREFIX: &str = "sre-capabilities.aus.";
 
 /// Adds what labels say to what files say. Returns what is new to say, and puts it among the findings too.
 pub fn policies(list: &ClusterList, read: &mut PolicyRead) -> Vec<Finding> {
-    let mut known = Known::default();
+    let mut known = SharedValues::default();
     let mut findings = Vec::new();
     let mut of_organisation: BTreeMap<&Name, Vec<usize>> = BTreeMap::new();
     for (index, cluster) in list.clusters.iter().enumerate() {
@@ -79,7 +79,7 @@ fn clusters_of(
     read: &mut PolicyRead,
     id: &Name,
     clusters: &[usize],
-    known: &mut Known,
+    known: &mut SharedValues,
     findings: &mut Vec<Finding>,
 ) {
     let Some(organisation) = read.policy.organisations.get_mut(id) else {
@@ -187,7 +187,7 @@ fn unknown_labels(
         }
         let problem = format!(
             "{what} has no label {:?}",
-            crate::record::shown(&format!("{PREFIX}{label}"))
+            crate::read::shown(&format!("{PREFIX}{label}"))
         );
         let finding = Finding::error(
             "unknown-field",
@@ -261,11 +261,7 @@ fn organisation_node(id: &Name, organisation: Option<&ListedOrganisation>) -> No
         let known =
             ours.contains(&label) || families.iter().any(|family| label.starts_with(family));
         if let (false, Value::Map(fields)) = (known, &mut node.value) {
-            let key = Key {
-                line: 0,
-                column: 0,
-                text: format!("{PREFIX}{label}").into(),
-            };
+            let key = Node::text(format!("{PREFIX}{label}")).into();
             fields.push((key, Node::text("")));
         }
     }

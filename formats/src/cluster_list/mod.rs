@@ -16,9 +16,8 @@ use towpath_core::finding::{Finding, Place};
 use towpath_core::fleet::{ClusterState, Gate, Labels, Minimum, Name, Offer, SoakSum, Upgrade};
 use towpath_core::version::Version;
 
-use crate::fleet_policy::Known;
-use crate::record::Reader;
-use crate::tree::{self, Node, Value};
+use crate::fleet_policy::SharedValues;
+use crate::read::{Node, Reader, Value, yaml};
 
 /// The largest list that is read.
 pub const MAX_BYTES: usize = 2 << 30;
@@ -58,9 +57,9 @@ pub struct ListedOrganisation {
 
 /// Reads a list. Times that it does not tell are `now`.
 pub fn read(place: &Place, bytes: &[u8], now: Timestamp) -> (ClusterList, Vec<Finding>) {
-    let mut reading = Reading {
+    let mut reading = ListReading {
         now,
-        known: Known::default(),
+        known: SharedValues::default(),
         list: ClusterList::default(),
         ids: BTreeMap::new(),
         versions: BTreeMap::new(),
@@ -85,9 +84,9 @@ pub fn read(place: &Place, bytes: &[u8], now: Timestamp) -> (ClusterList, Vec<Fi
 }
 
 /// A list as it is read.
-struct Reading {
+struct ListReading {
     now: Timestamp,
-    known: Known,
+    known: SharedValues,
     list: ClusterList,
     /// The clusters so far, by id: where each stands in the list.
     ids: BTreeMap<ClusterId, usize>,
@@ -98,7 +97,7 @@ struct Reading {
 }
 
 /// Part of a list, by its name.
-type Section<'b> = (&'static str, entries::Entries<'b>);
+type ListSection<'b> = (&'static str, entries::Entries<'b>);
 
 /// The parts in the order in which they are read: upgrades are held against clusters.
 const SECTIONS: [&str; 6] = [
@@ -114,7 +113,7 @@ const SECTIONS: [&str; 6] = [
 fn sections<'b>(
     place: &Place,
     bytes: &'b [u8],
-) -> Result<(Vec<Section<'b>>, Vec<Finding>), Finding> {
+) -> Result<(Vec<ListSection<'b>>, Vec<Finding>), Finding> {
     if bytes.len() > MAX_BYTES {
         let problem = format!("the list is larger than {MAX_BYTES} bytes");
         return Err(Finding::error(
@@ -126,12 +125,12 @@ fn sections<'b>(
     }
     match bytes.iter().find(|b| !b.is_ascii_whitespace()) {
         Some(b'{' | b'[') => entries::of_json(place, bytes),
-        _ => entries::of_yaml(place, tree::of_yaml(place, bytes)?),
+        _ => entries::of_yaml(place, yaml::tree(place, bytes)?),
     }
 }
 
-impl Reading {
-    fn sections(&mut self, place: &Place, sections: Vec<Section<'_>>) {
+impl ListReading {
+    fn sections(&mut self, place: &Place, sections: Vec<ListSection<'_>>) {
         for (name, entries) in sections {
             let max = if name == "clusters" {
                 MAX_CLUSTERS

@@ -12,15 +12,14 @@ use towpath_core::fleet::{
 use towpath_core::graph::ChannelName;
 use towpath_core::version::Arch;
 
-use super::Reading;
+use super::ListReading;
 use crate::graph_data::parse_time;
-use crate::record::{Reader, Record, shown};
-use crate::tree::{Node, Value};
+use crate::read::{Node, Reader, Record, Value, shown};
 
 /// The most offers, pools and gates of a cluster.
 const MAX_ITEMS: usize = 1_000;
 
-impl Reading {
+impl ListReading {
     /// Takes in a cluster, unless there is an error in its entry.
     pub(super) fn cluster(&mut self, reader: &mut Reader, node: &Node) {
         let cluster = self.cluster_state(reader, node);

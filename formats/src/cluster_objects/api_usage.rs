@@ -12,8 +12,7 @@ use towpath_core::version::Minor;
 
 use super::documents::Object;
 use super::{AGAIN, items};
-use crate::record::{Reader, shown};
-use crate::tree::{Node, Value};
+use crate::read::{Node, Reader, Value, shown};
 
 const HOURS_PER_DAY: i64 = 24;
 const SECONDS_PER_HOUR: i64 = 3_600;

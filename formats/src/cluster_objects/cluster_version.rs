@@ -7,8 +7,7 @@ use towpath_core::version::Version;
 
 use super::documents::Object;
 use super::{AGAIN, items};
-use crate::record::{Reader, shown};
-use crate::tree::{Node, Value};
+use crate::read::{Node, Reader, shown};
 
 #[derive(Debug, Default)]
 pub(super) struct OfVersion {
@@ -138,8 +137,5 @@ fn objection(reader: &mut Reader, object: &Object, by: &str) -> Option<Objection
 
 /// A field that is a text; empty if it is anything else.
 pub(super) fn text<'n>(node: &'n Node, name: &str) -> &'n str {
-    match node.get(name).map(|node| &node.value) {
-        Some(Value::Text(text)) => text,
-        _ => "",
-    }
+    node.get(name).and_then(Node::as_text).unwrap_or_default()
 }

@@ -25,8 +25,7 @@ use towpath_core::version::Arch;
 pub use standing::OPT_IN;
 
 use crate::SourceFile;
-use crate::record::Reader;
-use crate::tree::{Node, Value};
+use crate::read::{Node, Reader, Value};
 use documents::Object;
 
 /// The most objects of a cluster.
@@ -87,7 +86,7 @@ pub fn read(
             .iter()
             .filter(move |object| object.kind == kind)
     };
-    let mut all = Reading {
+    let mut all = ObjectReading {
         findings: Vec::new(),
     };
     let version = of(Kind::ClusterVersion)
@@ -174,11 +173,11 @@ pub fn read(
 }
 
 /// Reads objects one after the other, and keeps what is wrong with them.
-struct Reading {
+struct ObjectReading {
     findings: Vec<Finding>,
 }
 
-impl Reading {
+impl ObjectReading {
     fn of<T>(&mut self, object: &Object, read: impl FnOnce(&mut Reader, &Object) -> T) -> T {
         let mut reader = Reader::new(&object.place);
         let value = read(&mut reader, object);

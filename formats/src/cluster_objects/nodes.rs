@@ -12,8 +12,7 @@ use towpath_core::version::{Arch, Minor};
 
 use super::documents::Object;
 use super::{AGAIN, items};
-use crate::record::{Reader, shown};
-use crate::tree::{self, Value};
+use crate::read::{self, FieldName, Reader, Value, shown};
 
 /// A pool, and which nodes are its own.
 #[derive(Debug)]
@@ -51,7 +50,7 @@ pub(super) fn pool(reader: &mut Reader, object: &Object) -> Option<PoolOfNodes> 
 }
 
 /// Nothing but how long updates take depends on it, so what cannot be read is taken for the usual one.
-fn max_unavailable(node: Option<&tree::Node>) -> MaxUnavailable {
+fn max_unavailable(node: Option<&read::Node>) -> MaxUnavailable {
     let read = node.and_then(|node| match &node.value {
         Value::Whole(count) => u32::try_from(*count)
             .ok()
@@ -177,13 +176,8 @@ fn kubelet(text: &str) -> Option<Minor> {
     Minor::parse(&minor)
 }
 
-fn pairs(node: &tree::Node) -> Vec<(Box<str>, Box<str>)> {
-    let Value::Map(fields) = &node.value else {
-        return Vec::new();
-    };
-    let texts = fields.iter().filter_map(|(key, value)| match &value.value {
-        Value::Text(text) => Some((key.text.clone(), text.clone())),
-        _ => None,
-    });
-    texts.collect()
+fn pairs(node: &read::Node) -> Vec<(Box<str>, Box<str>)> {
+    let pair =
+        |(key, value): &(FieldName, read::Node)| Some((key.text.clone(), value.as_text()?.into()));
+    node.fields().iter().filter_map(pair).collect()
 }

@@ -12,8 +12,7 @@ use towpath_core::cluster::objects::{Operator, Range};
 use towpath_core::version::Minor;
 
 use super::documents::Object;
-use crate::record::{Reader, shown};
-use crate::tree::{Node, Value};
+use crate::read::{Node, Reader, Value, shown};
 
 const ANNOTATIONS: [&str; 2] = ["operatorframework.io/properties", "olm.properties"];
 
@@ -24,7 +23,7 @@ const MIN_KUBERNETES: &str = "towpath.minKubeVersion";
 
 /// An operator, and whether this is but a copy of it for another namespace.
 #[derive(Debug)]
-pub(super) struct Installed {
+pub(super) struct InstalledOperator {
     operator: Operator,
     is_copy: bool,
 }
@@ -44,7 +43,7 @@ struct Property<'a> {
     value: Option<&'a RawValue>,
 }
 
-pub(super) fn read(reader: &mut Reader, object: &Object) -> Installed {
+pub(super) fn read(reader: &mut Reader, object: &Object) -> InstalledOperator {
     let metadata = object.node.get("metadata");
     let field = |of: &str, name: &str| {
         metadata
@@ -67,7 +66,7 @@ pub(super) fn read(reader: &mut Reader, object: &Object) -> Installed {
     }
     operator.problems.sort();
     operator.problems.dedup();
-    Installed {
+    InstalledOperator {
         operator,
         is_copy: field("labels", "olm.copiedFrom").is_some(),
     }
@@ -98,7 +97,7 @@ fn narrower(one: Range, other: Range) -> Range {
 }
 
 /// Each operator once: copies are left out where another of that name says the same.
-pub(super) fn once(mut installed: Vec<Installed>) -> Vec<Operator> {
+pub(super) fn once(mut installed: Vec<InstalledOperator>) -> Vec<Operator> {
     let says = |operator: &Operator| {
         (
             operator.openshift,
@@ -110,7 +109,7 @@ pub(super) fn once(mut installed: Vec<Installed>) -> Vec<Operator> {
         (a.is_copy, &a.operator.namespace).cmp(&(b.is_copy, &b.operator.namespace))
     });
     let mut operators: Vec<Operator> = Vec::new();
-    for Installed { operator, is_copy } in installed {
+    for InstalledOperator { operator, is_copy } in installed {
         let same = |other: &Operator| other.name == operator.name && says(other) == says(&operator);
         if !is_copy || !operators.iter().any(same) {
             operators.push(operator);

@@ -13,8 +13,7 @@ use towpath_core::version::Version;
 use super::cluster_version::text;
 use super::documents::Object;
 use crate::graph_data::parse_time;
-use crate::record::{Reader, shown};
-use crate::tree::{Node, Value};
+use crate::read::{Node, Reader, Value, shown};
 
 /// By this annotation a cluster opts in whose API has no property for it.
 pub const OPT_IN: &str = "towpath.dev/automatic-updates";
@@ -179,8 +178,6 @@ fn time(node: &Node, name: &str) -> Option<Timestamp> {
 }
 
 fn entries(list: Option<&Node>) -> &[Node] {
-    match list.map(|list| &list.value) {
-        Some(Value::List(items)) => &items[..items.len().min(MAX_ENTRIES)],
-        _ => &[],
-    }
+    let items = list.map_or(&[][..], Node::items);
+    &items[..items.len().min(MAX_ENTRIES)]
 }

@@ -14,8 +14,7 @@ use towpath_core::finding::{Finding, Place};
 use towpath_core::version::Version;
 
 use super::times::{duration, max_unavailable, spread};
-use crate::record::{Reader, Record, shown};
-use crate::tree::{self, Node, Value};
+use crate::read::{Node, Reader, Record, Value, shown, yaml};
 
 const MAX_BYTES: usize = 16 << 20;
 /// The most steps, and the most pairs.
@@ -34,7 +33,7 @@ pub fn read(place: &Place, bytes: &[u8]) -> Result<Parameters, Vec<Finding>> {
             "fit it to fewer updates",
         )]);
     }
-    let tree = tree::of_yaml(place, bytes).map_err(|finding| vec![finding])?;
+    let tree = yaml::tree(place, bytes).map_err(|finding| vec![finding])?;
     let mut reader = Reader::new(place);
     let parameters = parameters(&mut reader, &tree);
     reader.findings.sort();
@@ -404,7 +403,7 @@ fn version(reader: &mut Reader, node: &Node) -> Option<Version> {
 /// `4.16`, in quotes, for 4.10 is not 4.1.
 fn minor(reader: &mut Reader, node: &Node) -> Option<(u64, u64)> {
     let text = reader.text(node, "a minor version")?;
-    let digits = |part: &str| crate::record::whole(part).map(u64::from);
+    let digits = |part: &str| crate::read::whole(part).map(u64::from);
     let parsed = text
         .split_once('.')
         .and_then(|(major, minor)| Some((digits(major)?, digits(minor)?)));

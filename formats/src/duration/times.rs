@@ -3,8 +3,7 @@
 use jiff::SignedDuration;
 use towpath_core::duration::{MaxUnavailable, Seconds, Spread};
 
-use crate::record::Reader;
-use crate::tree::{Node, Value};
+use crate::read::{Node, Reader, Value};
 
 /// The longest time that a part of an update may take: a month.
 const MAX_SECONDS: i64 = 31 * 86_400;

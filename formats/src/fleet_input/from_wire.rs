@@ -400,7 +400,7 @@ impl Join {
         })
     }
 
-    fn gate(&mut self, from: wire::Gate<'_>) -> core::Gate {
+    fn gate(&mut self, from: wire::GateEntry<'_>) -> core::Gate {
         core::Gate {
             id: self.name(&from.id),
             version_prefix: self.name(&from.version_prefix),
@@ -492,14 +492,14 @@ fn reason(from: wire::Reason<'_>) -> Result<Reason, String> {
     })
 }
 
-fn value(from: wire::Value<'_>) -> Result<Value, String> {
+fn value(from: wire::FactValue<'_>) -> Result<Value, String> {
     Ok(match from {
-        wire::Value::Text(text) => (&*text).into(),
-        wire::Value::Number(number) => Value::Number(number),
-        wire::Value::Seconds(seconds) => Value::Seconds(seconds),
-        wire::Value::Time(time) => Value::Time(parse(&time)?),
-        wire::Value::Share(parts) => Value::Share(Share::of_parts(parse(&parts)?)),
-        wire::Value::List(values) => {
+        wire::FactValue::Text(text) => (&*text).into(),
+        wire::FactValue::Number(number) => Value::Number(number),
+        wire::FactValue::Seconds(seconds) => Value::Seconds(seconds),
+        wire::FactValue::Time(time) => Value::Time(parse(&time)?),
+        wire::FactValue::Share(parts) => Value::Share(Share::of_parts(parse(&parts)?)),
+        wire::FactValue::List(values) => {
             Value::List(values.into_iter().map(value).collect::<Result<_, _>>()?)
         }
     })

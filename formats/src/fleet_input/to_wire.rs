@@ -319,16 +319,18 @@ fn reason(from: &Reason) -> wire::Reason<'_> {
     }
 }
 
-fn value(from: &Value) -> wire::Value<'_> {
+fn value(from: &Value) -> wire::FactValue<'_> {
     match from {
-        Value::Text(from) => wire::Value::Text(text(from)),
-        Value::Number(number) => wire::Value::Number(*number),
-        Value::Seconds(seconds) => wire::Value::Seconds(*seconds),
-        Value::Time(time) => wire::Value::Time(said(time)),
-        Value::Share(share) => wire::Value::Share(said(&share.parts())),
-        Value::List(values) => wire::Value::List(values.iter().map(value).collect()),
+        Value::Text(from) => wire::FactValue::Text(text(from)),
+        Value::Number(number) => wire::FactValue::Number(*number),
+        Value::Seconds(seconds) => wire::FactValue::Seconds(*seconds),
+        Value::Time(time) => wire::FactValue::Time(said(time)),
+        Value::Share(share) => wire::FactValue::Share(said(&share.parts())),
+        Value::List(values) => wire::FactValue::List(values.iter().map(value).collect()),
         // The graph's reasons have none of these; their words are kept.
-        Value::Missing | Value::Command(_) | Value::Thing { .. } => wire::Value::Text(said(from)),
+        Value::Missing | Value::Command(_) | Value::Thing { .. } => {
+            wire::FactValue::Text(said(from))
+        }
     }
 }
 
@@ -357,8 +359,8 @@ fn approval(from: &core::Approval) -> wire::Approval<'_> {
     }
 }
 
-fn gate(from: &core::Gate) -> wire::Gate<'_> {
-    wire::Gate {
+fn gate(from: &core::Gate) -> wire::GateEntry<'_> {
+    wire::GateEntry {
         id: text(&from.id),
         version_prefix: text(&from.version_prefix),
         label: text(&from.label),

@@ -1,4 +1,8 @@
 //! The JSON, field by field. Policies and offers stand in tables, because most clusters share them.
+//!
+//! It mirrors the domain because core knows no serde, and because stored entries must keep their bytes when a domain type
+//! changes. serde's remote derive would copy fields for us, but its readers cannot share names, versions and patterns, so
+//! a replay of a large fleet would need far more memory.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -29,7 +33,7 @@ pub(super) struct Part<'a> {
 #[serde(deny_unknown_fields)]
 pub(super) struct Rest<'a> {
     pub(super) upgrades: Vec<Upgrade<'a>>,
-    pub(super) gates: Vec<Gate<'a>>,
+    pub(super) gates: Vec<GateEntry<'a>>,
     pub(super) pauses: Vec<Pause<'a>>,
     pub(super) inherited: BTreeMap<Text<'a>, Minimum<'a>>,
 }
@@ -181,21 +185,21 @@ pub(super) struct Objection<'a> {
 #[derive(Serialize, Deserialize)]
 pub(super) struct Reason<'a> {
     pub(super) code: Text<'a>,
-    pub(super) facts: Vec<(Text<'a>, Value<'a>)>,
+    pub(super) facts: Vec<(Text<'a>, FactValue<'a>)>,
     pub(super) place: Option<(Text<'a>, u32, u32)>,
     pub(super) until: Option<Text<'a>>,
 }
 
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) enum Value<'a> {
+pub(super) enum FactValue<'a> {
     Text(Text<'a>),
     Number(u64),
     Seconds(i64),
     Time(Text<'a>),
     /// In parts of 2^64.
     Share(Text<'a>),
-    List(Vec<Value<'a>>),
+    List(Vec<FactValue<'a>>),
 }
 
 #[derive(Serialize, Deserialize)]
@@ -236,7 +240,7 @@ pub(super) struct Approval<'a> {
 }
 
 #[derive(Serialize, Deserialize)]
-pub(super) struct Gate<'a> {
+pub(super) struct GateEntry<'a> {
     pub(super) id: Text<'a>,
     pub(super) version_prefix: Text<'a>,
     pub(super) label: Text<'a>,

@@ -6,7 +6,7 @@ use towpath_core::finding::Finding;
 use towpath_core::fleet::{FleetPolicy, Name};
 
 use super::organisation::Rules;
-use super::references::{Directory, Reference};
+use super::references::{Directory, PolicyReference};
 
 /// The name of what is found here.
 pub(crate) const ONE_SIDED: &str = "one-sided-inheritance";
@@ -18,8 +18,8 @@ pub(crate) fn settle(
     directory: &Directory,
     findings: &mut Vec<Finding>,
 ) {
-    let inherits = Wishes::of(rules, directory, |rules| &rules.inherits);
-    let publishes = Wishes::of(rules, directory, |rules| &rules.publishes);
+    let inherits = InheritanceWishes::of(rules, directory, |rules| &rules.inherits);
+    let publishes = InheritanceWishes::of(rules, directory, |rules| &rules.publishes);
     inherits.warn(
         &publishes,
         "is inherited from",
@@ -39,16 +39,16 @@ pub(crate) fn settle(
 }
 
 /// What organisations say of others, on one of the two sides.
-struct Wishes<'r> {
-    all: Vec<(&'r Name, &'r Reference, Option<Name>)>,
+struct InheritanceWishes<'r> {
+    all: Vec<(&'r Name, &'r PolicyReference, Option<Name>)>,
     pairs: BTreeSet<(Name, Name)>,
 }
 
-impl<'r> Wishes<'r> {
+impl<'r> InheritanceWishes<'r> {
     fn of(
         rules: &'r BTreeMap<Name, Rules>,
         directory: &Directory,
-        list: fn(&Rules) -> &[Reference],
+        list: fn(&Rules) -> &[PolicyReference],
     ) -> Self {
         let wishes = rules
             .iter()
@@ -68,7 +68,13 @@ impl<'r> Wishes<'r> {
     }
 
     /// Warns of what the other side does not say.
-    fn warn(&self, answers: &Wishes<'_>, does: &str, answer: &str, findings: &mut Vec<Finding>) {
+    fn warn(
+        &self,
+        answers: &InheritanceWishes<'_>,
+        does: &str,
+        answer: &str,
+        findings: &mut Vec<Finding>,
+    ) {
         for (id, reference, other) in &self.all {
             let named = reference.shown();
             let problem = match other {

@@ -16,7 +16,7 @@ const MAX_NEVER: usize = 20;
 
 /// Names, patterns and schedules, each kept once.
 #[derive(Debug, Default)]
-pub(crate) struct Known {
+pub(crate) struct SharedValues {
     names: BTreeSet<Name>,
     patterns: BTreeMap<Name, Result<Pattern, String>>,
     schedules: BTreeMap<Name, Result<Schedule, String>>,
@@ -24,7 +24,7 @@ pub(crate) struct Known {
     days: BTreeMap<String, bool>,
 }
 
-impl Known {
+impl SharedValues {
     /// The name of that text.
     pub(crate) fn name(&mut self, text: &str) -> Name {
         if let Some(name) = self.names.get(text) {

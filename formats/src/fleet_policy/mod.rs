@@ -19,17 +19,16 @@ use towpath_core::finding::{Finding, Place};
 use towpath_core::fleet::{ClusterPolicy, FleetPolicy, Name, UnknownClusters};
 
 use crate::SourceFile;
-use crate::record::Reader;
-use crate::tree::{self, Node, Value};
+use crate::read::{Node, Reader, Value, yaml};
 
 pub(crate) use checks::warnings;
-pub(crate) use known::Known;
+pub(crate) use known::SharedValues;
 pub use known::{MAX_PATTERNS, MAX_SCHEDULES};
 use organisation::Draft;
 pub use organisation::MAX_CLUSTERS;
 pub(crate) use organisation::{Rules, cluster};
 use references::Directory;
-pub(crate) use references::Reference;
+pub(crate) use references::PolicyReference;
 pub use sectors::MAX_SECTORS;
 
 /// Fields of a cluster file that have a meaning here, and those that AUS users have for other tools.
@@ -127,7 +126,7 @@ pub fn read(files: &[SourceFile]) -> PolicyRead {
             ..PolicyRead::default()
         };
     }
-    let mut reading = Reading::default();
+    let mut reading = PolicyReading::default();
     let mut files: Vec<&SourceFile> = files.iter().filter(|file| is_part(&file.path)).collect();
     files.sort_by(|a, b| (&a.path, &a.bytes).cmp(&(&b.path, &b.bytes)));
     for file in files {
@@ -140,14 +139,14 @@ pub fn read(files: &[SourceFile]) -> PolicyRead {
 pub(crate) fn add_organisations(
     read: &mut PolicyRead,
     described: Vec<(Place, Node)>,
-    known: &mut Known,
+    known: &mut SharedValues,
     findings: &mut Vec<Finding>,
 ) {
     let directory = std::mem::take(&mut read.directory);
-    let mut reading = Reading {
+    let mut reading = PolicyReading {
         known: std::mem::take(known),
         directory,
-        ..Reading::default()
+        ..PolicyReading::default()
     };
     for (place, node) in described {
         reading.organisation(&place, &node);
@@ -174,8 +173,8 @@ pub(crate) fn add_organisations(
 
 /// What has been read so far.
 #[derive(Default)]
-struct Reading {
-    known: Known,
+struct PolicyReading {
+    known: SharedValues,
     drafts: BTreeMap<Name, Draft>,
     directory: Directory,
     /// Clusters of cluster files; their organisations may come later.
@@ -190,29 +189,29 @@ struct Reading {
 /// What concerns us of a cluster file.
 struct ClusterFile {
     place: Place,
-    organisation: Reference,
+    organisation: PolicyReference,
     /// As an item of `upgradePolicyClusters`.
     entry: Node,
 }
 
 /// What kind of file it is.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum PolicyFileKind {
     Organisation,
     Cluster,
 }
 
-impl Reading {
+impl PolicyReading {
     fn file(&mut self, file: &SourceFile) {
         let place = Place::file(file.path.as_str());
-        let read = tree::of_yaml(&place, &file.bytes)
+        let read = yaml::tree(&place, &file.bytes)
             .and_then(|node| kind(&place, &node).map(|kind| (kind, node)));
         if let Ok((_, node)) = &read {
             self.unknown_clusters(&place, node);
         }
         let was_read = match read {
-            Ok((Kind::Organisation, node)) => self.organisation(&place, &node),
-            Ok((Kind::Cluster, node)) => self.cluster(place, &node),
+            Ok((PolicyFileKind::Organisation, node)) => self.organisation(&place, &node),
+            Ok((PolicyFileKind::Cluster, node)) => self.cluster(place, &node),
             Err(finding) => {
                 self.findings.push(finding);
                 false
@@ -234,7 +233,7 @@ impl Reading {
         if let (Some(text), None) = (text, written) {
             let problem = format!(
                 "`unknownClusters` is {:?}; unknown clusters are held",
-                crate::record::shown(text)
+                crate::read::shown(text)
             );
             reader.error("bad-value", node, problem, "write `hold` or `serve`");
         }
@@ -313,7 +312,7 @@ impl Reading {
             .iter()
             .find_map(|field| node.get(field));
         let organisation = match organisation {
-            Some(named) => Reference::read(&mut reader, &mut self.known, named),
+            Some(named) => PolicyReference::read(&mut reader, &mut self.known, named),
             None => {
                 let problem = "the cluster has a policy or is disabled, and has no organisation";
                 reader.error(
@@ -470,16 +469,14 @@ fn finish(
 }
 
 /// Tells organisation files from cluster files by what stands in them.
-fn kind(place: &Place, node: &Node) -> Result<Kind, Finding> {
+fn kind(place: &Place, node: &Node) -> Result<PolicyFileKind, Finding> {
     let has = |names: &[&str]| names.iter().any(|name| node.get(name).is_some());
-    let schema = node.get("$schema").and_then(|schema| match &schema.value {
-        Value::Text(text) => Some(&**text),
-        _ => None,
-    });
-    match schema {
-        Some(schema) if schema.starts_with("/openshift/cluster-") => return Ok(Kind::Cluster),
+    match node.get("$schema").and_then(Node::as_text) {
+        Some(schema) if schema.starts_with("/openshift/cluster-") => {
+            return Ok(PolicyFileKind::Cluster);
+        }
         Some(schema) if schema.starts_with("/openshift/openshift-cluster-manager") => {
-            return Ok(Kind::Organisation);
+            return Ok(PolicyFileKind::Organisation);
         }
         _ => {}
     }
@@ -489,7 +486,7 @@ fn kind(place: &Place, node: &Node) -> Result<Kind, Finding> {
         "upgradePolicyDefaults",
         "sectors",
     ]) {
-        return Ok(Kind::Organisation);
+        return Ok(PolicyFileKind::Organisation);
     }
     if has(&[
         "upgradePolicy",
@@ -498,7 +495,7 @@ fn kind(place: &Place, node: &Node) -> Result<Kind, Finding> {
         "organisation",
         "organization",
     ]) {
-        return Ok(Kind::Cluster);
+        return Ok(PolicyFileKind::Cluster);
     }
     let problem = "this is neither an organisation (`orgId`) nor a cluster (`upgradePolicy`)";
     Err(Finding::error(

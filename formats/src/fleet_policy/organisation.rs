@@ -11,12 +11,11 @@ use towpath_core::fleet::{
     ClusterPolicy, LeftAlone, Name, Organisation, PolicyDefault, UpgradePolicy,
 };
 
-use super::known::Known;
-use super::references::Reference;
+use super::known::SharedValues;
+use super::references::PolicyReference;
 use super::sectors::{self, Sectors};
 use super::upgrade_policy;
-use crate::record::{Reader, Record};
-use crate::tree::{Node, Value};
+use crate::read::{Node, Reader, Record, Value};
 
 /// The most clusters that one organisation may name.
 pub const MAX_CLUSTERS: usize = 1_000_000;
@@ -80,16 +79,16 @@ pub(crate) struct Rules {
     /// What holds back the clusters of a sector.
     pub(crate) sector_problems: BTreeMap<Name, Vec<Finding>>,
     /// From whom version data is to be inherited, if they say so too.
-    pub(super) inherits: Vec<Reference>,
+    pub(super) inherits: Vec<PolicyReference>,
     /// Who may inherit version data.
-    pub(super) publishes: Vec<Reference>,
+    pub(super) publishes: Vec<PolicyReference>,
 }
 
 /// Reads an organisation with all its clusters; none if it cannot be told which organisation it is.
 pub(crate) fn read(
     place: &Place,
     node: &Node,
-    known: &mut Known,
+    known: &mut SharedValues,
     findings: &mut Vec<Finding>,
 ) -> Option<Draft> {
     let mut reader = Reader::new(place);
@@ -126,7 +125,11 @@ pub(crate) fn read(
 }
 
 /// All but sectors, clusters and defaults.
-fn head<'n>(reader: &mut Reader, known: &mut Known, node: &'n Node) -> Option<(Draft, Record<'n>)> {
+fn head<'n>(
+    reader: &mut Reader,
+    known: &mut SharedValues,
+    node: &'n Node,
+) -> Option<(Draft, Record<'n>)> {
     let record = reader.open_record(node, "an organisation")?;
     reader.warn_unknown(record, &FIELDS);
     let id = reader.required(record, "orgId", "add `orgId: <the organisation's id>`")?;
@@ -179,7 +182,7 @@ fn head<'n>(reader: &mut Reader, known: &mut Known, node: &'n Node) -> Option<(D
             let items = reader.list(node, field, MAX_ITEMS);
             items
                 .iter()
-                .filter_map(|item| Reference::read(reader, known, item))
+                .filter_map(|item| PolicyReference::read(reader, known, item))
                 .collect()
         }
     };
@@ -188,7 +191,7 @@ fn head<'n>(reader: &mut Reader, known: &mut Known, node: &'n Node) -> Option<(D
     Some((draft, record))
 }
 
-fn names(reader: &mut Reader, known: &mut Known, node: &Node, list: &str) -> BTreeSet<Name> {
+fn names(reader: &mut Reader, known: &mut SharedValues, node: &Node, list: &str) -> BTreeSet<Name> {
     let items = reader.list(node, list, MAX_ITEMS);
     items
         .iter()
@@ -198,13 +201,9 @@ fn names(reader: &mut Reader, known: &mut Known, node: &Node, list: &str) -> BTr
 
 /// `production`, or a reference to where it is described.
 fn environment(node: &Node) -> Option<&str> {
-    match &node.value {
-        Value::Text(text) => Some(text),
-        _ => ["name", "$ref"]
-            .iter()
-            .find_map(|field| node.get(field))
-            .and_then(environment),
-    }
+    let of_reference = || ["name", "$ref"].iter().find_map(|field| node.get(field));
+    node.as_text()
+        .or_else(|| of_reference().and_then(environment))
 }
 
 /// Why an organisation or a cluster is left alone: `disable` names one of the integrations whose work this is. What is not understood is an
@@ -234,7 +233,7 @@ pub(super) fn disabled(reader: &mut Reader, node: &Node) -> Option<LeftAlone> {
 pub(crate) fn cluster(
     place: &Place,
     node: &Node,
-    known: &mut Known,
+    known: &mut SharedValues,
     rules: &Rules,
     findings: &mut Vec<Finding>,
 ) -> Option<ClusterPolicy> {
@@ -279,7 +278,7 @@ pub(crate) fn cluster(
 /// The policy of an entry, which must have one.
 pub(super) fn policy(
     reader: &mut Reader,
-    known: &mut Known,
+    known: &mut SharedValues,
     rules: &Rules,
     record: Record<'_>,
 ) -> UpgradePolicy {
@@ -307,7 +306,7 @@ pub(super) fn cluster_id(reader: &mut Reader, node: &Node) -> Option<ClusterId> 
 fn default(
     place: &Place,
     node: &Node,
-    known: &mut Known,
+    known: &mut SharedValues,
     rules: &Rules,
     findings: &mut Vec<Finding>,
 ) -> Option<PolicyDefault> {

@@ -5,13 +5,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use towpath_core::finding::Place;
 use towpath_core::fleet::Name;
 
-use super::known::Known;
-use crate::record::Reader;
-use crate::tree::{Node, Value};
+use super::known::SharedValues;
+use crate::read::{Node, Reader, Value};
 
 /// An organisation, as a file names it, and where.
 #[derive(Debug, Clone)]
-pub(crate) struct Reference {
+pub(crate) struct PolicyReference {
     pub(crate) by: By,
     pub(crate) place: Place,
 }
@@ -27,9 +26,9 @@ pub(crate) enum By {
     Path(Name),
 }
 
-impl Reference {
+impl PolicyReference {
     /// Reads a text, or a mapping with `orgId`, `name` or `$ref`.
-    pub(crate) fn read(reader: &mut Reader, known: &mut Known, node: &Node) -> Option<Self> {
+    pub(crate) fn read(reader: &mut Reader, known: &mut SharedValues, node: &Node) -> Option<Self> {
         let place = reader.at(node);
         if let Value::Text(_) = node.value {
             let name = reader.name(node, "an organisation's id or name")?;
@@ -91,7 +90,7 @@ impl Directory {
     }
 
     /// The id of the one organisation that is meant.
-    pub(super) fn find(&self, reference: &Reference) -> Option<Name> {
+    pub(super) fn find(&self, reference: &PolicyReference) -> Option<Name> {
         match &reference.by {
             By::Id(id) => self.ids.get(id).cloned(),
             By::Name(name) => self.named(name),

@@ -8,9 +8,8 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use towpath_core::finding::{Finding, Place};
 use towpath_core::fleet::{Name, Parallel, Sector};
 
-use super::known::Known;
-use crate::record::{Reader, whole};
-use crate::tree::{Node, Value};
+use super::known::SharedValues;
+use crate::read::{Node, Reader, Value, whole};
 
 /// The most sectors of an organisation.
 pub const MAX_SECTORS: usize = 1_000;
@@ -35,7 +34,7 @@ pub(super) struct Sectors {
 }
 
 /// Reads `sectors`. All findings go to the reader; those of a sector stand with it too.
-pub(super) fn read(reader: &mut Reader, known: &mut Known, node: &Node) -> Sectors {
+pub(super) fn read(reader: &mut Reader, known: &mut SharedValues, node: &Node) -> Sectors {
     let mut found = Sectors::default();
     let mut dependencies: Vec<(Name, Name, Place)> = Vec::new();
     for entry in reader.list(node, "sectors", MAX_SECTORS) {
@@ -117,7 +116,7 @@ impl Sectors {
 
 fn sector(
     reader: &mut Reader,
-    known: &mut Known,
+    known: &mut SharedValues,
     node: &Node,
     dependencies: &mut Vec<(Name, Name, Place)>,
 ) -> Option<Sector> {
@@ -156,7 +155,7 @@ fn sector(
 }
 
 /// `{name: stage}`, or just `stage`.
-fn dependency(reader: &mut Reader, known: &mut Known, node: &Node) -> Option<Name> {
+fn dependency(reader: &mut Reader, known: &mut SharedValues, node: &Node) -> Option<Name> {
     if let Value::Text(_) = node.value {
         return reader
             .name(node, "a sector's name")

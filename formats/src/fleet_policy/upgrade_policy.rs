@@ -7,11 +7,10 @@ use towpath_core::fleet::{Exclusion, Name, UpgradePolicy};
 use towpath_core::graph::Pattern;
 use towpath_core::version::Version;
 
-use super::known::Known;
+use super::known::SharedValues;
 use super::organisation::Rules;
 use crate::maintenance;
-use crate::record::{Reader, Record, shown};
-use crate::tree::Node;
+use crate::read::{Node, Reader, Record, shown};
 
 /// The most items of any list of a cluster's policy.
 const MAX_ITEMS: usize = 200;
@@ -33,7 +32,7 @@ const FIELDS: [&str; 9] = [
 /// Reads `upgradePolicy`, and holds it against what its organisation allows.
 pub(super) fn read(
     reader: &mut Reader,
-    known: &mut Known,
+    known: &mut SharedValues,
     rules: &Rules,
     node: &Node,
 ) -> UpgradePolicy {
@@ -81,7 +80,7 @@ pub(super) fn read(
 
 fn workloads(
     reader: &mut Reader,
-    known: &mut Known,
+    known: &mut SharedValues,
     rules: &Rules,
     record: Record<'_>,
 ) -> BTreeSet<Name> {
@@ -104,7 +103,7 @@ fn workloads(
 
 fn conditions(
     reader: &mut Reader,
-    known: &mut Known,
+    known: &mut SharedValues,
     rules: &Rules,
     node: &Node,
     policy: &mut UpgradePolicy,
@@ -142,7 +141,7 @@ fn conditions(
 /// What AUS does not have.
 fn beyond_aus(
     reader: &mut Reader,
-    known: &mut Known,
+    known: &mut SharedValues,
     record: Record<'_>,
     policy: &mut UpgradePolicy,
 ) {
@@ -173,7 +172,7 @@ fn beyond_aus(
     }
 }
 
-fn exclusion(reader: &mut Reader, known: &mut Known, node: &Node) -> Option<Exclusion> {
+fn exclusion(reader: &mut Reader, known: &mut SharedValues, node: &Node) -> Option<Exclusion> {
     let record = reader.record(
         node,
         "an exclusion",
@@ -231,7 +230,7 @@ fn version(reader: &mut Reader, node: &Node) -> Option<Version> {
 }
 
 /// Patterns of versions that may not be started. One that cannot be read is a finding, and left out.
-pub(super) fn patterns(reader: &mut Reader, known: &mut Known, node: &Node) -> Vec<Pattern> {
+pub(super) fn patterns(reader: &mut Reader, known: &mut SharedValues, node: &Node) -> Vec<Pattern> {
     let mut patterns = Vec::new();
     for item in reader.list(node, "blockedVersions", MAX_ITEMS) {
         let Some(text) = reader.text(item, "a pattern") else {
@@ -255,7 +254,7 @@ pub(super) fn patterns(reader: &mut Reader, known: &mut Known, node: &Node) -> V
 
 pub(super) fn names(
     reader: &mut Reader,
-    known: &mut Known,
+    known: &mut SharedValues,
     node: &Node,
     list: &str,
     what: &str,
@@ -270,7 +269,7 @@ pub(super) fn names(
 /// Workloads or mutexes, those that are not allowed among them, each with a finding.
 fn allowed(
     reader: &mut Reader,
-    known: &mut Known,
+    known: &mut SharedValues,
     node: &Node,
     allowed: Option<&BTreeSet<Name>>,
     what: &'static str,

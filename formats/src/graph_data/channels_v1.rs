@@ -2,69 +2,37 @@
 
 use std::collections::BTreeSet;
 
-use serde::de::{IgnoredAny, MapAccess};
-use serde_saphyr::Spanned;
-use towpath_core::finding::{Finding, Place};
+use towpath_core::finding::Place;
 use towpath_core::graph::{ChannelName, ChannelSpec, Member};
 use towpath_core::version::ReleaseName;
 
-use crate::yaml::{self, Fields, Record, at};
+use crate::SourceFile;
+use crate::read::{Node, Reader, Record};
 
-#[derive(Debug, Default)]
-struct ChannelFile {
-    name: Option<Spanned<String>>,
-    versions: Option<Vec<Spanned<String>>>,
+/// `feeder` and `tombstones` are for promotion tooling, and no business of a service.
+const FIELDS: [&str; 4] = ["name", "versions", "feeder", "tombstones"];
+
+/// The channel of a file, whatever is wrong with some of its releases.
+pub(super) fn of_file(file: &SourceFile) -> Option<ChannelSpec> {
+    let (mut reader, node) = Reader::strict(file).ok()?;
+    let channel = read(&mut reader, &node);
+    reader.finish().ok()?;
+    channel
 }
 
-impl Record for ChannelFile {
-    const WHAT: &'static str = "a channel";
-
-    fn read<'de, A: MapAccess<'de>>(
-        &mut self,
-        name: &str,
-        value: &mut A,
-    ) -> Result<bool, A::Error> {
-        match name {
-            "name" => self.name = Some(value.next_value()?),
-            // Nothing after the colon is not an empty list.
-            "versions" => self.versions = value.next_value()?,
-            // For promotion tooling; no business of a service.
-            "feeder" | "tombstones" => drop(value.next_value::<IgnoredAny>()?),
-            _ => return Ok(false),
-        }
-        Ok(true)
-    }
-}
-
-pub(super) fn read(
-    place: &Place,
-    bytes: &[u8],
-    findings: &mut Vec<Finding>,
-) -> Option<ChannelSpec> {
-    let file: Fields<ChannelFile> = yaml::read(place, bytes)
-        .map_err(|finding| findings.push(finding))
-        .ok()?;
-    findings.extend(file.unknown.iter().map(|field| {
-        let problem = format!("a channel has no field {:?}; it is ignored", field.value);
-        Finding::warning(
-            "unknown-field",
-            at(place, field.defined),
-            problem,
-            "correct its name, or remove it",
-        )
-    }));
-    let name = channel_name(place, file.known.name.as_ref(), findings);
-    let Some(versions) = file.known.versions else {
-        let problem = "the channel has no `versions`";
-        findings.push(Finding::error(
-            "missing-field",
-            place.clone(),
-            problem,
-            "list its releases, or write `versions: []`",
-        ));
+pub(super) fn read(reader: &mut Reader, node: &Node) -> Option<ChannelSpec> {
+    let record = reader.open_record(node, "a channel")?;
+    reader.warn_unknown(record, &FIELDS);
+    let place = reader.place.clone();
+    let name = channel_name(reader, record, &place);
+    // Nothing after the colon is not an empty list.
+    let Some(versions) = record.get("versions") else {
+        let remedy = "list its releases, or write `versions: []`";
+        reader.missing(&place, "the channel has no `versions`", remedy);
         return None;
     };
-    let members = members(place, &versions, findings);
+    let versions = reader.list(versions, "versions", usize::MAX);
+    let members = members(reader, versions);
     Some(ChannelSpec {
         name: name?,
         rollouts: Vec::new(),
@@ -75,79 +43,48 @@ pub(super) fn read(
 
 /// The name of a channel, or a finding.
 pub(super) fn channel_name(
-    place: &Place,
-    name: Option<&Spanned<String>>,
-    findings: &mut Vec<Finding>,
+    reader: &mut Reader,
+    channel: Record<'_>,
+    origin: &Place,
 ) -> Option<ChannelName> {
-    let Some(name) = name else {
-        findings.push(Finding::error(
-            "missing-field",
-            place.clone(),
-            "the channel has no name",
-            "add `name: <channel>`",
-        ));
+    let Some((node, text)) = reader.given_text(channel, "name") else {
+        reader.missing(origin, "the channel has no name", "add `name: <channel>`");
         return None;
     };
-    let known = ChannelName::new(&name.value);
-    if known.is_none() {
-        let problem = format!("{:?} cannot be a channel's name", name.value);
+    let name = ChannelName::new(text);
+    if name.is_none() {
+        let problem = format!("{text:?} cannot be a channel's name");
         let remedy = "use lower-case letters, digits, `-` and `.`";
-        findings.push(Finding::error(
-            "bad-channel-name",
-            at(place, name.defined),
-            problem,
-            remedy,
-        ));
+        reader.error("bad-channel-name", node, problem, remedy);
     }
-    known
+    name
 }
 
 /// A release's name, or a finding.
-pub(super) fn release_name(
-    place: &Place,
-    name: &Spanned<String>,
-    findings: &mut Vec<Finding>,
-) -> Option<ReleaseName> {
-    let wrong = |e: towpath_core::version::number::NotAVersion| {
-        Finding::error(
-            "bad-version",
-            at(place, name.defined),
-            e.to_string(),
-            "write it as in 4.9.7 or 4.9.7+amd64",
-        )
-    };
-    ReleaseName::parse(&name.value)
-        .map_err(|e| findings.push(wrong(e)))
+pub(super) fn release_name(reader: &mut Reader, node: &Node) -> Option<ReleaseName> {
+    let name = ReleaseName::parse(reader.text(node, "a release")?);
+    let remedy = "write it as in 4.9.7 or 4.9.7+amd64";
+    name.map_err(|error| reader.error("bad-version", node, error.to_string(), remedy))
         .ok()
 }
 
-fn members(
-    place: &Place,
-    versions: &[Spanned<String>],
-    findings: &mut Vec<Finding>,
-) -> Vec<Member> {
+fn members(reader: &mut Reader, versions: &[Node]) -> Vec<Member> {
     let mut seen = BTreeSet::new();
     let mut members = Vec::new();
-    for version in versions {
-        let Some(name) = release_name(place, version, findings) else {
+    for node in versions {
+        let Some(name) = release_name(reader, node) else {
             continue;
         };
         if !seen.insert(name.clone()) {
             let problem = format!("{name} is listed twice");
-            findings.push(Finding::warning(
-                "duplicate-version",
-                at(place, version.defined),
-                problem,
-                "remove one of them",
-            ));
+            reader.warning("duplicate-version", node, problem, "remove one of them");
         }
-        let origin = at(place, version.defined);
         members.push(Member {
             name,
             start: None,
             locked: false,
             replaces: None,
-            origin,
+            origin: reader.at(node),
         });
     }
     members

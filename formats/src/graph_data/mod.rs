@@ -23,6 +23,7 @@ use towpath_core::finding::{Finding, Place};
 use towpath_core::graph::{Audience, Block, ChannelName, ChannelSpec, GraphData};
 
 use crate::SourceFile;
+use crate::read::{Node, Reader};
 pub use blocked_edges::write as write_block;
 pub use notes::read as notes;
 pub use tarball::tarball;
@@ -60,12 +61,12 @@ pub fn read_partly(files: &[SourceFile]) -> (GraphData, Vec<Finding>) {
 /// Remembers what it has read, for whoever reads much the same again: only files that changed are parsed.
 #[derive(Default)]
 pub struct Memory {
-    parsed: BTreeMap<Digest, Arc<Parsed>>,
+    parsed: BTreeMap<FileDigest, Arc<ParsedFile>>,
     patterns: blocked_edges::Patterns,
 }
 
 /// Names a file's schema, path and content.
-type Digest = [u8; 32];
+type FileDigest = [u8; 32];
 
 /// How many problems of one file are reported.
 const MAX_FINDINGS_PER_FILE: usize = 50;
@@ -78,7 +79,7 @@ const NO_CHANNELS: &str = "no-channels";
 
 /// What one file says, and what is wrong with it.
 #[derive(Default)]
-struct Parsed {
+struct ParsedFile {
     data: GraphData,
     findings: Vec<Finding>,
 }
@@ -111,7 +112,7 @@ impl Memory {
         let mut blocks = Vec::new();
         for file in files
             .iter()
-            .filter(|file| matches!(Kind::of(&file.path), Kind::Block))
+            .filter(|file| matches!(FileKind::of(&file.path), FileKind::Block))
             .take(MAX_FILES)
         {
             let known = self.parsed.get(&digest(schema, file)).cloned();
@@ -123,8 +124,8 @@ impl Memory {
         blocks
     }
 
-    fn reading(&mut self, files: &[SourceFile]) -> Reading {
-        let mut reading = Reading::default();
+    fn reading(&mut self, files: &[SourceFile]) -> GraphDataReading {
+        let mut reading = GraphDataReading::default();
         match schema::find(files) {
             Ok(_) if files.len() > MAX_FILES => {
                 let problem = format!("there are more than {MAX_FILES} files");
@@ -142,7 +143,12 @@ impl Memory {
         reading
     }
 
-    fn read_all(&mut self, files: &[SourceFile], schema: schema::Schema, reading: &mut Reading) {
+    fn read_all(
+        &mut self,
+        files: &[SourceFile],
+        schema: schema::Schema,
+        reading: &mut GraphDataReading,
+    ) {
         let mut files: Vec<&SourceFile> = files.iter().filter(|file| is_part(&file.path)).collect();
         files.sort_by(|a, b| a.path.cmp(&b.path));
         if self.patterns.len() > MAX_PATTERNS / 2 {
@@ -163,7 +169,7 @@ impl Memory {
     }
 }
 
-fn digest(schema: schema::Schema, file: &SourceFile) -> Digest {
+fn digest(schema: schema::Schema, file: &SourceFile) -> FileDigest {
     let mut hash = Sha256::new();
     hash.update([schema as u8]);
     hash.update((file.path.len() as u64).to_be_bytes());
@@ -176,14 +182,14 @@ fn parse(
     file: &SourceFile,
     schema: schema::Schema,
     patterns: &mut blocked_edges::Patterns,
-) -> Parsed {
+) -> ParsedFile {
     let place = Place::file(file.path.as_str());
-    let Parsed {
+    let ParsedFile {
         mut data,
         mut findings,
-    } = Parsed::default();
-    match (Kind::of(&file.path), schema) {
-        (Kind::Channels, _) if schema.is_other(&file.bytes) => {
+    } = ParsedFile::default();
+    match (FileKind::of(&file.path), schema) {
+        (FileKind::Channels, _) if schema.is_other(&file.bytes) => {
             let problem = format!(
                 "this looks like a file of schema {}, and `version` says {}",
                 schema.other(),
@@ -196,43 +202,86 @@ fn parse(
                 "write all channels in one schema",
             ));
         }
-        (Kind::Block, _) => data.blocks.extend(blocked_edges::read(
-            &place,
-            &file.bytes,
-            patterns,
-            &mut findings,
-        )),
-        (Kind::Channels, schema::Schema::V1) => {
-            data.channels
-                .extend(channels_v1::read(&place, &file.bytes, &mut findings))
+        (kind @ (FileKind::Block | FileKind::Channels), _) => {
+            match parse_yaml(file, &kind, schema, patterns) {
+                Ok(parsed) => ParsedFile { data, findings } = parsed,
+                Err(finding) => findings.push(finding),
+            }
         }
-        (Kind::Channels, schema::Schema::V2) => {
-            data.channels = channels_v2::read(&place, &file.bytes, &mut findings)
-        }
-        (Kind::RawMetadata, _) => {
+        (FileKind::RawMetadata, _) => {
             data.metadata = raw_metadata::read(&place, &file.bytes, &mut findings)
         }
-        (Kind::Misplaced(remedy), _) => {
+        (FileKind::Misplaced(remedy), _) => {
             let problem = "only *.yaml and *.yml directly in blocked-edges/ and channels/ are read, so this would have no effect";
             findings.push(Finding::error("misplaced-file", place, problem, remedy));
         }
-        (Kind::Other, _) => {}
+        (FileKind::Other, _) => {}
     }
     // Errors first: a thousand say no more than the first few.
     findings.sort_by_key(|finding| finding.severity);
     findings.truncate(MAX_FINDINGS_PER_FILE);
-    Parsed { data, findings }
+    ParsedFile { data, findings }
+}
+
+fn parse_yaml(
+    file: &SourceFile,
+    kind: &FileKind,
+    schema: schema::Schema,
+    patterns: &mut blocked_edges::Patterns,
+) -> Result<ParsedFile, Finding> {
+    let mut read = |file: &SourceFile| {
+        Reader::strict(file).map(|(reader, node)| parse_tree(reader, &node, kind, schema, patterns))
+    };
+    match read(file) {
+        Ok(parsed) => parsed,
+        // Where it stops to be YAML, a value of the wrong kind above may be why: a text that a list follows.
+        Err(finding) => match read(&above(file, &finding)) {
+            Ok(Err(why)) => Err(why),
+            _ => Err(finding),
+        },
+    }
+}
+
+/// The lines of a file above what was found.
+fn above(file: &SourceFile, finding: &Finding) -> SourceFile {
+    let count = finding.place.line.saturating_sub(1) as usize;
+    let lines = file.bytes.split_inclusive(|byte| *byte == b'\n');
+    let bytes: Vec<u8> = lines.take(count).flatten().copied().collect();
+    SourceFile {
+        path: file.path.clone(),
+        bytes: bytes.into(),
+    }
+}
+
+fn parse_tree(
+    mut reader: Reader,
+    node: &Node,
+    kind: &FileKind,
+    schema: schema::Schema,
+    patterns: &mut blocked_edges::Patterns,
+) -> Result<ParsedFile, Finding> {
+    let mut data = GraphData::default();
+    match (kind, schema) {
+        (FileKind::Block, _) => {
+            let block = blocked_edges::read(&mut reader, node, patterns);
+            data.blocks.extend(block);
+        }
+        (_, schema::Schema::V1) => data.channels.extend(channels_v1::read(&mut reader, node)),
+        (_, schema::Schema::V2) => data.channels = channels_v2::read(&mut reader, node),
+    }
+    let findings = reader.finish()?;
+    Ok(ParsedFile { data, findings })
 }
 
 /// What all files say together.
 #[derive(Default)]
-struct Reading {
+struct GraphDataReading {
     data: GraphData,
     findings: Vec<Finding>,
 }
 
-impl Reading {
-    fn add(&mut self, file: &Parsed) {
+impl GraphDataReading {
+    fn add(&mut self, file: &ParsedFile) {
         self.data.channels.extend_from_slice(&file.data.channels);
         self.data.blocks.extend_from_slice(&file.data.blocks);
         self.data.metadata.extend_from_slice(&file.data.metadata);
@@ -302,7 +351,7 @@ impl Reading {
 }
 
 /// What a file is, by its path.
-enum Kind {
+enum FileKind {
     Block,
     Channels,
     RawMetadata,
@@ -311,7 +360,7 @@ enum Kind {
     Other,
 }
 
-impl Kind {
+impl FileKind {
     fn of(path: &str) -> Self {
         let (folder, name) = path.split_once('/').unwrap_or(("", path));
         let yaml = name.ends_with(".yaml") || name.ends_with(".yml");

@@ -8,22 +8,22 @@ use towpath_core::graph::Pattern;
 use towpath_core::lint::{BlockNotes, ChannelNotes, Field, Noted, Notes};
 use towpath_core::version::ReleaseName;
 
-use super::{Kind, promql, time::parse_duration};
+use super::{FileKind, promql, time::parse_duration};
 use crate::SourceFile;
-use crate::tree::{self, Key, Node, Value};
+use crate::read::{Node, yaml};
 
 pub fn read(files: &[SourceFile]) -> (Notes, Vec<Finding>) {
-    let mut reader = Reader {
+    let mut reader = NoteReader {
         notes: Notes::default(),
         findings: Vec::new(),
-        queries: promql::Known::default(),
+        queries: promql::CheckedQueries::default(),
     };
     for file in files {
         let place = Place::file(file.path.as_str());
-        let kind = Kind::of(&file.path);
-        match (kind, tree::of_yaml(&place, &file.bytes)) {
-            (Kind::Block, Ok(node)) => reader.block(&place, &node),
-            (Kind::Channels, Ok(node)) => reader.channels(&place, &node),
+        let kind = FileKind::of(&file.path);
+        match (kind, yaml::tree(&place, &file.bytes)) {
+            (FileKind::Block, Ok(node)) => reader.block(&place, &node),
+            (FileKind::Channels, Ok(node)) => reader.channels(&place, &node),
             _ => {}
         }
     }
@@ -41,22 +41,22 @@ const FIELDS: [(&str, Field); 6] = [
     ("matchingRules", Field::MatchingRules),
 ];
 
-struct Reader {
+struct NoteReader {
     notes: Notes,
     findings: Vec<Finding>,
-    queries: promql::Known,
+    queries: promql::CheckedQueries,
 }
 
-impl Reader {
+impl NoteReader {
     fn block(&mut self, file: &Place, node: &Node) {
         let mut notes = BlockNotes::default();
         for (name, field) in FIELDS {
             notes
                 .places
-                .extend(node.get(name).map(|value| (field, at(file, value))));
+                .extend(node.get(name).map(|value| (field, value.at(file))));
         }
         notes.fixed_in = node.get("fixedIn").and_then(|fixed| noted(file, fixed));
-        for rule in list(node.get("matchingRules")) {
+        for rule in node.get("matchingRules").map_or(&[][..], Node::items) {
             self.rule(file, rule);
         }
         self.notes.blocks.insert(file.file.clone(), notes);
@@ -64,7 +64,7 @@ impl Reader {
 
     fn rule(&mut self, file: &Place, rule: &Node) {
         let inner = rule.get("promql");
-        let fields: &[&str] = match rule.get("type").and_then(text) {
+        let fields: &[&str] = match rule.get("type").and_then(Node::as_text) {
             Some("Always") => &["type"],
             Some("PromQL") => &["type", "promql"],
             // Of other types, the first reading has warned.
@@ -78,16 +78,19 @@ impl Reader {
             return;
         };
         self.unknown_fields(file, inner.unwrap_or(rule), "`promql`", &["promql"]);
-        if let Some(wrong) = text(query).and_then(|text| self.queries.check(text)) {
-            self.findings.push(wrong.finding(at(file, query)));
+        if let Some(wrong) = query.as_text().and_then(|text| self.queries.check(text)) {
+            self.findings.push(wrong.finding(query.at(file)));
         }
     }
 
     fn unknown_fields(&mut self, file: &Place, node: &Node, what: &str, known: &[&str]) {
-        let unknown = fields(node).filter(|(key, _)| !known.contains(&&*key.text));
+        let unknown = node
+            .fields()
+            .iter()
+            .filter(|(key, _)| !known.contains(&&*key.text));
         self.findings.extend(unknown.map(|(key, _)| {
             let problem = format!("{what} has no field {:?}; it is ignored", key.text);
-            let place = file.at(key.line, key.column);
+            let place = key.at(file);
             Finding::warning(
                 "unknown-field",
                 place,
@@ -99,7 +102,7 @@ impl Reader {
 
     fn channels(&mut self, file: &Place, node: &Node) {
         let mut notes = ChannelNotes::default();
-        for tombstone in list(node.get("tombstones")) {
+        for tombstone in node.get("tombstones").map_or(&[][..], Node::items) {
             match noted(file, tombstone) {
                 Some(noted) => notes.tombstones.push(noted),
                 None => {
@@ -110,7 +113,7 @@ impl Reader {
                     let remedy = "write it as in 4.9.7 or 4.9.7+amd64";
                     self.findings.push(Finding::warning(
                         "bad-tombstone",
-                        at(file, tombstone),
+                        tombstone.at(file),
                         problem,
                         remedy,
                     ));
@@ -118,15 +121,18 @@ impl Reader {
             }
         }
         if let Some(feeder) = node.get("feeder") {
-            notes.feeder = feeder.get("name").and_then(text).map(str::to_owned);
+            notes.feeder = feeder
+                .get("name")
+                .and_then(Node::as_text)
+                .map(str::to_owned);
             self.feeder(file, feeder);
         }
         self.notes.channels.insert(file.file.clone(), notes);
     }
 
     fn feeder(&mut self, file: &Place, feeder: &Node) {
-        for (key, value) in fields(feeder) {
-            let problem = match (&*key.text, text(value)) {
+        for (key, value) in feeder.fields() {
+            let problem = match (&*key.text, value.as_text()) {
                 ("name", Some(_)) | ("errata", Some("public")) => continue,
                 ("errata", _) => "`errata` is `public`, or is left out".to_owned(),
                 ("delay", Some(delay)) => match parse_duration(delay) {
@@ -142,7 +148,7 @@ impl Reader {
                 }
                 (name, _) => format!("a feeder has no field {name:?}"),
             };
-            let place = file.at(key.line, key.column);
+            let place = key.at(file);
             self.findings.push(Finding::warning(
                 "bad-feeder",
                 place,
@@ -154,35 +160,9 @@ impl Reader {
 }
 
 fn noted(file: &Place, node: &Node) -> Option<Noted> {
-    let name = ReleaseName::parse(text(node)?).ok()?;
+    let name = ReleaseName::parse(node.as_text()?).ok()?;
     Some(Noted {
         name,
-        place: at(file, node),
+        place: node.at(file),
     })
-}
-
-fn at(file: &Place, node: &Node) -> Place {
-    file.at(node.line, node.column)
-}
-
-fn text(node: &Node) -> Option<&str> {
-    match &node.value {
-        Value::Text(text) => Some(text),
-        _ => None,
-    }
-}
-
-fn list(node: Option<&Node>) -> &[Node] {
-    match node.map(|node| &node.value) {
-        Some(Value::List(items)) => items,
-        _ => &[],
-    }
-}
-
-fn fields(node: &Node) -> impl Iterator<Item = &(Key, Node)> {
-    let fields: &[(Key, Node)] = match &node.value {
-        Value::Map(fields) => fields,
-        _ => &[],
-    };
-    fields.iter()
 }

@@ -14,20 +14,20 @@ const MAX_DEPTH: usize = 64;
 
 /// Queries that were parsed already: a few stand in thousands of files.
 #[derive(Default)]
-pub(super) struct Known(BTreeMap<String, Option<Wrong>>);
+pub(super) struct CheckedQueries(BTreeMap<String, Option<QueryProblem>>);
 
 /// What is wrong with a query.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Wrong {
+pub(super) enum QueryProblem {
     /// It cannot be parsed; why, in the parser's words.
     Unparsable(String),
     /// It is too large to be looked at.
     Unchecked(String),
 }
 
-impl Known {
+impl CheckedQueries {
     /// What is wrong with the query, if anything.
-    pub(super) fn check(&mut self, query: &str) -> Option<Wrong> {
+    pub(super) fn check(&mut self, query: &str) -> Option<QueryProblem> {
         match self.0.get(query) {
             Some(known) => known.clone(),
             None => {
@@ -39,7 +39,7 @@ impl Known {
     }
 }
 
-impl Wrong {
+impl QueryProblem {
     pub(super) fn finding(self, place: Place) -> Finding {
         match self {
             Self::Unparsable(problem) => {
@@ -55,14 +55,14 @@ impl Wrong {
     }
 }
 
-fn check(query: &str) -> Option<Wrong> {
+fn check(query: &str) -> Option<QueryProblem> {
     if query.len() > MAX_BYTES {
-        return Some(Wrong::Unchecked(format!(
+        return Some(QueryProblem::Unchecked(format!(
             "the query is longer than {MAX_BYTES} bytes, and was not checked"
         )));
     }
     if depth(query) > MAX_DEPTH {
-        return Some(Wrong::Unchecked(format!(
+        return Some(QueryProblem::Unchecked(format!(
             "the query is nested deeper than {MAX_DEPTH}, and was not checked"
         )));
     }
@@ -73,7 +73,7 @@ fn check(query: &str) -> Option<Wrong> {
         "invalid promql query" => "look for a bracket, a comma or an operator too many or too few",
         other => other,
     };
-    Some(Wrong::Unparsable(sentence.to_owned()))
+    Some(QueryProblem::Unparsable(sentence.to_owned()))
 }
 
 /// How deep the query may be nested, at most: brackets within brackets, or signs in a row.
@@ -99,8 +99,8 @@ mod tests {
     fn shown(query: &str) -> String {
         match check(query) {
             None => "fine".to_owned(),
-            Some(Wrong::Unparsable(problem)) => problem,
-            Some(Wrong::Unchecked(problem)) => format!("unchecked: {problem}"),
+            Some(QueryProblem::Unparsable(problem)) => problem,
+            Some(QueryProblem::Unchecked(problem)) => format!("unchecked: {problem}"),
         }
     }
 
@@ -129,7 +129,7 @@ mod tests {
             "0 * * up",
         ] {
             assert!(
-                matches!(check(query), Some(Wrong::Unparsable(_))),
+                matches!(check(query), Some(QueryProblem::Unparsable(_))),
                 "{query}"
             );
         }

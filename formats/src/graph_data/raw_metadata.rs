@@ -6,17 +6,17 @@ use towpath_core::finding::{Finding, Place};
 use towpath_core::graph::EdgeEdit;
 use towpath_core::version::ReleaseName;
 
-use crate::json::{self, Unique};
+use crate::read::{Unique, json};
 
 pub(super) fn read(
     place: &Place,
     bytes: &[u8],
     findings: &mut Vec<Finding>,
 ) -> Vec<(ReleaseName, BTreeMap<String, String>)> {
-    let by_text: Unique<Unique<String>> = match serde_json::from_slice(bytes) {
+    let by_text: Unique<Unique<String>> = match json::read(place, bytes, "correct the file") {
         Ok(metadata) => metadata,
-        Err(error) => {
-            findings.push(json::finding(place, &error, "correct the file"));
+        Err(finding) => {
+            findings.push(finding);
             return Vec::new();
         }
     };

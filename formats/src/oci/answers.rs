@@ -12,7 +12,7 @@ const MAX_NAMES: usize = 200_000;
 
 /// A token, and for how long it is good.
 #[derive(Clone)]
-pub struct Token {
+pub struct RegistryToken {
     /// What goes into the header, behind `Bearer`.
     pub text: String,
     /// The seconds from now on for which it is good.
@@ -65,7 +65,7 @@ struct TokenAnswer {
 }
 
 #[derive(Deserialize)]
-struct Config {
+struct PlatformConfig {
     architecture: Option<String>,
 }
 
@@ -76,7 +76,7 @@ pub fn read_tags(bytes: &[u8]) -> Result<Vec<Reference>, String> {
 }
 
 /// A token. What it says of one that cannot be read tells nothing of what stands in it.
-pub fn read_token(bytes: &[u8]) -> Result<Token, &'static str> {
+pub fn read_token(bytes: &[u8]) -> Result<RegistryToken, &'static str> {
     // The protocol's default, and its least.
     const USUAL_SECONDS: u64 = 60;
     let answer: TokenAnswer =
@@ -85,7 +85,7 @@ pub fn read_token(bytes: &[u8]) -> Result<Token, &'static str> {
         .token
         .or(answer.access_token)
         .filter(|text| !text.is_empty());
-    Ok(Token {
+    Ok(RegistryToken {
         text: text.ok_or("the answer has no token")?,
         seconds: answer.expires_in.unwrap_or(USUAL_SECONDS),
     })
@@ -93,7 +93,7 @@ pub fn read_token(bytes: &[u8]) -> Result<Token, &'static str> {
 
 /// The architecture that an image's configuration names. What is wrong, in a sentence that goes on from "the configuration".
 pub fn read_config_arch(bytes: &[u8]) -> Result<String, String> {
-    let config: Config =
+    let config: PlatformConfig =
         serde_json::from_slice(bytes).map_err(|error| format!("cannot be read: {error}"))?;
     let plain = |b: u8| b.is_ascii_alphanumeric() || b == b'-';
     match config.architecture {

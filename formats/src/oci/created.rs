@@ -7,13 +7,13 @@ use serde::Deserialize;
 const LAST_FIXED_DATE: i64 = 347_155_200;
 
 #[derive(Deserialize)]
-struct Config {
+struct CreatedConfig {
     created: Option<String>,
 }
 
 /// The time; none if it is not told, or cannot be read.
 pub fn read_config_created(bytes: &[u8]) -> Option<Timestamp> {
-    let config: Config = serde_json::from_slice(bytes).ok()?;
+    let config: CreatedConfig = serde_json::from_slice(bytes).ok()?;
     config
         .created?
         .parse()

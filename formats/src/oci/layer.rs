@@ -52,7 +52,7 @@ impl Spent {
 
 /// Something in a layer that was wanted.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Entry {
+pub struct LayerEntry {
     /// Its path from the root of the image, without a `/` in front.
     pub path: String,
     pub kind: EntryKind,
@@ -75,12 +75,12 @@ pub struct Layer(Packing);
 
 enum Packing {
     /// Too little has come to tell.
-    Unknown(Unpacked),
-    Gzip(Box<MultiGzDecoder<Unpacked>>),
-    Plain(Unpacked),
+    Unknown(UnpackedBytes),
+    Gzip(Box<MultiGzDecoder<UnpackedBytes>>),
+    Plain(UnpackedBytes),
 }
 
-struct Unpacked {
+struct UnpackedBytes {
     /// The first bytes, until it is known how they are packed.
     head: Vec<u8>,
     tar: Tar,
@@ -90,7 +90,7 @@ struct Unpacked {
 impl Layer {
     /// A layer of which nothing has come yet, and what those before it have taken.
     pub fn new(wanted: fn(&str) -> bool, limits: LayerLimits, spent: Spent) -> Self {
-        Self(Packing::Unknown(Unpacked {
+        Self(Packing::Unknown(UnpackedBytes {
             head: Vec::new(),
             tar: Tar::new(wanted, limits, spent),
             problem: None,
@@ -117,7 +117,7 @@ impl Layer {
     }
 
     /// All has come. What was wanted, in the layer's order; and what all layers have taken now.
-    pub fn finish(mut self) -> Result<(Vec<Entry>, Spent), String> {
+    pub fn finish(mut self) -> Result<(Vec<LayerEntry>, Spent), String> {
         if matches!(&self.0, Packing::Unknown(unpacked) if unpacked.head.starts_with(&GZIP)) {
             self.unpack()?;
         }
@@ -139,7 +139,7 @@ impl Layer {
     }
 
     fn unpack(&mut self) -> Result<(), String> {
-        let nothing = Unpacked {
+        let nothing = UnpackedBytes {
             head: Vec::new(),
             tar: Tar::new(|_| false, NOTHING, Spent::default()),
             problem: None,
@@ -172,7 +172,7 @@ const NOTHING: LayerLimits = LayerLimits {
     entries: 0,
 };
 
-impl Unpacked {
+impl UnpackedBytes {
     fn take(&mut self, bytes: &[u8]) -> Result<(), String> {
         let (spent, limit) = (&mut self.tar.spent, self.tar.limits.inflated_bytes);
         spent.inflated_bytes = spent.inflated_bytes.saturating_add(bytes.len() as u64);
@@ -184,7 +184,7 @@ impl Unpacked {
 }
 
 /// Where the decoder writes to. It wants an error of its own kind; ours is kept beside it.
-impl Write for Unpacked {
+impl Write for UnpackedBytes {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         // Once stopped, always stopped: the decoder writes what it still has when it is dropped.
         if self.problem.is_none() {

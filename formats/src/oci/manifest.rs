@@ -49,7 +49,7 @@ pub struct Descriptor {
 }
 
 #[derive(Deserialize)]
-struct Wire {
+struct ManifestBody {
     #[serde(rename = "schemaVersion")]
     schema_version: u32,
     #[serde(rename = "mediaType")]
@@ -88,7 +88,7 @@ pub enum NotAManifest {
 /// Reads a manifest that came with this content type.
 pub fn read_manifest(content_type: &str, bytes: &[u8]) -> Result<Manifest, NotAManifest> {
     let content = NotAManifest::Content;
-    let wire: Wire = serde_json::from_slice(bytes)
+    let wire: ManifestBody = serde_json::from_slice(bytes)
         .map_err(|error| content(format!("cannot be read: {error}")))?;
     if wire.schema_version == 1 || wire.fs_layers.is_some() {
         return Err(content(
@@ -104,7 +104,7 @@ pub fn read_manifest(content_type: &str, bytes: &[u8]) -> Result<Manifest, NotAM
     }
 }
 
-fn of_type(media_type: &str, wire: Wire) -> Result<Manifest, String> {
+fn of_type(media_type: &str, wire: ManifestBody) -> Result<Manifest, String> {
     match (INDEXES.contains(&media_type), IMAGES.contains(&media_type)) {
         (true, _) => list(wire),
         (_, true) => image(wire),
@@ -115,7 +115,7 @@ fn of_type(media_type: &str, wire: Wire) -> Result<Manifest, String> {
     }
 }
 
-fn list(wire: Wire) -> Result<Manifest, String> {
+fn list(wire: ManifestBody) -> Result<Manifest, String> {
     let manifests = match (wire.manifests, wire.layers, wire.config) {
         (Some(manifests), None, None) => manifests,
         (None, ..) => return Err("is a list without images".to_owned()),
@@ -150,7 +150,7 @@ fn list(wire: Wire) -> Result<Manifest, String> {
     }
 }
 
-fn image(wire: Wire) -> Result<Manifest, String> {
+fn image(wire: ManifestBody) -> Result<Manifest, String> {
     let (config, layers) = match (wire.config, wire.layers, wire.manifests) {
         (Some(config), Some(layers), None) => (config, layers),
         (None, _, None) => return Err("names no configuration".to_owned()),

@@ -11,10 +11,10 @@ mod name;
 mod tar;
 mod tree;
 
-pub use answers::{Token, read_config_arch, read_tags, read_token};
+pub use answers::{RegistryToken, read_config_arch, read_tags, read_token};
 pub use created::read_config_created;
 pub use headers::{Challenge, challenges, next_link};
-pub use layer::{Entry, EntryKind, Layer, LayerLimits, Spent};
+pub use layer::{EntryKind, Layer, LayerEntry, LayerLimits, Spent};
 pub use manifest::{ACCEPT, Descriptor, Manifest, NotAManifest, read_manifest};
 pub use name::{Digest, ImageName, NotAName, Reference, Repository};
 pub use tree::{GraphDataFiles, Tree, find_graph_data, is_graph_data};

@@ -3,7 +3,7 @@
 //! A reader that pulls would need a thread for each layer, or the whole layer in memory. Known: ustar, the long names of GNU, the paths and sizes of
 //! pax. Sparse files are refused: what they claim to hold need not be there.
 
-use super::layer::{Entry, EntryKind, LayerLimits, Spent};
+use super::layer::{EntryKind, LayerEntry, LayerLimits, Spent};
 
 const BLOCK: usize = 512;
 /// Long names and pax records; no path of ours comes near.
@@ -18,7 +18,7 @@ pub(super) struct Tar {
     header: Vec<u8>,
     /// What extends the next header.
     next: Extension,
-    kept: Vec<Entry>,
+    kept: Vec<LayerEntry>,
 }
 
 enum State {
@@ -97,7 +97,7 @@ impl Tar {
     }
 
     /// All has come: was it whole?
-    pub(super) fn finish(self) -> Result<(Vec<Entry>, Spent), String> {
+    pub(super) fn finish(self) -> Result<(Vec<LayerEntry>, Spent), String> {
         // Some writers leave out the blocks that mark the end.
         match (&self.state, self.header.is_empty()) {
             (State::Header, true) | (State::Ended, _) => Ok((self.kept, self.spent)),
@@ -170,7 +170,7 @@ impl Tar {
                 },
             ));
         }
-        self.kept.push(Entry { path, kind });
+        self.kept.push(LayerEntry { path, kind });
         Ok(content(size, Into::Nothing))
     }
 
@@ -211,7 +211,7 @@ impl Tar {
         if let State::Content { into, .. } = std::mem::replace(&mut self.state, State::Header) {
             match into {
                 Into::Nothing => {}
-                Into::Kept { path, bytes } => self.kept.push(Entry {
+                Into::Kept { path, bytes } => self.kept.push(LayerEntry {
                     path,
                     kind: EntryKind::File(bytes),
                 }),

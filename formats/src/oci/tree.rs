@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::layer::{Entry, EntryKind};
+use super::layer::{EntryKind, LayerEntry};
 use crate::{SourceFile, graph_data};
 
 const WHITEOUT: &str = ".wh.";
@@ -20,7 +20,7 @@ pub struct Tree {
 
 impl Tree {
     /// Lays the next newer layer over what there is.
-    pub fn lay(&mut self, layer: Vec<Entry>) {
+    pub fn lay(&mut self, layer: Vec<LayerEntry>) {
         // What a layer takes away is what older ones have, in whatever order it says so.
         for entry in &layer {
             let (folder, name) = split(&entry.path);
@@ -158,19 +158,19 @@ mod tests {
                 word.strip_suffix('/'),
                 word.strip_suffix('@'),
             ) {
-                (Some((path, content)), ..) => Entry {
+                (Some((path, content)), ..) => LayerEntry {
                     path: path.into(),
                     kind: EntryKind::File(content.into()),
                 },
-                (_, Some(path), _) => Entry {
+                (_, Some(path), _) => LayerEntry {
                     path: path.into(),
                     kind: EntryKind::Folder,
                 },
-                (.., Some(path)) => Entry {
+                (.., Some(path)) => LayerEntry {
                     path: path.into(),
                     kind: EntryKind::Link,
                 },
-                _ => Entry {
+                _ => LayerEntry {
                     path: word.into(),
                     kind: EntryKind::File(Vec::new()),
                 },
@@ -223,19 +223,19 @@ mod tests {
         const FILES: usize = 10_000;
         let mut tree = Tree::default();
         for layer in 0..5 {
-            let file = |number: usize| Entry {
+            let file = |number: usize| LayerEntry {
                 path: format!("channels/{layer}/{number:05}"),
                 kind: EntryKind::File(vec![b'0' + layer]),
             };
             // Of the files of the layer before, all but the first are taken away, each by a word of its own.
-            let gone = |number: usize| Entry {
+            let gone = |number: usize| LayerEntry {
                 path: format!("channels/{}/.wh.{number:05}", layer - 1),
                 kind: EntryKind::File(Vec::new()),
             };
             let whiteouts = (1..if layer == 0 { 1 } else { FILES }).map(gone);
             tree.lay((0..FILES).map(file).chain(whiteouts).collect());
         }
-        tree.lay(vec![Entry {
+        tree.lay(vec![LayerEntry {
             path: "version".into(),
             kind: EntryKind::File(b"1".to_vec()),
         }]);

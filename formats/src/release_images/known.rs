@@ -10,14 +10,14 @@ use crate::oci::Digest;
 
 /// What there is to know of a digest, for ever: what it is, and its releases or why it has none.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Known {
+pub enum DigestContent {
     /// It is one image, or it cannot be told what it is.
     Image(Result<ReleaseImage, String>),
     /// It is a list of images.
     List(Result<Vec<ReleaseImage>, String>),
 }
 
-impl Known {
+impl DigestContent {
     /// Its releases, or why it has none.
     pub fn releases(self) -> Result<Vec<ReleaseImage>, String> {
         match self {
@@ -29,7 +29,7 @@ impl Known {
 
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-enum Wire {
+enum DigestContentBody {
     Image(WireRelease),
     NoImage(String),
     List(Vec<WireRelease>),
@@ -48,7 +48,7 @@ struct WireRelease {
 }
 
 /// What is known of a digest, as bytes.
-pub fn write_known(known: &Known) -> Vec<u8> {
+pub fn write_known(known: &DigestContent) -> Vec<u8> {
     let texts = |names: &[ReleaseName]| names.iter().map(ToString::to_string).collect();
     let release = |image: &ReleaseImage| WireRelease {
         version: image.version.to_string(),
@@ -59,16 +59,18 @@ pub fn write_known(known: &Known) -> Vec<u8> {
         metadata: image.metadata.clone(),
     };
     let wire = match known {
-        Known::Image(Ok(image)) => Wire::Image(release(image)),
-        Known::Image(Err(why)) => Wire::NoImage(why.clone()),
-        Known::List(Ok(releases)) => Wire::List(releases.iter().map(release).collect()),
-        Known::List(Err(why)) => Wire::NoList(why.clone()),
+        DigestContent::Image(Ok(image)) => DigestContentBody::Image(release(image)),
+        DigestContent::Image(Err(why)) => DigestContentBody::NoImage(why.clone()),
+        DigestContent::List(Ok(releases)) => {
+            DigestContentBody::List(releases.iter().map(release).collect())
+        }
+        DigestContent::List(Err(why)) => DigestContentBody::NoList(why.clone()),
     };
     serde_json::to_vec(&wire).expect("maps with text keys can be written")
 }
 
 /// What was known; none if these bytes do not say.
-pub fn read_known(bytes: &[u8]) -> Option<Known> {
+pub fn read_known(bytes: &[u8]) -> Option<DigestContent> {
     let names = |texts: &[String]| {
         texts
             .iter()
@@ -86,13 +88,13 @@ pub fn read_known(bytes: &[u8]) -> Option<Known> {
         })
     };
     Some(match serde_json::from_slice(bytes).ok()? {
-        Wire::Image(image) => Known::Image(Ok(release(image)?)),
-        Wire::NoImage(why) => Known::Image(Err(why)),
-        Wire::List(releases) => Known::List(Ok(releases
+        DigestContentBody::Image(image) => DigestContent::Image(Ok(release(image)?)),
+        DigestContentBody::NoImage(why) => DigestContent::Image(Err(why)),
+        DigestContentBody::List(releases) => DigestContent::List(Ok(releases
             .into_iter()
             .map(release)
             .collect::<Option<Vec<_>>>()?)),
-        Wire::NoList(why) => Known::List(Err(why)),
+        DigestContentBody::NoList(why) => DigestContent::List(Err(why)),
     })
 }
 
@@ -115,11 +117,11 @@ mod tests {
         };
         let why = || "it has no \"metadata\"".to_owned();
         for known in [
-            Known::Image(Ok(image.clone())),
-            Known::Image(Err(why())),
-            Known::List(Ok(vec![image.clone(), image])),
-            Known::List(Ok(vec![])),
-            Known::List(Err(why())),
+            DigestContent::Image(Ok(image.clone())),
+            DigestContent::Image(Err(why())),
+            DigestContent::List(Ok(vec![image.clone(), image])),
+            DigestContent::List(Ok(vec![])),
+            DigestContent::List(Err(why())),
         ] {
             assert_eq!(read_known(&write_known(&known)), Some(known));
         }

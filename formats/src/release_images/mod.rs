@@ -8,7 +8,7 @@ mod report;
 mod union;
 mod write;
 
-pub use known::{Known, read_known, write_known};
+pub use known::{DigestContent, read_known, write_known};
 pub use report::{Requests, ScrapeReport};
 pub use union::{Tagged, Union, union};
 pub use write::write;

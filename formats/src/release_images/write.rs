@@ -16,20 +16,20 @@ const MANIFEST_KEY: &str = "io.openshift.upgrades.graph.release.manifestref";
 #[derive(Serialize)]
 struct File<'a> {
     version: u32,
-    nodes: Vec<Node<'a>>,
+    nodes: Vec<NodeObject<'a>>,
     edges: BTreeSet<(u32, u32)>,
 }
 
 #[derive(Serialize)]
-struct Node<'a> {
+struct NodeObject<'a> {
     version: String,
     payload: String,
     metadata: BTreeMap<&'a str, &'a str>,
-    declared: Declared,
+    declared: DeclaredEdges,
 }
 
 #[derive(Serialize)]
-struct Declared {
+struct DeclaredEdges {
     previous: Vec<String>,
     next: Vec<String>,
 }
@@ -88,7 +88,7 @@ fn edges(release: &ReleaseImage, at: u32, numbers: &Numbers<'_>) -> Vec<(u32, u3
         .collect()
 }
 
-fn node<'a>(repository: &Repository, release: &'a ReleaseImage) -> Node<'a> {
+fn node<'a>(repository: &Repository, release: &'a ReleaseImage) -> NodeObject<'a> {
     let mut metadata: BTreeMap<&str, &str> = release
         .metadata
         .iter()
@@ -96,11 +96,11 @@ fn node<'a>(repository: &Repository, release: &'a ReleaseImage) -> Node<'a> {
         .collect();
     metadata.insert(MANIFEST_KEY, release.digest.as_str());
     let texts = |names: &[ReleaseName]| names.iter().map(ToString::to_string).collect();
-    Node {
+    NodeObject {
         version: format!("{}+{}", release.version, release.arch),
         payload: format!("{repository}@{}", release.digest),
         metadata,
-        declared: Declared {
+        declared: DeclaredEdges {
             previous: texts(&release.previous),
             next: texts(&release.next),
         },

@@ -47,7 +47,7 @@ pub struct Report {
     pub health: Health,
     /// The versions it has run, as it lists them: newest first.
     pub history: Vec<HistoryEntry>,
-    pub conditions: Vec<Condition>,
+    pub conditions: Vec<ReportCondition>,
     /// What became of its updates, as its agent saw it.
     pub updates: Vec<AgentUpdate>,
     pub platform: Fact<Platform>,
@@ -83,7 +83,7 @@ pub struct HistoryEntry {
 
 /// A condition of a cluster.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Condition {
+pub struct ReportCondition {
     /// What it is about: `Failing`, `Available`, `Progressing`, …
     pub r#type: String,
     /// `True`, `False` or `Unknown`.

@@ -11,7 +11,9 @@ use towpath_core::fleet::{AgentUpdate, Labels, Name};
 use towpath_core::version::{Arch, Version};
 
 use super::read::{clipped, health, version};
-use super::{Condition, HistoryEntry, MAX_BYTES, MAX_TEXT_BYTES, MAX_WHY_BYTES, Report, write};
+use super::{
+    HistoryEntry, MAX_BYTES, MAX_TEXT_BYTES, MAX_WHY_BYTES, Report, ReportCondition, write,
+};
 use crate::cluster_objects::ClusterObjects;
 
 /// Conditions that are worth more than others, where not all have room.
@@ -142,7 +144,7 @@ fn measured(seen: &Seen<'_>, current: &Version, measure: &Measure) -> Report {
     }
 }
 
-fn conditions(seen: &Seen<'_>, measure: &Measure) -> Vec<Condition> {
+fn conditions(seen: &Seen<'_>, measure: &Measure) -> Vec<ReportCondition> {
     let said = seen.objects.standing.conditions.iter();
     let mut said: Vec<_> = said
         .filter(|(name, _)| (1..=MAX_TEXT_BYTES).contains(&name.len()))
@@ -154,13 +156,13 @@ fn conditions(seen: &Seen<'_>, measure: &Measure) -> Vec<Condition> {
         .collect()
 }
 
-fn condition(name: &str, said: &agent::Condition, measure: &Measure) -> Condition {
+fn condition(name: &str, said: &agent::Condition, measure: &Measure) -> ReportCondition {
     let status = match said.status {
         Status::True => "True",
         Status::False => "False",
         Status::Unknown => "Unknown",
     };
-    Condition {
+    ReportCondition {
         r#type: clipped(name, MAX_TEXT_BYTES),
         status: status.to_owned(),
         reason: clipped(&said.reason, MAX_TEXT_BYTES),

@@ -10,19 +10,18 @@ use towpath_core::graph::ChannelName;
 use towpath_core::version::{Arch, ReleaseName, Version};
 
 use super::{
-    Condition, HistoryEntry, MAX_BYTES, MAX_ENTRIES, MAX_ID_CHARACTERS, MAX_TEXT_BYTES,
-    MAX_WHY_BYTES, Report,
+    HistoryEntry, MAX_BYTES, MAX_ENTRIES, MAX_ID_CHARACTERS, MAX_TEXT_BYTES, MAX_WHY_BYTES, Report,
+    ReportCondition,
 };
 use crate::graph_data::parse_time;
-use crate::json::Unique;
-use crate::record::shown;
+use crate::read::{Unique, shown};
 
 /// Reads a report, or says in a sentence what is wrong with it.
 pub fn read(bytes: &[u8]) -> Result<Report, String> {
     if bytes.len() > MAX_BYTES {
         return Err(format!("the report is larger than {MAX_BYTES} bytes"));
     }
-    let sent: Sent = serde_json::from_slice(bytes)
+    let sent: ReportBody = serde_json::from_slice(bytes)
         .map_err(|error| format!("the report is not right: {error}"))?;
     for (what, count) in [
         ("entries of the history", sent.history.len()),
@@ -37,7 +36,7 @@ pub fn read(bytes: &[u8]) -> Result<Report, String> {
             ));
         }
     }
-    let conditions: Vec<Condition> = sent
+    let conditions: Vec<ReportCondition> = sent
         .conditions
         .into_iter()
         .map(condition)
@@ -99,7 +98,7 @@ pub fn read(bytes: &[u8]) -> Result<Report, String> {
 /// A report as it is sent.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase", expecting = "a report: an object")]
-struct Sent {
+struct ReportBody {
     id: Option<String>,
     name: Option<String>,
     organisation: String,
@@ -168,8 +167,12 @@ struct SentUpdate {
     automatic: bool,
 }
 
-pub(super) fn health(healthy: Option<bool>, why: Option<&str>, conditions: &[Condition]) -> Health {
-    let sick = |c: &&Condition| {
+pub(super) fn health(
+    healthy: Option<bool>,
+    why: Option<&str>,
+    conditions: &[ReportCondition],
+) -> Health {
+    let sick = |c: &&ReportCondition| {
         matches!(
             (&*c.r#type, &*c.status),
             ("Failing", "True") | ("Available", "False")
@@ -197,7 +200,7 @@ pub(super) fn health(healthy: Option<bool>, why: Option<&str>, conditions: &[Con
     }
 }
 
-fn condition(sent: SentCondition) -> Result<Condition, String> {
+fn condition(sent: SentCondition) -> Result<ReportCondition, String> {
     for (what, text) in [
         ("type", &sent.r#type),
         ("status", &sent.status),
@@ -209,7 +212,7 @@ fn condition(sent: SentCondition) -> Result<Condition, String> {
             ));
         }
     }
-    Ok(Condition {
+    Ok(ReportCondition {
         r#type: sent.r#type,
         status: sent.status,
         reason: sent.reason,

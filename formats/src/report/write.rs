@@ -6,11 +6,11 @@ use towpath_core::cluster::Fact;
 use towpath_core::fleet::{AgentUpdate, Health, Pool};
 use towpath_core::version::{Arch, Version};
 
-use super::{Condition, HistoryEntry, Report};
+use super::{HistoryEntry, Report, ReportCondition};
 
 /// The report, as it is sent.
 pub fn write(report: &Report) -> Vec<u8> {
-    let mut fields = Fields::default();
+    let mut fields = ReportFields::default();
     fields.some("id", report.id.as_deref());
     fields.some("name", report.name.as_deref());
     fields.some("organisation", Some(&*report.organisation));
@@ -54,23 +54,23 @@ pub fn write(report: &Report) -> Vec<u8> {
 }
 
 #[derive(Default)]
-struct Fields(Map<String, Value>);
+struct ReportFields(Map<String, Value>);
 
-impl Fields {
+impl ReportFields {
     fn some(&mut self, name: &str, value: Option<impl Serialize>) {
         if let Some(value) = value {
             self.0.insert(name.to_owned(), json!(value));
         }
     }
 
-    fn list(&mut self, name: &str, entries: impl Iterator<Item = Fields>) {
+    fn list(&mut self, name: &str, entries: impl Iterator<Item = ReportFields>) {
         let entries: Vec<Value> = entries.map(|entry| Value::Object(entry.0)).collect();
         self.some(name, Some(entries).filter(|entries| !entries.is_empty()));
     }
 }
 
-fn history(entry: &HistoryEntry) -> Fields {
-    let mut fields = Fields::default();
+fn history(entry: &HistoryEntry) -> ReportFields {
+    let mut fields = ReportFields::default();
     fields.some("version", Some(entry.version.to_string()));
     fields.some(
         "state",
@@ -81,8 +81,8 @@ fn history(entry: &HistoryEntry) -> Fields {
     fields
 }
 
-fn condition(condition: &Condition) -> Fields {
-    let mut fields = Fields::default();
+fn condition(condition: &ReportCondition) -> ReportFields {
+    let mut fields = ReportFields::default();
     fields.some("type", Some(&condition.r#type));
     fields.some("status", Some(&condition.status));
     fields.some(
@@ -96,8 +96,8 @@ fn condition(condition: &Condition) -> Fields {
     fields
 }
 
-fn update(update: &AgentUpdate) -> Fields {
-    let mut fields = Fields::default();
+fn update(update: &AgentUpdate) -> ReportFields {
+    let mut fields = ReportFields::default();
     fields.some("to", Some(update.to.to_string()));
     fields.some("outcome", Some(update.outcome.code()));
     fields.some("why", Some(&*update.why).filter(|why| !why.is_empty()));

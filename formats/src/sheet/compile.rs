@@ -14,7 +14,7 @@ use towpath_core::graph::{Edge, Graph, ReleaseId, RiskId};
 use towpath_core::version::Arch;
 
 use super::piece::{Encoding, Piece};
-use super::{Gate, GatedItem, Group, Groups, List, Question, Sheet};
+use super::{EdgeGroup, Gate, GatedItem, Groups, List, Question, Sheet};
 use crate::cincinnati;
 
 /// Compiles the sheet of a channel and architecture that is good at `now`. What does not exist has an empty one.
@@ -35,18 +35,18 @@ struct Compiler<'a> {
     now: Timestamp,
     entered: Vec<ReleaseId>,
     /// How each of them is written in an edge: by its place among the nodes, and by its version.
-    written: Vec<Written>,
+    written: Vec<NodeText>,
     epoch: Epoch,
 }
 
-struct Written {
+struct NodeText {
     index: String,
     version: String,
 }
 
 /// The edges of one list: those everybody sees, and those behind gates.
 #[derive(Default)]
-struct Listed {
+struct EdgeList {
     everybody: Vec<Edge>,
     gated: BTreeMap<Gate, Vec<Edge>>,
 }
@@ -54,7 +54,7 @@ struct Listed {
 impl<'a> Compiler<'a> {
     fn new(graph: &'a Graph, view: ChannelView<'a>, now: Timestamp) -> Self {
         let entered: Vec<ReleaseId> = view.releases().collect();
-        let written = entered.iter().enumerate().map(|(index, id)| Written {
+        let written = entered.iter().enumerate().map(|(index, id)| NodeText {
             index: index.to_string(),
             version: cincinnati::quoted(&graph.release(*id).version.to_string()),
         });
@@ -119,11 +119,11 @@ impl<'a> Compiler<'a> {
         edges: &[(Edge, Option<Question>)],
         questions: &[Question],
         platforms: &[Platform],
-    ) -> BTreeMap<Vec<RiskId>, Listed> {
+    ) -> BTreeMap<Vec<RiskId>, EdgeList> {
         let rules = StandingRules::new(self.graph, client_classes(platforms));
         let everyone = u64::MAX >> (64 - rules.classes().count());
         let mut judged: BTreeMap<_, (u64, Vec<RiskId>)> = BTreeMap::new();
-        let mut lists: BTreeMap<Vec<RiskId>, Listed> = [(Vec::new(), Listed::default())].into();
+        let mut lists: BTreeMap<Vec<RiskId>, EdgeList> = [(Vec::new(), EdgeList::default())].into();
         for (edge, question) in edges {
             let (seen_by, risks) = judged
                 .entry(edge.blocks)
@@ -154,7 +154,7 @@ impl<'a> Compiler<'a> {
 
     /// Puts the pieces in the order in which they are sent. What everybody sees is in one piece, which is large; JSON
     /// does not mind in what order an object's fields come.
-    fn assemble(&self, lists: &BTreeMap<Vec<RiskId>, Listed>, parts: Parts) -> Sheet {
+    fn assemble(&self, lists: &BTreeMap<Vec<RiskId>, EdgeList>, parts: Parts) -> Sheet {
         let mut texts = Texts {
             digest: Sha256::new(),
             encoding: parts.encoding,
@@ -195,7 +195,7 @@ impl<'a> Compiler<'a> {
     }
 
     /// The groups that everybody sees whole, all nodes, and the edges that everybody sees.
-    fn everybody(&self, groups: &[(&Vec<RiskId>, &Listed)], edges: &[Edge]) -> String {
+    fn everybody(&self, groups: &[(&Vec<RiskId>, &EdgeList)], edges: &[Edge]) -> String {
         let mut text = String::new();
         for (at, (risks, list)) in groups.iter().enumerate() {
             text.push_str(if at == 0 {
@@ -226,10 +226,10 @@ impl<'a> Compiler<'a> {
         &self,
         texts: &mut Texts,
         risks: &[RiskId],
-        list: &Listed,
+        list: &EdgeList,
         gates: &[Gate],
         followed: bool,
-    ) -> Group {
+    ) -> EdgeGroup {
         let open = format!(
             "{{\"edges\":[{}",
             joined(&list.everybody, |list, edge| self.named(list, edge))
@@ -241,7 +241,7 @@ impl<'a> Compiler<'a> {
             "],\"risks\":[{}]}}{comma}",
             cincinnati::risks(self.graph, risks)
         ));
-        Group {
+        EdgeGroup {
             first,
             further,
             edges,
@@ -249,7 +249,7 @@ impl<'a> Compiler<'a> {
         }
     }
 
-    fn written(&self, id: ReleaseId) -> &Written {
+    fn written(&self, id: ReleaseId) -> &NodeText {
         &self.written[self
             .entered
             .binary_search(&id)
@@ -303,7 +303,12 @@ impl Texts {
         (self.piece(text), further)
     }
 
-    fn list(&mut self, list: &Listed, gates: &[Gate], write: impl Fn(&mut String, &Edge)) -> List {
+    fn list(
+        &mut self,
+        list: &EdgeList,
+        gates: &[Gate],
+        write: impl Fn(&mut String, &Edge),
+    ) -> List {
         let mut items = Vec::with_capacity(list.gated.len());
         for (gate, edges) in &list.gated {
             let gate = gates.binary_search(gate).expect("every gate was collected");

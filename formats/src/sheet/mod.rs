@@ -82,12 +82,12 @@ struct GatedItem {
 struct Groups {
     /// Whether groups that everybody sees follow; then each ends with a comma of its own.
     followed: bool,
-    groups: Vec<Group>,
+    groups: Vec<EdgeGroup>,
 }
 
 /// A group of conditional edges, of which not everybody sees each.
 #[derive(Debug)]
-struct Group {
+struct EdgeGroup {
     first: Piece,
     /// The same with a comma before it.
     further: Piece,

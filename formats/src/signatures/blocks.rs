@@ -24,13 +24,13 @@ pub(super) struct Block {
 
 /// What is wrong with a file, and in which line; 0 for all of it.
 #[derive(Debug)]
-pub(super) struct Wrong {
+pub(super) struct FileProblem {
     pub(super) line: u32,
     pub(super) problem: String,
 }
 
 /// The blocks of a file, armored or binary.
-pub(super) fn blocks(bytes: &[u8]) -> Result<Vec<Block>, Wrong> {
+pub(super) fn blocks(bytes: &[u8]) -> Result<Vec<Block>, FileProblem> {
     match bytes.first() {
         None => Err(wrong(0, "it is empty")),
         // Every binary packet begins with this bit, and no text does.
@@ -42,7 +42,7 @@ pub(super) fn blocks(bytes: &[u8]) -> Result<Vec<Block>, Wrong> {
     }
 }
 
-fn armored(bytes: &[u8]) -> Result<Vec<Block>, Wrong> {
+fn armored(bytes: &[u8]) -> Result<Vec<Block>, FileProblem> {
     let text = str::from_utf8(bytes).map_err(|_| wrong(0, "it is neither binary nor armored"))?;
     let (mut blocks, mut open) = (Vec::new(), None::<(u32, String)>);
     for (line, words) in (1..).zip(text.lines()) {
@@ -86,11 +86,11 @@ fn other_block(words: &str) -> &'static str {
     }
 }
 
-fn cut_short(begin: u32) -> Wrong {
+fn cut_short(begin: u32) -> FileProblem {
     wrong(begin, "an armored block has no end: the file is cut short")
 }
 
-fn block(line: u32, whole: &str) -> Result<Block, Wrong> {
+fn block(line: u32, whole: &str) -> Result<Block, FileProblem> {
     let mut armor = Dearmor::new(whole.as_bytes());
     armor
         .read_header()
@@ -109,7 +109,7 @@ fn block(line: u32, whole: &str) -> Result<Block, Wrong> {
 }
 
 /// The packets of a block. One that is cut short or not understood is an error: it could have been a revocation.
-fn packets(line: u32, block: &[u8]) -> Result<Vec<Packet>, Wrong> {
+fn packets(line: u32, block: &[u8]) -> Result<Vec<Packet>, FileProblem> {
     let mut packets = Vec::new();
     for packet in PacketParser::new(block) {
         match packet {
@@ -139,8 +139,8 @@ fn broken(error: &Error) -> String {
     }
 }
 
-fn wrong(line: u32, problem: impl Into<String>) -> Wrong {
-    Wrong {
+fn wrong(line: u32, problem: impl Into<String>) -> FileProblem {
+    FileProblem {
         line,
         problem: problem.into(),
     }

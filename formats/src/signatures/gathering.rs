@@ -18,14 +18,14 @@ const TAKE_OUT: &str =
 
 /// A key, and where it was first seen.
 #[derive(Debug)]
-pub(super) struct Gathered {
+pub(super) struct GatheredKey {
     pub(super) place: Place,
     pub(super) key: SignedPublicKey,
 }
 
 #[derive(Debug, Default)]
 pub(super) struct Gathering {
-    keys: Vec<Gathered>,
+    keys: Vec<GatheredKey>,
     numbers: BTreeMap<Vec<u8>, usize>,
     revocations: Vec<Revocation>,
 }
@@ -93,7 +93,7 @@ impl Gathering {
     }
 
     /// All keys, each with everything that was said of it.
-    pub(super) fn finish(mut self) -> Result<Vec<Gathered>, Vec<Finding>> {
+    pub(super) fn finish(mut self) -> Result<Vec<GatheredKey>, Vec<Finding>> {
         let mut findings = Vec::new();
         for Revocation {
             place,
@@ -117,7 +117,7 @@ impl Gathering {
                 None => findings.push(lost(&place, &signature)),
             }
         }
-        for Gathered { place, key } in &self.keys {
+        for GatheredKey { place, key } in &self.keys {
             let unbound = key
                 .public_subkeys
                 .iter()
@@ -150,7 +150,7 @@ impl Gathering {
                 details,
                 public_subkeys: Vec::new(),
             };
-            self.keys.push(Gathered {
+            self.keys.push(GatheredKey {
                 place: place.clone(),
                 key,
             });

@@ -21,17 +21,17 @@ pub(super) struct Certificate {
     /// Whose it is, in its own words.
     pub(super) user_id: String,
     /// The primary key first.
-    pub(super) keys: Vec<Key>,
+    pub(super) keys: Vec<VerifyingKey>,
 }
 
 /// A key that can be asked whether it made a signature.
 #[derive(Debug, Clone)]
-pub(super) struct Key {
+pub(super) struct VerifyingKey {
     pub(super) material: Material,
     pub(super) fingerprint: String,
     pub(super) created_at: Timestamp,
     pub(super) expires_at: Option<Timestamp>,
-    pub(super) revoked: Revoked,
+    pub(super) revoked: KeyRevocation,
     pub(super) purpose: Purpose,
 }
 
@@ -43,7 +43,7 @@ pub(super) enum Material {
 
 /// Whether a key was revoked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Revoked {
+pub(super) enum KeyRevocation {
     Never,
     /// It went out of use then; what it signed before still counts.
     Since(Timestamp),
@@ -80,7 +80,7 @@ pub(super) fn certificate(read: &SignedPublicKey) -> Option<Certificate> {
     })
 }
 
-fn primary(read: &SignedPublicKey) -> Option<Key> {
+fn primary(read: &SignedPublicKey) -> Option<VerifyingKey> {
     let key = &read.primary_key;
     let of_users = read.details.users.iter().flat_map(|user| {
         let own = user
@@ -107,7 +107,7 @@ fn primary(read: &SignedPublicKey) -> Option<Key> {
         // Keys from before there were flags are for everything.
         None => strength(key),
     };
-    Some(Key {
+    Some(VerifyingKey {
         fingerprint: fingerprint(key),
         created_at: time(key.created_at()),
         expires_at: expiry(key, word),
@@ -117,7 +117,7 @@ fn primary(read: &SignedPublicKey) -> Option<Key> {
     })
 }
 
-fn subkey(read: &SignedPublicKey, subkey: &SignedPublicSubKey) -> Option<Key> {
+fn subkey(read: &SignedPublicKey, subkey: &SignedPublicSubKey) -> Option<VerifyingKey> {
     let (primary, key) = (&read.primary_key, &subkey.key);
     let own = subkey
         .signatures
@@ -140,7 +140,7 @@ fn subkey(read: &SignedPublicKey, subkey: &SignedPublicSubKey) -> Option<Key> {
         (true, true) => strength(key),
         _ => Purpose::Other,
     };
-    Some(Key {
+    Some(VerifyingKey {
         fingerprint: fingerprint(key),
         created_at: time(key.created_at()),
         expires_at: expiry(key, word),
@@ -207,24 +207,27 @@ fn expiry(key: &impl KeyDetails, word: &Signature) -> Option<Timestamp> {
     [of_key, of_word].into_iter().flatten().min()
 }
 
-fn revocation(signature: &Signature) -> Revoked {
+fn revocation(signature: &Signature) -> KeyRevocation {
     match (signature.revocation_reason_code(), signature.created()) {
         (Some(RevocationCode::KeySuperseded | RevocationCode::KeyRetired), Some(at)) => {
-            Revoked::Since(time(at))
+            KeyRevocation::Since(time(at))
         }
-        _ => Revoked::Altogether,
+        _ => KeyRevocation::Altogether,
     }
 }
 
 /// Of several revocations, the one that leaves least: of two that leave what was signed before, the earlier.
-fn strictest(revocations: impl Iterator<Item = Revoked>) -> Revoked {
-    revocations.fold(Revoked::Never, |one, other| match (one, other) {
-        (Revoked::Altogether, _) | (_, Revoked::Altogether) => Revoked::Altogether,
-        (Revoked::Since(one), Revoked::Since(other)) => Revoked::Since(one.min(other)),
-        (Revoked::Since(at), Revoked::Never) | (Revoked::Never, Revoked::Since(at)) => {
-            Revoked::Since(at)
+fn strictest(revocations: impl Iterator<Item = KeyRevocation>) -> KeyRevocation {
+    revocations.fold(KeyRevocation::Never, |one, other| match (one, other) {
+        (KeyRevocation::Altogether, _) | (_, KeyRevocation::Altogether) => {
+            KeyRevocation::Altogether
         }
-        (Revoked::Never, Revoked::Never) => Revoked::Never,
+        (KeyRevocation::Since(one), KeyRevocation::Since(other)) => {
+            KeyRevocation::Since(one.min(other))
+        }
+        (KeyRevocation::Since(at), KeyRevocation::Never)
+        | (KeyRevocation::Never, KeyRevocation::Since(at)) => KeyRevocation::Since(at),
+        (KeyRevocation::Never, KeyRevocation::Never) => KeyRevocation::Never,
     })
 }
 

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use sha2::{Digest, Sha256};
 use towpath_core::finding::{Finding, Place};
 
-use super::blocks::{Wrong, blocks};
-use super::gathering::{Gathered, Gathering};
-use super::key::{Certificate, Key, Purpose, certificate};
+use super::blocks::{FileProblem, blocks};
+use super::gathering::{GatheredKey, Gathering};
+use super::key::{Certificate, Purpose, VerifyingKey, certificate};
 use super::statement::shown;
 use crate::SourceFile;
 
@@ -92,7 +92,7 @@ impl Keyring {
     }
 
     /// Every key, each with the certificate it belongs to.
-    pub(super) fn each(&self) -> impl Iterator<Item = (&Certificate, &Key)> {
+    pub(super) fn each(&self) -> impl Iterator<Item = (&Certificate, &VerifyingKey)> {
         self.certificates
             .iter()
             .flat_map(|one| one.keys.iter().map(move |key| (one, key)))
@@ -102,7 +102,7 @@ impl Keyring {
 /// Takes in the keys of one file.
 fn gather(gathering: &mut Gathering, file: &SourceFile) -> Result<(), Finding> {
     let place = Place::file(file.path.as_str());
-    let wrong = |wrong: Wrong| {
+    let wrong = |wrong: FileProblem| {
         let place = if wrong.line == 0 {
             place.clone()
         } else {
@@ -112,7 +112,7 @@ fn gather(gathering: &mut Gathering, file: &SourceFile) -> Result<(), Finding> {
     };
     if file.bytes.len() as u64 > MAX_KEYRING_BYTES {
         let problem = format!("it is larger than {MAX_KEYRING_BYTES} bytes");
-        return Err(wrong(Wrong { line: 0, problem }));
+        return Err(wrong(FileProblem { line: 0, problem }));
     }
     let blocks = blocks(&file.bytes).map_err(wrong)?;
     blocks
@@ -121,7 +121,7 @@ fn gather(gathering: &mut Gathering, file: &SourceFile) -> Result<(), Finding> {
 }
 
 /// The keys that can sign, with warnings about the others.
-fn signing(gathered: &[Gathered]) -> (Vec<Certificate>, Vec<Finding>) {
+fn signing(gathered: &[GatheredKey]) -> (Vec<Certificate>, Vec<Finding>) {
     let (mut certificates, mut findings) = (Vec::new(), Vec::new());
     for one in gathered {
         let can_sign =
@@ -134,7 +134,7 @@ fn signing(gathered: &[Gathered]) -> (Vec<Certificate>, Vec<Finding>) {
     (certificates, findings)
 }
 
-fn cannot_sign(gathered: &Gathered, one: Option<Certificate>) -> Finding {
+fn cannot_sign(gathered: &GatheredKey, one: Option<Certificate>) -> Finding {
     let fingerprint = format!(
         "{:X}",
         pgp::types::KeyDetails::fingerprint(&gathered.key.primary_key)

@@ -5,7 +5,7 @@ use pgp::crypto::hash::HashAlgorithm;
 use pgp::packet::{Signature, SignatureType, SubpacketData};
 use towpath_core::signatures::{PayloadDigest, Refusal, Signer};
 
-use super::key::{Certificate, Key, Purpose, Revoked, seconds, time};
+use super::key::{Certificate, KeyRevocation, Purpose, VerifyingKey, seconds, time};
 use super::keyring::Keyring;
 use super::{message, statement};
 
@@ -126,7 +126,11 @@ fn check_strength(signature: &Signature) -> Result<(), Refusal> {
 }
 
 /// Whether the key counted when it signed. A subkey counts no longer than its primary key.
-fn check_key(certificate: &Certificate, key: &Key, signed_at: Timestamp) -> Result<(), Refusal> {
+fn check_key(
+    certificate: &Certificate,
+    key: &VerifyingKey,
+    signed_at: Timestamp,
+) -> Result<(), Refusal> {
     if key.purpose != Purpose::Signing {
         return Err(Refusal::MayNotSign {
             key: key.fingerprint.clone(),
@@ -135,9 +139,9 @@ fn check_key(certificate: &Certificate, key: &Key, signed_at: Timestamp) -> Resu
     for one in certificate.keys.first().into_iter().chain([key]) {
         let key = one.fingerprint.clone();
         let is_revoked = match one.revoked {
-            Revoked::Never => false,
-            Revoked::Since(at) => signed_at >= at,
-            Revoked::Altogether => true,
+            KeyRevocation::Never => false,
+            KeyRevocation::Since(at) => signed_at >= at,
+            KeyRevocation::Altogether => true,
         };
         match one.expires_at {
             _ if is_revoked => return Err(Refusal::KeyRevoked { key }),

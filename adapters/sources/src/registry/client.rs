@@ -10,7 +10,7 @@ use sha2::{Digest as _, Sha256};
 use towpath_core::finding::{Finding, Place};
 use towpath_core::retry::Jitter;
 use towpath_formats::oci::{
-    self, Descriptor, Digest, Entry, Layer, LayerLimits, Reference, Repository, Spent,
+    self, Descriptor, Digest, Layer, LayerEntry, LayerLimits, Reference, Repository, Spent,
 };
 use towpath_formats::release_images::Requests;
 use towpath_http::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderValue};
@@ -255,7 +255,7 @@ impl Registry {
         wanted: fn(&str) -> bool,
         limits: LayerLimits,
         spent: Spent,
-    ) -> Result<Result<(Vec<Entry>, Spent), String>, Failure> {
+    ) -> Result<Result<(Vec<LayerEntry>, Spent), String>, Failure> {
         let ask = self.blob_ask(repository, blob)?;
         let mut attempts = self.attempts();
         loop {

@@ -5,7 +5,7 @@ use towpath_formats::oci::{
     read_manifest,
 };
 use towpath_formats::release_images::{
-    Known, ReleaseImage, of_image, of_list, read_known, write_known,
+    DigestContent, ReleaseImage, of_image, of_list, read_known, write_known,
 };
 use towpath_formats::release_metadata::{self, InLayer, ReleaseMetadata};
 use towpath_http::clip;
@@ -47,19 +47,19 @@ pub(super) async fn releases(
             let read = list(registry, cache, repository, digest, &images)
                 .await
                 .map_err(Trouble::clipped);
-            keep(cache, digest, &read, Known::List);
+            keep(cache, digest, &read, DigestContent::List);
             read
         }
         Ok(Manifest::Image { config, layers }) => {
             let read = image(registry, repository, digest, &config, &layers)
                 .await
                 .map_err(Trouble::clipped);
-            keep(cache, digest, &read, Known::Image);
+            keep(cache, digest, &read, DigestContent::Image);
             read.map(|one| vec![one])
         }
         Err(trouble) => {
             let trouble = trouble.clipped();
-            keep(cache, digest, &Err(trouble.clone()), Known::Image);
+            keep(cache, digest, &Err(trouble.clone()), DigestContent::Image);
             Err(trouble)
         }
     }
@@ -77,7 +77,7 @@ impl Trouble {
 }
 
 /// What the cache knows of a digest.
-pub(super) fn cached(cache: Option<&Cache>, digest: &Digest) -> Option<Known> {
+pub(super) fn cached(cache: Option<&Cache>, digest: &Digest) -> Option<DigestContent> {
     let (cache, key) = (cache?, CacheKey::Image(digest));
     let known = read_known(&cache.get(key)?);
     if known.is_none() {
@@ -91,7 +91,7 @@ fn keep<T: Clone>(
     cache: Option<&Cache>,
     digest: &Digest,
     read: &Result<T, Trouble>,
-    known: fn(Result<T, String>) -> Known,
+    known: fn(Result<T, String>) -> DigestContent,
 ) {
     let known = match read {
         Ok(read) => known(Ok(read.clone())),
@@ -125,8 +125,8 @@ async fn listed(
     digest: &Digest,
 ) -> Result<ReleaseImage, Trouble> {
     match cached(cache, digest) {
-        Some(Known::Image(known)) => return known.map_err(Trouble::Broken),
-        Some(Known::List(_)) => return Err(Trouble::Broken(LIST_OF_LISTS.to_owned())),
+        Some(DigestContent::Image(known)) => return known.map_err(Trouble::Broken),
+        Some(DigestContent::List(_)) => return Err(Trouble::Broken(LIST_OF_LISTS.to_owned())),
         None => {}
     }
     let read = match manifest(registry, repository, digest).await? {
@@ -136,7 +136,7 @@ async fn listed(
         Manifest::List(_) => return Err(Trouble::Broken(LIST_OF_LISTS.to_owned())),
     };
     let read = read.map_err(Trouble::clipped);
-    keep(cache, digest, &read, Known::Image);
+    keep(cache, digest, &read, DigestContent::Image);
     read
 }
 

@@ -19,7 +19,7 @@ use towpath_core::finding::{Finding, Place};
 use towpath_core::graph::ChannelName;
 use towpath_core::version::ReleaseName;
 
-use super::{Kind, channels_v1, schema};
+use super::{FileKind, channels_v1, schema};
 use crate::SourceFile;
 use join::{ChannelFile, Group};
 pub use rollout::Rollout;
@@ -79,7 +79,7 @@ pub fn migrate(
         findings.sort();
         return Err(findings);
     }
-    let before: Held = channel_files
+    let before: ChannelContents = channel_files
         .iter()
         .map(|file| (file.spec.name.clone(), file.spec_releases()))
         .collect();
@@ -108,7 +108,7 @@ pub fn migrate(
 }
 
 /// Which releases each channel holds.
-type Held = BTreeMap<ChannelName, BTreeSet<ReleaseName>>;
+type ChannelContents = BTreeMap<ChannelName, BTreeSet<ReleaseName>>;
 
 impl Migration {
     fn add(&mut self, group: &Group, stays: &Stays, wishes: &Wishes) {
@@ -142,7 +142,7 @@ impl Migration {
     /// Reads what was written. Whatever is wrong here is our own mistake, and is not to reach a service.
     fn check(
         &mut self,
-        before: &Held,
+        before: &ChannelContents,
         groups: &[Group],
         known: &[Finding],
     ) -> Result<(), Vec<Finding>> {
@@ -163,7 +163,7 @@ impl Migration {
                 .collect();
             (channel.name.clone(), releases)
         });
-        let expected: Held = before
+        let expected: ChannelContents = before
             .iter()
             .map(|(channel, releases)| {
                 (
@@ -172,7 +172,7 @@ impl Migration {
                 )
             })
             .collect();
-        if holds.collect::<Held>() != expected {
+        if holds.collect::<ChannelContents>() != expected {
             let problem = "the result would not hold the same releases";
             let remedy = "please report this; nothing was written";
             return Err(vec![Finding::error(
@@ -225,9 +225,9 @@ fn refuse_other_schemas(files: &[SourceFile]) -> Result<(), Finding> {
 
 /// What does not change, and the new `version`.
 fn kept(files: &[SourceFile]) -> Vec<SourceFile> {
-    let kept = files
-        .iter()
-        .filter(|file| file.path != "version" && !matches!(Kind::of(&file.path), Kind::Channels));
+    let kept = files.iter().filter(|file| {
+        file.path != "version" && !matches!(FileKind::of(&file.path), FileKind::Channels)
+    });
     let version = SourceFile {
         path: "version".to_owned(),
         bytes: b"2.0.0\n".as_slice().into(),
@@ -304,7 +304,7 @@ fn check_wishes(wishes: &Wishes, files: &[ChannelFile], findings: &mut Vec<Findi
 fn take_apart(files: &[SourceFile], findings: &mut Vec<Finding>) -> Vec<ChannelFile> {
     let channels = files
         .iter()
-        .filter(|file| matches!(Kind::of(&file.path), Kind::Channels));
+        .filter(|file| matches!(FileKind::of(&file.path), FileKind::Channels));
     let mut taken: Vec<ChannelFile> = Vec::new();
     for file in channels {
         match take_one_apart(file, findings) {
@@ -323,7 +323,7 @@ fn take_one_apart(
 ) -> Result<Option<ChannelFile>, Finding> {
     let place = Place::file(file.path.as_str());
     // Its warnings have been told, or are told again below.
-    let Some(spec) = channels_v1::read(&place, &file.bytes, &mut Vec::new()) else {
+    let Some(spec) = channels_v1::of_file(file) else {
         return Ok(None);
     };
     let written = String::from_utf8_lossy(&file.bytes);

@@ -6,23 +6,23 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
-use towpath_core::finding::Place;
 use towpath_core::graph::ChannelName;
 use towpath_core::version::ReleaseName;
 
-use super::super::{Kind, channels_v1};
+use super::super::{FileKind, channels_v1};
+use crate::SourceFile;
 
 /// The stays that are known after the commits so far.
 #[derive(Debug, Default)]
 pub struct Stays {
-    files: BTreeMap<String, Held>,
+    files: BTreeMap<String, ChannelContent>,
     since: BTreeMap<(ChannelName, ReleaseName), Timestamp>,
     oldest: Option<Timestamp>,
     unreadable: usize,
 }
 
 /// What one file says that its channel holds.
-type Held = (ChannelName, BTreeSet<ReleaseName>);
+type ChannelContent = (ChannelName, BTreeSet<ReleaseName>);
 
 impl Stays {
     /// Takes in a commit, the earliest first: its time, and each file that it changed, with its new content if it has one.
@@ -33,7 +33,7 @@ impl Stays {
     ) {
         self.oldest.get_or_insert(at);
         let changes: Vec<_> = changes
-            .filter(|(path, _)| matches!(Kind::of(path), Kind::Channels))
+            .filter(|(path, _)| matches!(FileKind::of(path), FileKind::Channels))
             .collect();
         let read: Vec<_> = changes
             .iter()
@@ -93,8 +93,11 @@ impl Stays {
     }
 }
 
-fn held(path: &str, bytes: &[u8]) -> Option<Held> {
-    let spec = channels_v1::read(&Place::file(path), bytes, &mut Vec::new())?;
+fn held(path: &str, bytes: &[u8]) -> Option<ChannelContent> {
+    let spec = channels_v1::of_file(&SourceFile {
+        path: path.to_owned(),
+        bytes: bytes.into(),
+    })?;
     Some((
         spec.name,
         spec.members.into_iter().map(|member| member.name).collect(),

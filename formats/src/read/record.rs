@@ -1,10 +1,12 @@
 //! Entries that people write, read from a tree: each problem becomes a finding with its place, and reading goes on.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use towpath_core::finding::{Finding, Place};
 
-use crate::tree::{Key, Node, Value};
+use super::strict::BAD_YAML;
+use super::tree::{FieldName, Node, Value};
 
 /// The longest name of a cluster, a workload, a sector, …
 pub(crate) const MAX_NAME_BYTES: usize = 256;
@@ -20,6 +22,17 @@ pub(crate) struct Reader {
     pub(crate) place: Place,
     /// What was found so far.
     pub(crate) findings: Vec<Finding>,
+    /// The file, where it is read strictly.
+    pub(super) strict: Option<Arc<[u8]>>,
+}
+
+/// What belongs where something else stands.
+pub(super) enum WantedKind {
+    Record,
+    Text,
+    List,
+    Labels,
+    Flag,
 }
 
 /// The fields of an entry.
@@ -34,21 +47,12 @@ impl Reader {
         Self {
             place: place.clone(),
             findings: Vec::new(),
+            strict: None,
         }
     }
 
     pub(crate) fn at(&self, node: &Node) -> Place {
-        match node.line {
-            0 => self.place.clone(),
-            line => self.place.at(line, node.column),
-        }
-    }
-
-    fn at_key(&self, key: &Key) -> Place {
-        match key.line {
-            0 => self.place.clone(),
-            line => self.place.at(line, key.column),
-        }
+        node.at(&self.place)
     }
 
     /// Something is wrong with a value.
@@ -63,6 +67,36 @@ impl Reader {
             .push(Finding::error(code, self.at(node), problem, remedy));
     }
 
+    /// Something about a value should be known, and does no harm.
+    pub(crate) fn warning(
+        &mut self,
+        code: &'static str,
+        node: &Node,
+        problem: String,
+        remedy: &str,
+    ) {
+        self.findings
+            .push(Finding::warning(code, self.at(node), problem, remedy));
+    }
+
+    /// Something should be there, and is not.
+    pub(crate) fn missing(&mut self, place: &Place, problem: impl Into<String>, remedy: &str) {
+        let finding = Finding::error("missing-field", place.clone(), problem, remedy);
+        self.findings.push(finding);
+    }
+
+    /// A field is not understood, which does no harm.
+    pub(crate) fn note_field(
+        &mut self,
+        code: &'static str,
+        field: &FieldName,
+        problem: String,
+        remedy: &str,
+    ) {
+        let finding = Finding::warning(code, field.at(&self.place), problem, remedy);
+        self.findings.push(finding);
+    }
+
     /// A mapping with the fields that an entry of that kind can have. What else it has is an error.
     pub(crate) fn record<'n>(
         &mut self,
@@ -75,7 +109,7 @@ impl Reader {
             let problem = format!("{what} has no field {:?}", shown(&key.text));
             let finding = Finding::error(
                 "unknown-field",
-                self.at_key(key),
+                key.at(&self.place),
                 problem,
                 "correct its name, or remove it",
             );
@@ -90,16 +124,21 @@ impl Reader {
         node: &'n Node,
         what: &'static str,
     ) -> Option<Record<'n>> {
-        let Value::Map(fields) = &node.value else {
-            let problem = format!("{what} belongs here, and this is {}", node.kind());
-            self.error(
-                "wrong-kind",
-                node,
-                problem,
-                "write a mapping: `name: value`",
-            );
-            return None;
+        let fields = match &node.value {
+            Value::Map(fields) => fields,
+            // In graph data nothing is a mapping without fields.
+            Value::Nothing if self.strict.is_some() => return Some(Record { node, what }),
+            _ => {
+                self.wrong_kind(node, WantedKind::Record, what);
+                return None;
+            }
         };
+        if self.strict.is_some() {
+            // Fields that are given twice were refused before.
+            let others = fields.iter().filter_map(|(key, _)| key.other.as_deref());
+            others.for_each(|name| self.wrong_kind(name, WantedKind::Text, "the name of a field"));
+            return Some(Record { node, what });
+        }
         if fields.len() > MAX_FIELDS {
             let problem = format!(
                 "{what} has {} fields; at most {MAX_FIELDS} are taken",
@@ -118,17 +157,21 @@ impl Reader {
                 .iter()
                 .any(|(earlier, _)| earlier.text == key.text)
             {
-                let problem = format!("{:?} is given twice", shown(&key.text));
-                let finding = Finding::error(
-                    "duplicate-field",
-                    self.at_key(key),
-                    problem,
-                    "keep one of them",
-                );
-                self.findings.push(finding);
+                self.given_twice(key);
             }
         }
         Some(Record { node, what })
+    }
+
+    fn given_twice(&mut self, key: &FieldName) {
+        let problem = format!("{:?} is given twice", shown(&key.text));
+        let place = key.at(&self.place);
+        self.findings.push(Finding::error(
+            "duplicate-field",
+            place,
+            problem,
+            "keep one of them",
+        ));
     }
 
     /// A warning for each field that is not known and does no harm.
@@ -140,12 +183,7 @@ impl Reader {
                 shown(&key.text)
             );
             let remedy = "correct its name, or remove it";
-            self.findings.push(Finding::warning(
-                "unknown-field",
-                self.at_key(key),
-                problem,
-                remedy,
-            ));
+            self.note_field("unknown-field", key, problem, remedy);
         }
     }
 
@@ -165,30 +203,19 @@ impl Reader {
     }
 
     pub(crate) fn text<'n>(&mut self, node: &'n Node, what: &str) -> Option<&'n str> {
-        match &node.value {
-            Value::Text(text) if text.len() <= MAX_TEXT_BYTES => Some(text),
-            Value::Text(text) => {
-                let problem = format!(
-                    "{what} is {} bytes long; at most {MAX_TEXT_BYTES} are taken",
-                    text.len()
-                );
-                self.error("too-large", node, problem, "write a shorter one");
-                None
-            }
-            _ => {
-                let remedy = match node.value {
-                    Value::Whole(_) | Value::Fraction(_) | Value::Flag(_) => "put it in quotes",
-                    _ => "write one text",
-                };
-                self.error(
-                    "wrong-kind",
-                    node,
-                    format!("{what} is a text, and this is {}", node.kind()),
-                    remedy,
-                );
-                None
-            }
+        let Some(text) = node.as_text() else {
+            self.wrong_kind(node, WantedKind::Text, what);
+            return None;
+        };
+        let fits = text.len() <= MAX_TEXT_BYTES || self.strict.is_some();
+        if !fits {
+            let problem = format!(
+                "{what} is {} bytes long; at most {MAX_TEXT_BYTES} are taken",
+                text.len()
+            );
+            self.error("too-large", node, problem, "write a shorter one");
         }
+        fits.then_some(text)
     }
 
     /// A text that is a name: not empty, not long, on one line.
@@ -214,13 +241,7 @@ impl Reader {
                 &[]
             }
             _ => {
-                let problem = format!("{what} is a list, and this is {}", node.kind());
-                self.error(
-                    "wrong-kind",
-                    node,
-                    problem,
-                    "write each on a line of its own, after `- `",
-                );
+                self.wrong_kind(node, WantedKind::List, what);
                 &[]
             }
         }
@@ -243,8 +264,7 @@ impl Reader {
                 return BTreeMap::new();
             }
             _ => {
-                let problem = format!("{what} are a mapping, and this is {}", node.kind());
-                self.error("wrong-kind", node, problem, "write them as `name: value`");
+                self.wrong_kind(node, WantedKind::Labels, what);
                 return BTreeMap::new();
             }
         };
@@ -257,14 +277,7 @@ impl Reader {
                 .insert(key.text.to_string(), text.to_owned())
                 .is_some()
             {
-                let problem = format!("{:?} is given twice", shown(&key.text));
-                let finding = Finding::error(
-                    "duplicate-field",
-                    self.at_key(key),
-                    problem,
-                    "keep one of them",
-                );
-                self.findings.push(finding);
+                self.given_twice(key);
             }
         }
         labels
@@ -272,19 +285,18 @@ impl Reader {
 
     /// `true` or `false`.
     pub(crate) fn flag(&mut self, node: &Node, what: &str) -> Option<bool> {
-        match node.value {
-            Value::Flag(flag) => Some(flag),
-            _ => {
-                let problem = format!("{what} is true or false, and this is {}", node.kind());
-                self.error(
-                    "wrong-kind",
-                    node,
-                    problem,
-                    "write `true` or `false`, without quotes",
-                );
-                None
+        let flag = match &node.value {
+            Value::Flag(flag) => Some(*flag),
+            // In graph data it may be in quotes.
+            Value::Text(text) if self.strict.is_some() => {
+                text.trim().to_ascii_lowercase().parse().ok()
             }
+            _ => None,
+        };
+        if flag.is_none() {
+            self.wrong_kind(node, WantedKind::Flag, what);
         }
+        flag
     }
 
     /// A whole number, in quotes or not.
@@ -307,6 +319,31 @@ impl Reader {
         }
         fits
     }
+
+    /// A value is of the wrong kind. The words for it stand here, and nowhere else.
+    fn wrong_kind(&mut self, node: &Node, wanted: WantedKind, what: &str) {
+        if self.strict.is_some() {
+            let (problem, remedy) = self.wrong_kind_strictly(node, wanted);
+            return self.error(BAD_YAML, node, problem, remedy);
+        }
+        let is_unquoted = matches!(
+            node.value,
+            Value::Whole(_) | Value::Fraction(_) | Value::Flag(_)
+        );
+        let (belongs, remedy) = match wanted {
+            WantedKind::Record => ("belongs here", "write a mapping: `name: value`"),
+            WantedKind::Text if is_unquoted => ("is a text", "put it in quotes"),
+            WantedKind::Text => ("is a text", "write one text"),
+            WantedKind::List => ("is a list", "write each on a line of its own, after `- `"),
+            WantedKind::Labels => ("are a mapping", "write them as `name: value`"),
+            WantedKind::Flag => (
+                "is true or false",
+                "write `true` or `false`, without quotes",
+            ),
+        };
+        let problem = format!("{what} {belongs}, and this is {}", node.kind());
+        self.error("wrong-kind", node, problem, remedy);
+    }
 }
 
 impl<'n> Record<'n> {
@@ -315,15 +352,17 @@ impl<'n> Record<'n> {
         self.node.get(name)
     }
 
-    fn unknown<'k>(&self, known: &'k [&str]) -> impl Iterator<Item = &'n Key> + use<'n, 'k> {
-        let fields: &'n [(Key, Node)] = match &self.node.value {
-            Value::Map(fields) => fields,
-            _ => &[],
-        };
-        fields
-            .iter()
-            .map(|(key, _)| key)
-            .filter(|key| !known.contains(&&*key.text))
+    /// The value of a field, also if there is nothing after its colon.
+    pub(crate) fn given(&self, name: &str) -> Option<&'n Node> {
+        self.node.given(name)
+    }
+
+    pub(crate) fn unknown<'k>(
+        &self,
+        known: &'k [&str],
+    ) -> impl Iterator<Item = &'n FieldName> + use<'n, 'k> {
+        let names = self.node.fields().iter().map(|(key, _)| key);
+        names.filter(|key| !known.contains(&&*key.text))
     }
 }
 

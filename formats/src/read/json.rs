@@ -1,10 +1,28 @@
-//! JSON with places, and maps that refuse a key given twice.
+//! The door for JSON that machines write: straight into serde types, with a place for what is wrong.
+//!
+//! Maps refuse a key that is given twice. A part that people may have written becomes a tree.
 
 use std::collections::BTreeMap;
 use std::marker::PhantomData;
 
 use serde::de::{Deserialize, Deserializer, Error, MapAccess, Visitor};
 use towpath_core::finding::{Finding, Place};
+
+use super::tree::{Node, PlacedNode};
+
+/// Reads a document of a machine. What helps is the caller's.
+pub(crate) fn read<'b, T: Deserialize<'b>>(
+    place: &Place,
+    bytes: &'b [u8],
+    remedy: &str,
+) -> Result<T, Finding> {
+    serde_json::from_slice(bytes).map_err(|error| finding(place, &error, remedy))
+}
+
+/// Reads a JSON value; its parts have no places of their own.
+pub(crate) fn tree(text: &str) -> Result<Node, serde_json::Error> {
+    serde_json::from_str::<PlacedNode<false>>(text).map(|PlacedNode(node)| node)
+}
 
 /// A map in which each key stands once; of two, one would be lost without a word.
 #[derive(Debug)]
@@ -44,10 +62,7 @@ impl<'de, V: Deserialize<'de>> Visitor<'de> for UniqueVisitor<V> {
 
 /// Turns a JSON error into a finding with its place, and without the names of our types.
 pub(crate) fn finding(place: &Place, error: &serde_json::Error, remedy: &str) -> Finding {
-    let at = place.at(
-        u32::try_from(error.line()).unwrap_or(0),
-        u32::try_from(error.column()).unwrap_or(0),
-    );
+    let at = at(place, error);
     let full = error.to_string();
     let sentence = full
         .split(" at line ")
@@ -58,4 +73,10 @@ pub(crate) fn finding(place: &Place, error: &serde_json::Error, remedy: &str) ->
         true => Finding::error("bad-json", at, "the file is cut short", "write it anew"),
         false => Finding::error("bad-json", at, sentence, remedy),
     }
+}
+
+/// Where a JSON error is.
+pub(crate) fn at(place: &Place, error: &serde_json::Error) -> Place {
+    let number = |n: usize| u32::try_from(n).unwrap_or(0);
+    place.at(number(error.line()), number(error.column()))
 }

@@ -1,23 +1,14 @@
 //! A document as a tree in which every value knows its place.
 //!
-//! For what people write by hand in large files: one value of the wrong kind is a finding about the entry it stands in, and
-//! the other entries are read all the same. Texts, numbers and booleans are told apart, as YAML does.
+//! One value of the wrong kind is a finding about the entry it stands in, and the other entries are read all the same.
+//! Texts, numbers and booleans are told apart, as YAML does.
 
+use std::collections::BTreeSet;
 use std::marker::PhantomData;
 
 use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde_saphyr::Spanned;
-use serde_saphyr::options::{DuplicateKeyPolicy, MergeKeyPolicy, NonFiniteFloatPolicy};
-use towpath_core::finding::{Finding, Place};
-
-use crate::yaml;
-
-/// The largest file that is read into a tree: an organisation of a hundred thousand clusters has some thirty megabytes.
-pub(crate) const MAX_FILE_BYTES: usize = 128 << 20;
-/// The most values in a file.
-const MAX_VALUES: usize = 8_000_000;
-/// The most values that aliases may stand for in a file.
-const MAX_ALIASED_VALUES: usize = 1_000_000;
+use towpath_core::finding::Place;
 
 /// A value and its place. Line 0: it has none of its own.
 #[derive(Debug, Clone, PartialEq)]
@@ -35,48 +26,25 @@ pub(crate) enum Value {
     Fraction(f64),
     Text(Box<str>),
     List(Vec<Node>),
-    Map(Vec<(Key, Node)>),
+    Map(Vec<(FieldName, Node)>),
 }
 
 /// The name of a field, and its place.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Key {
+pub(crate) struct FieldName {
     pub(crate) line: u32,
     pub(crate) column: u32,
     pub(crate) text: Box<str>,
-}
-
-pub(crate) fn of_yaml(place: &Place, bytes: &[u8]) -> Result<Node, Finding> {
-    let text = yaml::text(place, bytes, MAX_FILE_BYTES)?;
-    let options = serde_saphyr::options! {
-        strict_booleans: true,
-        with_snippet: false,
-        // A field that is given twice is a problem of its entry alone: whoever reads the entry finds it.
-        duplicate_keys: DuplicateKeyPolicy::LastWins,
-        merge_keys: MergeKeyPolicy::AsOrdinary,
-        non_finite_float_policy: NonFiniteFloatPolicy::AsString,
-        alias_limits: serde_saphyr::alias_limits! {
-            max_total_replayed_events: MAX_ALIASED_VALUES,
-        },
-        budget: serde_saphyr::budget! {
-            max_events: 2 * MAX_VALUES,
-            max_nodes: MAX_VALUES,
-            max_depth: 32,
-            max_documents: 1,
-            max_total_scalar_bytes: MAX_FILE_BYTES,
-        },
-    };
-    serde_saphyr::from_str_with_options::<InYaml>(text, options)
-        .map(|InYaml(node)| node)
-        .map_err(|error| yaml::finding(place, &error))
-}
-
-/// Reads a JSON value; its parts have no places of their own.
-pub(crate) fn of_json(text: &str) -> Result<Node, serde_json::Error> {
-    serde_json::from_str::<InJson>(text).map(|InJson(node)| node)
+    /// What stands there, if it is no text; `text` then says what it is.
+    pub(crate) other: Option<Box<Node>>,
 }
 
 impl Node {
+    /// Its place in a file.
+    pub(crate) fn at(&self, file: &Place) -> Place {
+        at(file, self.line, self.column)
+    }
+
     /// A value without a place of its own.
     pub(crate) fn placeless(value: Value) -> Self {
         Self {
@@ -93,15 +61,10 @@ impl Node {
 
     /// A mapping without a place of its own.
     pub(crate) fn map(fields: impl IntoIterator<Item = (&'static str, Node)>) -> Self {
-        let key = |text: &str| Key {
-            line: 0,
-            column: 0,
-            text: text.into(),
-        };
+        let fields = fields.into_iter();
         Self::placeless(Value::Map(
             fields
-                .into_iter()
-                .map(|(name, value)| (key(name), value))
+                .map(|(name, value)| (Node::text(name).into(), value))
                 .collect(),
         ))
     }
@@ -111,16 +74,40 @@ impl Node {
         Self::placeless(Value::List(items.into_iter().collect()))
     }
 
-    /// The value of a field of a mapping, unless it is empty.
+    /// The value of a field of a mapping, unless there is nothing after its colon.
     pub(crate) fn get(&self, name: &str) -> Option<&Node> {
-        let Value::Map(fields) = &self.value else {
-            return None;
-        };
+        self.given(name).filter(|value| !value.is_nothing())
+    }
+
+    /// The value of a field of a mapping, also if there is nothing after its colon.
+    pub(crate) fn given(&self, name: &str) -> Option<&Node> {
+        let mut fields = self.fields().iter();
         fields
-            .iter()
             .find(|(key, _)| &*key.text == name)
             .map(|(_, value)| value)
-            .filter(|value| !value.is_nothing())
+    }
+
+    /// The fields of a mapping; of anything else, none.
+    pub(crate) fn fields(&self) -> &[(FieldName, Node)] {
+        match &self.value {
+            Value::Map(fields) => fields,
+            _ => &[],
+        }
+    }
+
+    /// The items of a list; of anything else, none.
+    pub(crate) fn items(&self) -> &[Node] {
+        match &self.value {
+            Value::List(items) => items,
+            _ => &[],
+        }
+    }
+
+    pub(crate) fn as_text(&self) -> Option<&str> {
+        match &self.value {
+            Value::Text(text) => Some(text),
+            _ => None,
+        }
     }
 
     /// Whether there is nothing after the colon.
@@ -140,66 +127,95 @@ impl Node {
             Value::Map(_) => "a mapping".to_owned(),
         }
     }
+
+    /// A field that the value, or anything in it, has twice.
+    pub(crate) fn repeated(&self) -> Option<&FieldName> {
+        let mut seen = BTreeSet::new();
+        let mut names = self.fields().iter().map(|(key, _)| key);
+        let own = names.find(|key| !seen.insert(&*key.text));
+        let below = self.fields().iter().map(|(_, value)| value);
+        own.or_else(|| below.chain(self.items()).find_map(Node::repeated))
+    }
+
+    /// Puts it, and all in it, so many lines further down.
+    pub(super) fn move_down(&mut self, lines: u32) {
+        self.line = self.line.saturating_add(lines);
+        match &mut self.value {
+            Value::List(items) => items.iter_mut().for_each(|item| item.move_down(lines)),
+            Value::Map(fields) => {
+                for (key, value) in fields {
+                    key.line = key.line.saturating_add(lines);
+                    value.move_down(lines);
+                }
+            }
+            _ => {}
+        }
+    }
 }
 
-/// How values find out where they stand.
-trait Placed<'de>: Deserialize<'de> {
-    fn node(self) -> Node;
+impl FieldName {
+    /// Its place in a file.
+    pub(crate) fn at(&self, file: &Place) -> Place {
+        at(file, self.line, self.column)
+    }
 }
 
-struct InYaml(Node);
+fn at(file: &Place, line: u32, column: u32) -> Place {
+    match line {
+        0 => file.clone(),
+        line => file.at(line, column),
+    }
+}
 
-struct InJson(Node);
+impl From<Node> for FieldName {
+    fn from(node: Node) -> Self {
+        let (line, column) = (node.line, node.column);
+        let (text, other) = match node.value {
+            Value::Text(text) => (text, None),
+            _ => (node.kind().into(), Some(Box::new(node))),
+        };
+        Self {
+            line,
+            column,
+            text,
+            other,
+        }
+    }
+}
 
-impl<'de> Deserialize<'de> for InYaml {
+/// A node of YAML, which says where it stands, or of JSON, which does not.
+pub(super) struct PlacedNode<const YAML: bool>(pub(super) Node);
+
+impl<'de, const YAML: bool> Deserialize<'de> for PlacedNode<YAML> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let Spanned {
-            value: Unplaced(value, _),
-            referenced,
-            ..
-        } = Spanned::<Unplaced<InYaml>>::deserialize(deserializer)?;
+        if !YAML {
+            let PlacedValue(value) = PlacedValue::<YAML>::deserialize(deserializer)?;
+            return Ok(Self(Node::placeless(value)));
+        }
+        let spanned = Spanned::<PlacedValue<YAML>>::deserialize(deserializer)?;
         let number = |n: u64| u32::try_from(n).unwrap_or(0);
         Ok(Self(Node {
-            line: number(referenced.line()),
-            column: number(referenced.column()),
-            value,
+            line: number(spanned.referenced.line()),
+            column: number(spanned.referenced.column()),
+            value: spanned.value.0,
         }))
     }
 }
 
-impl<'de> Deserialize<'de> for InJson {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let Unplaced(value, _) = Unplaced::<InJson>::deserialize(deserializer)?;
-        Ok(Self(Node::placeless(value)))
-    }
-}
+/// A value whose parts are [`PlacedNode`].
+struct PlacedValue<const YAML: bool>(Value);
 
-impl Placed<'_> for InYaml {
-    fn node(self) -> Node {
-        self.0
-    }
-}
-
-impl Placed<'_> for InJson {
-    fn node(self) -> Node {
-        self.0
-    }
-}
-
-/// A value whose parts find their places as `P` does.
-struct Unplaced<P>(Value, PhantomData<P>);
-
-impl<'de, P: Placed<'de>> Deserialize<'de> for Unplaced<P> {
+impl<'de, const YAML: bool> Deserialize<'de> for PlacedValue<YAML> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer
-            .deserialize_any(AnyValue::<P>(PhantomData))
-            .map(|value| Self(value, PhantomData))
+            .deserialize_any(AnyValue::<YAML>(PhantomData))
+            .map(Self)
     }
 }
 
-struct AnyValue<P>(PhantomData<P>);
+struct AnyValue<const YAML: bool>(PhantomData<()>);
 
-impl<'de, P: Placed<'de>> Visitor<'de> for AnyValue<P> {
+impl<'de, const YAML: bool> Visitor<'de> for AnyValue<YAML> {
     type Value = Value;
 
     fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -244,28 +260,17 @@ impl<'de, P: Placed<'de>> Visitor<'de> for AnyValue<P> {
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
         let mut list = Vec::new();
-        while let Some(item) = items.next_element::<P>()? {
-            list.push(item.node());
+        while let Some(PlacedNode(item)) = items.next_element::<PlacedNode<YAML>>()? {
+            list.push(item);
         }
         Ok(Value::List(list))
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Value, A::Error> {
         let mut map = Vec::new();
-        while let Some(key) = entries.next_key::<P>()? {
-            let Node {
-                line,
-                column,
-                value,
-            } = key.node();
-            let text = match value {
-                Value::Text(text) => text,
-                other => Node::placeless(other).kind().into(),
-            };
-            map.push((
-                Key { line, column, text },
-                entries.next_value::<P>()?.node(),
-            ));
+        while let Some(PlacedNode(key)) = entries.next_key::<PlacedNode<YAML>>()? {
+            let PlacedNode(value) = entries.next_value::<PlacedNode<YAML>>()?;
+            map.push((key.into(), value));
         }
         Ok(Value::Map(map))
     }
@@ -274,19 +279,18 @@ impl<'de, P: Placed<'de>> Visitor<'de> for AnyValue<P> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::read::{json, yaml};
 
     fn yaml(text: &str) -> Node {
-        of_yaml(&Place::file("f.yaml"), text.as_bytes()).unwrap()
+        yaml::tree(&Place::file("f.yaml"), text.as_bytes()).unwrap()
     }
 
     #[test]
     fn values_know_their_kind_and_their_place() {
         let node = yaml("a: 3\nb: \"3\"\nc: [true, 4.10, 4.1.3, ~]\nd:\n  e: x\n");
         assert_eq!(node.get("a").unwrap().value, Value::Whole(3));
-        assert_eq!(node.get("b").unwrap().value, Value::Text("3".into()));
-        let Value::List(items) = &node.get("c").unwrap().value else {
-            panic!("a list")
-        };
+        assert_eq!(node.get("b").unwrap().as_text(), Some("3"));
+        let items = node.get("c").unwrap().items();
         let values: Vec<&Value> = items.iter().map(|item| &item.value).collect();
         assert_eq!(
             values,
@@ -307,22 +311,18 @@ mod tests {
     #[test]
     fn aliases_are_written_out_and_fields_given_twice_are_kept() {
         let node = yaml("a: &policy {x: 1}\nb: *policy\nb: 2\n");
-        let Value::Map(fields) = &node.value else {
-            panic!("a mapping")
-        };
+        let fields = node.fields();
         let names: Vec<&str> = fields.iter().map(|(key, _)| &*key.text).collect();
         assert_eq!(names, ["a", "b", "b"]);
         assert_eq!(fields[1].1.get("x").unwrap().value, Value::Whole(1));
         assert_eq!(fields[1].1.line, 2);
+        assert_eq!(node.repeated().map(|key| key.line), Some(3));
     }
 
     #[test]
     fn json_is_read_in_the_same_way() {
-        let strip = |text: &str| of_json(text).unwrap();
-        assert_eq!(
-            strip(r#"{"a": [1, "x", null]}"#).get("a").unwrap().kind(),
-            "a list"
-        );
-        assert!(of_json("{").is_err());
+        let node = json::tree(r#"{"a": [1, "x", null]}"#).unwrap();
+        assert_eq!(node.get("a").unwrap().kind(), "a list");
+        assert!(json::tree("{").is_err());
     }
 }
