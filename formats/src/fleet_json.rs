@@ -1,8 +1,10 @@
 //! Answers about the fleet as JSON: the same from the command line and over HTTP. Field names are stable.
 
 use serde_json::{Value, json};
-use towpath_core::fleet::{AgentUpdate, Name, Upgrade};
-use towpath_core::fleet::{Decision, Desk, HistoryRow, Next, Start, StartKind, StatusRow, Why};
+use towpath_core::fleet::{AgentUpdate, ClusterIdx, Name, Upgrade};
+use towpath_core::fleet::{
+    Decision, FleetPlanner, HistoryRow, Next, Start, StartKind, StatusRow, Why,
+};
 use towpath_core::hex;
 use towpath_core::simulate::Forecast;
 use towpath_core::verdict::Days;
@@ -26,7 +28,7 @@ pub fn decision(decision: &Decision) -> Value {
 const FORMAT: u64 = 2;
 
 /// A decision as the log keeps it: with the digest of every verdict.
-pub fn logged(decided: &Decision, desk: &Desk) -> Value {
+pub fn logged(decided: &Decision, desk: &FleetPlanner) -> Value {
     let digest = desk.digest(decided.at);
     let mut value = decision(decided);
     value["format"] = json!(FORMAT);
@@ -95,7 +97,7 @@ pub fn start(start: &Start) -> Value {
 }
 
 /// Why a cluster does, or does not, go where it could.
-pub fn why(desk: &Desk, member: u32, why: &Why) -> Value {
+pub fn why(desk: &FleetPlanner, member: ClusterIdx, why: &Why) -> Value {
     let (state, policy) = (desk.roster().cluster(member), desk.roster().policy(member));
     json!({
         "cluster": state.id.as_str(),

@@ -7,9 +7,9 @@ use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 use towpath_core::fleet::RuleId;
 use towpath_core::fleet::{
-    CandidateWhy, Decision, Desk, HistoryRow, OfferBook, Start, StatusRow, history, status,
+    CandidateWhy, Decision, FleetPlanner, HistoryRow, OfferBook, Start, StatusRow, history, status,
 };
-use towpath_core::fleet::{ClusterState, FleetInput, Name, NameClash};
+use towpath_core::fleet::{ClusterIdx, ClusterState, FleetInput, Name, NameClash};
 use towpath_core::graph::Graph;
 use towpath_core::simulate::{Assumptions, Forecast, forecast};
 use towpath_core::verdict::Answer;
@@ -37,7 +37,12 @@ pub(crate) fn check(filter: &Filter) -> anyhow::Result<()> {
 }
 
 /// Whether a cluster is among those asked about.
-pub(crate) fn is_meant(desk: &Desk, member: u32, filter: &Filter, now: Timestamp) -> bool {
+pub(crate) fn is_meant(
+    desk: &FleetPlanner,
+    member: ClusterIdx,
+    filter: &Filter,
+    now: Timestamp,
+) -> bool {
     let (state, policy) = (desk.roster().cluster(member), desk.roster().policy(member));
     let organisation = filter
         .organisation
@@ -67,7 +72,11 @@ pub(crate) fn is_meant(desk: &Desk, member: u32, filter: &Filter, now: Timestamp
 }
 
 /// What starts now, of those asked about.
-pub(crate) fn starts<'a>(desk: &Desk, decision: &'a Decision, filter: &Filter) -> Vec<&'a Start> {
+pub(crate) fn starts<'a>(
+    desk: &FleetPlanner,
+    decision: &'a Decision,
+    filter: &Filter,
+) -> Vec<&'a Start> {
     let meant = |start: &&Start| {
         let member = desk.roster().find(start.cluster.as_str());
         member.is_some_and(|member| is_meant(desk, member, filter, decision.at))
@@ -77,10 +86,10 @@ pub(crate) fn starts<'a>(desk: &Desk, decision: &'a Decision, filter: &Filter) -
 
 /// Clusters that could go further and do not start, each with the candidate that is expected first, else held least.
 pub(crate) fn waiting(
-    desk: &Desk,
+    desk: &FleetPlanner,
     decision: &Decision,
     filter: &Filter,
-) -> Vec<(u32, CandidateWhy)> {
+) -> Vec<(ClusterIdx, CandidateWhy)> {
     let starting: BTreeSet<&str> = decision
         .starts
         .iter()
@@ -97,7 +106,11 @@ pub(crate) fn waiting(
 }
 
 /// The candidate that is expected first, else held least.
-pub(crate) fn best(desk: &Desk, member: u32, now: Timestamp) -> Option<CandidateWhy> {
+pub(crate) fn best(
+    desk: &FleetPlanner,
+    member: ClusterIdx,
+    now: Timestamp,
+) -> Option<CandidateWhy> {
     let rank = |candidate: &CandidateWhy| match candidate.verdict.answer {
         Answer::Recommend | Answer::RecommendUnless(_) => (0, Timestamp::MIN, 0),
         Answer::Wait { until: Some(until) } => (1, until, 0),
@@ -111,7 +124,7 @@ pub(crate) fn best(desk: &Desk, member: u32, now: Timestamp) -> Option<Candidate
 }
 
 /// The whole plan as JSON.
-pub(crate) fn plan_json(desk: &Desk, decision: &Decision, filter: &Filter) -> Value {
+pub(crate) fn plan_json(desk: &FleetPlanner, decision: &Decision, filter: &Filter) -> Value {
     let mut plan = fleet_json::decision(decision);
     let limit = filter.limit.unwrap_or(usize::MAX);
     plan["starts"] = starts(desk, decision, filter)
@@ -129,7 +142,7 @@ pub(crate) fn plan_json(desk: &Desk, decision: &Decision, filter: &Filter) -> Va
 }
 
 /// A cluster that waits, and what it waits for.
-pub(crate) fn wait_json(desk: &Desk, member: u32, best: &CandidateWhy) -> Value {
+pub(crate) fn wait_json(desk: &FleetPlanner, member: ClusterIdx, best: &CandidateWhy) -> Value {
     let state = desk.roster().cluster(member);
     json!({
         "cluster": state.id.as_str(), "name": state.name, "organisation": state.organisation,
@@ -138,7 +151,7 @@ pub(crate) fn wait_json(desk: &Desk, member: u32, best: &CandidateWhy) -> Value 
 }
 
 /// How many clusters each rule holds, of those asked about.
-pub(crate) fn holds(desk: &Desk, filter: &Filter, now: Timestamp) -> Value {
+pub(crate) fn holds(desk: &FleetPlanner, filter: &Filter, now: Timestamp) -> Value {
     let mut counts = std::collections::BTreeMap::<&str, u64>::new();
     for member in desk
         .roster()
@@ -154,18 +167,18 @@ pub(crate) fn holds(desk: &Desk, filter: &Filter, now: Timestamp) -> Value {
 }
 
 /// The cluster of that name or id.
-pub(crate) fn find(desk: &Desk, name: &str) -> anyhow::Result<u32> {
-    let members = 0..desk.roster().len() as u32;
+pub(crate) fn find(desk: &FleetPlanner, name: &str) -> anyhow::Result<ClusterIdx> {
+    let members = desk.roster().numbers();
     let named = members.filter(|member| is_called(desk.roster().cluster(*member), name));
     // Who only says that it has another's name is found by its id.
-    let only_says_so = |member: u32| {
+    let only_says_so = |member: ClusterIdx| {
         let is_taken = matches!(
             desk.roster().name_clash(member),
             Some(NameClash::Taken { .. })
         );
         is_taken && desk.roster().cluster(member).id.as_str() != name
     };
-    let named: Vec<u32> = named.filter(|member| !only_says_so(*member)).collect();
+    let named: Vec<ClusterIdx> = named.filter(|member| !only_says_so(*member)).collect();
     match (
         &*named,
         desk.roster()
@@ -195,8 +208,8 @@ pub(crate) fn find(desk: &Desk, name: &str) -> anyhow::Result<u32> {
 
 /// All candidates of a cluster, or one version of them.
 pub(crate) fn candidates(
-    desk: &Desk,
-    member: u32,
+    desk: &FleetPlanner,
+    member: ClusterIdx,
     version: Option<&Version>,
     now: Timestamp,
 ) -> anyhow::Result<towpath_core::fleet::Why> {
@@ -215,7 +228,11 @@ pub(crate) fn candidates(
 }
 
 /// The rows of the status that were asked for.
-pub(crate) fn status_rows(desk: &Desk, decision: &Decision, filter: &Filter) -> Vec<StatusRow> {
+pub(crate) fn status_rows(
+    desk: &FleetPlanner,
+    decision: &Decision,
+    filter: &Filter,
+) -> Vec<StatusRow> {
     let mut rows = status(desk, decision, &|member| {
         is_meant(desk, member, filter, decision.at)
     });
@@ -229,7 +246,11 @@ pub(crate) fn status_rows(desk: &Desk, decision: &Decision, filter: &Filter) -> 
 }
 
 /// The rows of the history that were asked for. Where clusters were chosen, rows that one of them is on.
-pub(crate) fn history_rows(desk: &Desk, filter: &Filter, now: Timestamp) -> Vec<HistoryRow> {
+pub(crate) fn history_rows(
+    desk: &FleetPlanner,
+    filter: &Filter,
+    now: Timestamp,
+) -> Vec<HistoryRow> {
     let mut rows = history(desk.roster());
     let chosen = filter.sector.is_some() || filter.cluster.is_some() || filter.held_by.is_some();
     let meant = chosen.then(|| meant_names(desk, filter, now));
@@ -253,13 +274,17 @@ pub(crate) fn history_rows(desk: &Desk, filter: &Filter, now: Timestamp) -> Vec<
 }
 
 /// The clusters that were asked about, by organisation and name.
-pub(crate) fn meant_names(desk: &Desk, filter: &Filter, now: Timestamp) -> BTreeSet<(Name, Name)> {
+pub(crate) fn meant_names(
+    desk: &FleetPlanner,
+    filter: &Filter,
+    now: Timestamp,
+) -> BTreeSet<(Name, Name)> {
     let meant = desk
         .roster()
         .in_order()
         .iter()
         .filter(|member| is_meant(desk, **member, filter, now));
-    let name = |member: &u32| {
+    let name = |member: &ClusterIdx| {
         let state = desk.roster().cluster(*member);
         (state.organisation.clone(), state.name.clone())
     };

@@ -25,7 +25,7 @@ use clap::{Args, Subcommand, ValueEnum};
 use jiff::Timestamp;
 use towpath_core::finding::Finding;
 use towpath_core::fleet::{AgentUpdate, ClusterState, FleetInput};
-use towpath_core::fleet::{COVERAGE_CODES, Decision, Desk, coverage};
+use towpath_core::fleet::{COVERAGE_CODES, Decision, FleetPlanner, coverage};
 use towpath_core::graph::Graph;
 use towpath_core::version::Version;
 use towpath_formats::fleet_json;
@@ -234,7 +234,7 @@ pub(crate) enum Output {
 
 /// Everything about a fleet at one instant.
 struct Picture {
-    desk: Desk,
+    desk: FleetPlanner,
     decision: Decision,
     input: FleetInput,
     graph: Option<Graph>,
@@ -288,7 +288,7 @@ impl Look {
         };
         let graph = facts::graph(&settings, now)?;
         let input = facts::input(&read, &known, graph.as_ref(), now);
-        let mut desk = Desk::new(input.clone());
+        let mut desk = FleetPlanner::new(input.clone());
         let decision = desk.pass(now);
         let mut findings = read.findings;
         findings.extend(coverage(&input.policy, &input.clusters));

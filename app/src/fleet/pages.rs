@@ -9,8 +9,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use anyhow::bail;
 use jiff::Timestamp;
 use serde_json::{Value, json};
-use towpath_core::fleet::{Decision, Desk, HistoryRow, Start, StatusRow};
-use towpath_core::fleet::{Name, Upgrade, UpgradeId};
+use towpath_core::fleet::{ClusterIdx, Name, Upgrade, UpgradeId};
+use towpath_core::fleet::{Decision, FleetPlanner, HistoryRow, Start, StatusRow};
 use towpath_core::simulate::Forecast;
 use towpath_core::version::Version;
 use towpath_formats::fleet_json;
@@ -61,11 +61,15 @@ fn cursor<const N: usize>(names: [&str; N]) -> Cursor {
 type Key<'a> = (&'a str, &'a str);
 
 /// What would be done now, cluster by cluster.
-pub(crate) fn plan(desk: &Desk, decision: &Decision, filter: &Filter) -> anyhow::Result<Value> {
+pub(crate) fn plan(
+    desk: &FleetPlanner,
+    decision: &Decision,
+    filter: &Filter,
+) -> anyhow::Result<Value> {
     let roster = desk.roster();
     let after = after::<2>(filter)?.map(|[organisation, id]| (organisation, id));
     let acts = Acts::of(desk, decision);
-    let member = |member: u32| {
+    let member = |member: ClusterIdx| {
         let state = roster.cluster(member);
         ((&*state.organisation, state.id.as_str()), Some(member))
     };
@@ -74,7 +78,7 @@ pub(crate) fn plan(desk: &Desk, decision: &Decision, filter: &Filter) -> anyhow:
         .keys()
         .filter(|id| roster.find(id).is_none())
         .map(|id| (("", *id), None));
-    let all = (0..roster.len() as u32).map(member).chain(gone);
+    let all = roster.numbers().map(member).chain(gone);
     let (looked_at, are_all) = first(all.filter(|(key, _)| after.is_none_or(|after| *key > after)));
     let everybody = *filter
         == Filter {
@@ -96,7 +100,7 @@ pub(crate) fn plan(desk: &Desk, decision: &Decision, filter: &Filter) -> anyhow:
             break;
         }
         last = Some(*key);
-        let is_meant = |member: u32| answers::is_meant(desk, member, filter, decision.at);
+        let is_meant = |member: ClusterIdx| answers::is_meant(desk, member, filter, decision.at);
         if !member.map_or(everybody, is_meant) {
             continue;
         }
@@ -122,9 +126,9 @@ pub(crate) fn plan(desk: &Desk, decision: &Decision, filter: &Filter) -> anyhow:
 
 /// The first in order, as many as are looked at for one page, and whether those are all.
 fn first<'a>(
-    all: impl Iterator<Item = (Key<'a>, Option<u32>)>,
-) -> (Vec<(Key<'a>, Option<u32>)>, bool) {
-    let mut all: Vec<(Key<'_>, Option<u32>)> = all.collect();
+    all: impl Iterator<Item = (Key<'a>, Option<ClusterIdx>)>,
+) -> (Vec<(Key<'a>, Option<ClusterIdx>)>, bool) {
+    let mut all: Vec<(Key<'_>, Option<ClusterIdx>)> = all.collect();
     let are_all = all.len() <= MAX_LOOKED_AT;
     if !are_all {
         all.select_nth_unstable(MAX_LOOKED_AT);
@@ -151,7 +155,7 @@ enum Act {
 }
 
 impl<'a> Acts<'a> {
-    fn of(desk: &'a Desk, decision: &'a Decision) -> Self {
+    fn of(desk: &'a FleetPlanner, decision: &'a Decision) -> Self {
         let of: BTreeMap<UpgradeId, &str> = desk
             .roster()
             .upgrades()
@@ -222,7 +226,11 @@ impl<'a> Acts<'a> {
 }
 
 /// Where everything stands, by organisation, sector and workload.
-pub(crate) fn status(desk: &Desk, decision: &Decision, filter: &Filter) -> anyhow::Result<Value> {
+pub(crate) fn status(
+    desk: &FleetPlanner,
+    decision: &Decision,
+    filter: &Filter,
+) -> anyhow::Result<Value> {
     let after = after::<3>(filter)?;
     let key = |organisation: &Name, sector: &Option<Name>, workload: &Name| {
         (organisation.clone(), sector.clone(), workload.clone())
@@ -240,7 +248,7 @@ pub(crate) fn status(desk: &Desk, decision: &Decision, filter: &Filter) -> anyho
         held_by: None,
         ..filter.clone()
     };
-    for member in 0..desk.roster().len() as u32 {
+    for member in desk.roster().numbers() {
         let (state, policy) = (desk.roster().cluster(member), desk.roster().policy(member));
         if !answers::is_meant(desk, member, &by_place, decision.at) {
             continue;
@@ -269,7 +277,7 @@ pub(crate) fn status(desk: &Desk, decision: &Decision, filter: &Filter) -> anyho
         .map(|(organisation, sector, workload)| {
             cursor([organisation, &sector_text(sector.as_ref()), workload])
         });
-    let is_meant = |member: u32| {
+    let is_meant = |member: ClusterIdx| {
         let (state, policy) = (desk.roster().cluster(member), desk.roster().policy(member));
         let on_page =
             |workload: &Name| rows.contains(&key(&state.organisation, &policy.sector, workload));
@@ -289,7 +297,11 @@ fn sector_text(sector: Option<&Name>) -> String {
 }
 
 /// How long which version has run where, by organisation, version and workload.
-pub(crate) fn history(desk: &Desk, filter: &Filter, now: Timestamp) -> anyhow::Result<Value> {
+pub(crate) fn history(
+    desk: &FleetPlanner,
+    filter: &Filter,
+    now: Timestamp,
+) -> anyhow::Result<Value> {
     let after = match after::<3>(filter)? {
         None => None,
         Some([organisation, version, workload]) => match version.parse::<Version>() {
@@ -368,7 +380,12 @@ pub(crate) fn upgrades_before(filter: &Filter) -> anyhow::Result<Option<UpgradeI
 }
 
 /// Of the upgrades that were read, newest first, those of the clusters that were asked about.
-pub(crate) fn upgrades(desk: &Desk, read: &[Upgrade], filter: &Filter, at: Timestamp) -> Value {
+pub(crate) fn upgrades(
+    desk: &FleetPlanner,
+    read: &[Upgrade],
+    filter: &Filter,
+    at: Timestamp,
+) -> Value {
     let everybody = *filter
         == Filter {
             limit: filter.limit,

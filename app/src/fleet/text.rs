@@ -7,8 +7,8 @@ use comfy_table::presets::{ASCII_MARKDOWN, NOTHING};
 use comfy_table::{ContentArrangement, Table};
 use towpath_core::finding::{Finding, escaped};
 use towpath_core::fleet::RuleId;
-use towpath_core::fleet::{AgentUpdate, Name, Upgrade};
-use towpath_core::fleet::{CandidateWhy, Decision, Desk, HistoryRow, StatusRow};
+use towpath_core::fleet::{AgentUpdate, ClusterIdx, Name, Upgrade};
+use towpath_core::fleet::{CandidateWhy, Decision, FleetPlanner, HistoryRow, StatusRow};
 use towpath_core::simulate::Forecast;
 use towpath_core::verdict::{Answer, Days, Reason, Verdict};
 use towpath_formats::verdict::line;
@@ -33,7 +33,7 @@ fn table(head: &[&str]) -> Table {
 }
 
 /// What would start now, and why others wait.
-pub(crate) fn plan(desk: &Desk, decision: &Decision, filter: &Filter) -> String {
+pub(crate) fn plan(desk: &FleetPlanner, decision: &Decision, filter: &Filter) -> String {
     let mut text = String::new();
     let starts = answers::starts(desk, decision, filter);
     match starts.len() {
@@ -81,7 +81,7 @@ pub(crate) fn plan(desk: &Desk, decision: &Decision, filter: &Filter) -> String 
     text + &waits(desk, decision, filter)
 }
 
-fn waits(desk: &Desk, decision: &Decision, filter: &Filter) -> String {
+fn waits(desk: &FleetPlanner, decision: &Decision, filter: &Filter) -> String {
     let waiting = answers::waiting(desk, decision, filter);
     if waiting.is_empty() {
         return String::new();
@@ -122,9 +122,9 @@ fn more(text: &mut String, rows: usize, filter: &Filter) {
 
 /// Why a cluster does, or does not, go where it could.
 pub(crate) fn why(
-    desk: &Desk,
+    desk: &FleetPlanner,
     decision: &Decision,
-    member: u32,
+    member: ClusterIdx,
     candidates: &[CandidateWhy],
     cluster: &Verdict,
 ) -> String {

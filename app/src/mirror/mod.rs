@@ -9,7 +9,7 @@ use anyhow::anyhow;
 use clap::{Args, ValueEnum};
 use jiff::Timestamp;
 use towpath_core::graph::Graph;
-use towpath_core::mirror::{Branching, Choice, Start, Wish, mirror};
+use towpath_core::mirror::{Branching, MirrorChoice, MirrorStart, Wish, mirror};
 use towpath_core::path::{Goal, RiskPolicy};
 use towpath_core::version::{Arch, Version};
 use towpath_formats::graph_data::parse_time;
@@ -156,9 +156,9 @@ impl MirrorArgs {
             .or(self.to.as_ref())
             .unwrap_or(&Goal::Newest);
         let choice = if self.from.is_some() {
-            Choice::Best
+            MirrorChoice::Best
         } else {
-            Choice::Smallest
+            MirrorChoice::Smallest
         };
         let usual = if self.with_branches {
             RiskPolicy::Unknown
@@ -178,9 +178,9 @@ impl MirrorArgs {
                 Branching::Ways
             },
             start: if self.with_start {
-                Start::Included
+                MirrorStart::Included
             } else {
-                Start::LeftOut
+                MirrorStart::LeftOut
             },
             have: self
                 .have

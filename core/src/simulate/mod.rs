@@ -11,7 +11,7 @@ use jiff::{SignedDuration, Timestamp};
 use crate::fleet::{
     ClusterState, FleetInput, Name, Offer, Owner, Product, Upgrade, UpgradeId, UpgradeState,
 };
-use crate::fleet::{Desk, Start, StartKind};
+use crate::fleet::{FleetPlanner, Start, StartKind};
 use crate::version::Version;
 
 #[derive(Debug, Clone)]
@@ -38,10 +38,10 @@ pub struct Forecast {
 }
 
 /// What a cluster on that version would be offered then.
-pub type Offers<'a> = &'a dyn Fn(&ClusterState, Timestamp) -> Option<Arc<[Offer]>>;
+pub type FutureOffers<'a> = &'a dyn Fn(&ClusterState, Timestamp) -> Option<Arc<[Offer]>>;
 
 /// Is told how far the clock has come.
-pub type Progress<'a> = &'a mut dyn FnMut(Timestamp);
+pub type ProgressListener<'a> = &'a mut dyn FnMut(Timestamp);
 
 impl Default for Assumptions {
     fn default() -> Self {
@@ -60,8 +60,8 @@ pub fn forecast(
     from: Timestamp,
     until: Timestamp,
     assumed: &Assumptions,
-    offers: Offers<'_>,
-    progress: Progress<'_>,
+    offers: FutureOffers<'_>,
+    progress: ProgressListener<'_>,
 ) -> Vec<Forecast> {
     let next_id = input
         .upgrades
@@ -101,16 +101,17 @@ struct Simulation<'a> {
     /// What the fleet looks like, for when the desk has to be made anew.
     input: FleetInput,
     assumed: &'a Assumptions,
-    offers: Offers<'a>,
+    offers: FutureOffers<'a>,
     next_id: i64,
-    desk: Option<Desk>,
+    desk: Option<FleetPlanner>,
     forecasts: Vec<Forecast>,
 }
 
 impl Simulation<'_> {
-    fn desk(&mut self) -> &mut Desk {
+    fn desk(&mut self) -> &mut FleetPlanner {
         let input = &self.input;
-        self.desk.get_or_insert_with(|| Desk::new(input.clone()))
+        self.desk
+            .get_or_insert_with(|| FleetPlanner::new(input.clone()))
     }
 
     /// The desk has to be made anew, with the soak that this one knows.

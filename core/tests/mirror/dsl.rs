@@ -136,9 +136,9 @@ fn read(text: &str) -> (Graph, Wish) {
         channels: Vec::new(),
         platform: Fact::Unknown,
         taken: RiskPolicy::Unknown,
-        choice: Choice::Smallest,
+        choice: MirrorChoice::Smallest,
         branching: Branching::Ways,
-        start: Start::LeftOut,
+        start: MirrorStart::LeftOut,
         have: Have::default(),
     };
     for line in text.lines().map(str::trim).filter(|line| !line.is_empty()) {
@@ -194,7 +194,7 @@ fn read(text: &str) -> (Graph, Wish) {
                     .map(|name| ReleaseName::parse(name).unwrap())
                     .collect();
             }
-            ["start"] => wish.start = Start::Included,
+            ["start"] => wish.start = MirrorStart::Included,
             ["around"] => wish.branching = Branching::WaysAround,
             _ => panic!("{line:?} says nothing"),
         }

@@ -357,7 +357,7 @@ fn approval(from: &core::Approval) -> wire::Approval<'_> {
     }
 }
 
-fn gate(from: &core::Gate) -> wire::Gate<'_> {
+fn gate(from: &core::VersionGate) -> wire::Gate<'_> {
     wire::Gate {
         id: text(&from.id),
         version_prefix: text(&from.version_prefix),

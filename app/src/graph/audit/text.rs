@@ -6,8 +6,8 @@ use std::fmt::Write;
 use comfy_table::presets::NOTHING;
 use comfy_table::{CellAlignment, ContentArrangement, Table};
 use towpath_core::audit::{
-    Arrivals, Audit, Barrier, Cause, Outcome, Reachability, ReleaseReport, Section,
-    StrandedReleases, Stranding,
+    Arrivals, Audit, Barrier, GoalOutcome, Reachability, ReleaseReport, Section, StrandedReleases,
+    Stranding, StrandingCause,
 };
 use towpath_core::graph::ClientClass;
 use towpath_core::graph::{BlockId, ChannelName, Graph, ReleaseId};
@@ -312,9 +312,9 @@ pub(super) fn ways(graph: &Graph, audit: &Audit, version: &Version) -> String {
 
 fn outlook_text(graph: &Graph, outlook: &Reachability) -> String {
     match &outlook.outcome {
-        Outcome::Way(way) if way.releases.len() == 1 => "it is there".to_owned(),
-        Outcome::Way(way) if way.risks.is_empty() => arrows(graph, &way.releases),
-        Outcome::Way(way) => {
+        GoalOutcome::Way(way) if way.releases.len() == 1 => "it is there".to_owned(),
+        GoalOutcome::Way(way) if way.risks.is_empty() => arrows(graph, &way.releases),
+        GoalOutcome::Way(way) => {
             let risks: Vec<&str> = way
                 .risks
                 .iter()
@@ -326,15 +326,15 @@ fn outlook_text(graph: &Graph, outlook: &Reachability) -> String {
                 risks.join(" or ")
             )
         }
-        Outcome::Stranded(Cause::Blocks { blocks, way }) => {
+        GoalOutcome::Stranded(StrandingCause::Blocks { blocks, way }) => {
             format!(
                 "{}; without: {}",
                 files(graph, blocks).join(" + "),
                 arrows(graph, way)
             )
         }
-        Outcome::Stranded(Cause::NoEdgeReaches) => "no edge leads there".to_owned(),
-        Outcome::Stranded(Cause::NoEdgeLeaves) => "no edge leaves it".to_owned(),
+        GoalOutcome::Stranded(StrandingCause::NoEdgeReaches) => "no edge leads there".to_owned(),
+        GoalOutcome::Stranded(StrandingCause::NoEdgeLeaves) => "no edge leaves it".to_owned(),
     }
 }
 
