@@ -12,7 +12,7 @@ use towpath_core::cluster::rules::MaxSkew;
 use towpath_core::cluster::way::{Stop, Way};
 use towpath_core::cluster::{Readiness, ready};
 use towpath_core::graph::{ChannelName, Graph};
-use towpath_core::path::{Found, Goal, Pace, Plan, Request, RiskPolicy, paths};
+use towpath_core::path::{FoundPaths, Goal, Pace, Plan, Request, RiskPolicy, paths};
 use towpath_core::version::{Arch, Version};
 use towpath_formats::cluster_objects::ClusterObjects;
 use towpath_formats::path::{self as format, PathRequest, ShapeIs, Told, ToldCluster, json, text};
@@ -282,7 +282,7 @@ impl PathArgs {
 fn judged(
     graph: &Graph,
     cluster: &ClusterObjects,
-    found: &Found,
+    found: &FoundPaths,
     max_skew: MaxSkew,
 ) -> anyhow::Result<Vec<Readiness>> {
     let version = |id| graph.release(id).version.clone();

@@ -15,7 +15,7 @@ use towpath_core::finding::Place;
 use towpath_core::graph::recommend;
 use towpath_core::graph::{ChannelName, Graph, ReleaseId, Situation};
 use towpath_core::mirror::reachable_graph::{Limits, ReachableGraph};
-use towpath_core::mirror::smallest::{Proof, smallest};
+use towpath_core::mirror::smallest::{SizeProof, smallest};
 use towpath_core::path::RiskPolicy;
 use towpath_core::rules::Policy;
 use towpath_core::version::Arch;
@@ -93,7 +93,7 @@ fn smallest_for_a_fleet(data: &Path) -> Result<(), Failed> {
             .copied()
             .collect();
         let found = smallest(&ways, &sources, *target, &BTreeSet::new());
-        assert_eq!(found.proof, Proof::Smallest, "{target:?}");
+        assert_eq!(found.proof, SizeProof::Smallest, "{target:?}");
         let inside = ways.towards(
             *target,
             Limits {

@@ -16,7 +16,7 @@ use towpath_core::fleet::{
     Binding, ClusterState, FleetInput, Health, Name, Offer, Organisation, PolicyDefault, Product,
     Sector, SoakSum, UpgradePolicy,
 };
-use towpath_core::fleet::{Decision, Desk};
+use towpath_core::fleet::{Decision, FleetPlanner};
 use towpath_core::graph::Pattern;
 use towpath_core::version::{Arch, Version};
 
@@ -46,7 +46,7 @@ fn measure(clusters: usize) {
     let input = fleet(clusters, now);
     let made = begin.elapsed();
     let begin = Instant::now();
-    let fresh = Desk::new(input);
+    let fresh = FleetPlanner::new(input);
     let numbered = begin.elapsed();
     // From scratch: nothing judged yet. The largest fleet is there only once, so that its memory is its own.
     let (mut desk, mut full) = (fresh, Duration::MAX);
@@ -64,7 +64,8 @@ fn measure(clusters: usize) {
     let mut after_report = Duration::MAX;
     for round in 0..ROUNDS {
         later += SignedDuration::from_secs(60);
-        let mut state = desk.roster().cluster((clusters / 2 + round) as u32).clone();
+        let member = desk.roster().numbers().nth(clusters / 2 + round);
+        let mut state = desk.roster().cluster(member.unwrap()).clone();
         state.last_seen = later;
         let version = state.version.clone();
         let (took, _) = timed(|| {

@@ -23,5 +23,6 @@ pub mod retry;
 pub mod rules;
 pub mod signatures;
 pub mod simulate;
+pub mod table;
 pub mod verdict;
 pub mod version;

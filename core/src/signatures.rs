@@ -35,7 +35,7 @@ pub fn mark(policy: SignaturePolicy, supplies: &mut [Supply], verdicts: &Verdict
     if policy == SignaturePolicy::Off {
         return Vec::new();
     }
-    let (mut told, mut seen) = (Told::new(policy), BTreeSet::new());
+    let (mut told, mut seen) = (UnverifiedReleases::new(policy), BTreeSet::new());
     for release in supplies
         .iter_mut()
         .flat_map(|supply| &mut supply.releases.releases)
@@ -121,13 +121,13 @@ fn judged(release: &DeclaredRelease, verdicts: &Verdicts) -> Result<(), Reason> 
 }
 
 /// What is told of releases that are not verified: the first few of each kind of problem, and how many more there are.
-struct Told {
+struct UnverifiedReleases {
     policy: SignaturePolicy,
     named: Vec<Finding>,
     more: BTreeMap<&'static str, usize>,
 }
 
-impl Told {
+impl UnverifiedReleases {
     fn new(policy: SignaturePolicy) -> Self {
         Self {
             policy,

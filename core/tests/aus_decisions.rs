@@ -23,11 +23,11 @@ use serde_json::Value;
 use towpath_core::cluster::{ClusterId, Fact};
 use towpath_core::finding::Place;
 use towpath_core::fleet::{
-    Binding, ClusterPolicy, ClusterState, FleetInput, FleetPolicy, Gate, Health, Minimum, Name,
-    Offer, Organisation, Owner, Parallel, Pool, Product, Sector, SoakSum, Upgrade, UpgradeId,
-    UpgradePolicy, UpgradeState,
+    Binding, ClusterIdx, ClusterPolicy, ClusterState, FleetInput, FleetPolicy, Health, Minimum,
+    Name, NodePool, Offer, Organisation, Owner, Parallel, Product, Sector, SoakSum, Upgrade,
+    UpgradeId, UpgradePolicy, UpgradeState, VersionGate,
 };
-use towpath_core::fleet::{CandidateWhy, Decision, Desk, StartKind, dispatch};
+use towpath_core::fleet::{CandidateWhy, Decision, FleetPlanner, StartKind, dispatch};
 use towpath_core::graph::Pattern;
 use towpath_core::version::{Arch, Minor, Version};
 
@@ -123,7 +123,7 @@ fn unknown_gate_holds(cases: &[Value]) -> Result<(), Failed> {
     let mut different = 0;
     for case in cases {
         let (now, whole) = (time(&case["now"]), input(case));
-        let unknown: Vec<Gate> = whole
+        let unknown: Vec<VersionGate> = whole
             .gates
             .iter()
             .filter(|gate| &*gate.label == UNKNOWN_GATE)
@@ -134,7 +134,7 @@ fn unknown_gate_holds(cases: &[Value]) -> Result<(), Failed> {
             let from = Minor::of(&cluster.version);
             let is_behind = |offer: &Offer| {
                 let to = Minor::of(&offer.version);
-                let closed = |gate: &Gate| !cluster.acknowledged_gates.contains(&gate.id);
+                let closed = |gate: &VersionGate| !cluster.acknowledged_gates.contains(&gate.id);
                 from < to
                     && unknown
                         .iter()
@@ -173,7 +173,7 @@ fn without_unknown_gate(mut input: FleetInput) -> FleetInput {
 
 fn same_order(cases: &[Value]) -> Result<(), Failed> {
     for case in cases {
-        let desk = Desk::new(input(case));
+        let desk = FleetPlanner::new(input(case));
         let ours: Vec<&str> = desk
             .roster()
             .in_order()
@@ -222,13 +222,13 @@ fn why_agrees(cases: &[Value]) -> Result<(), Failed> {
 }
 
 /// Clusters whose highest version that meets the conditions has its gate closed.
-fn gated(desk: &Desk, now: Timestamp) -> Vec<Name> {
+fn gated(desk: &FleetPlanner, now: Timestamp) -> Vec<Name> {
     let codes = |candidate: &CandidateWhy| -> Vec<&str> {
         let reasons = candidate.own.reasons.iter();
         reasons.map(|reason| reason.code().name).collect()
     };
     let conditions_hold = |codes: &Vec<&str>| codes.iter().all(|code| *code == "GateClosed");
-    let is_gated = |member: &&u32| {
+    let is_gated = |member: &&ClusterIdx| {
         let why = desk.why(**member, now);
         why.candidates
             .iter()
@@ -320,7 +320,7 @@ fn input(case: &Value) -> FleetInput {
                     seconds: (days.as_f64().unwrap() * 86_400.0).round() as i64,
                 })
         });
-    let gate = |gate: &Value| Gate {
+    let gate = |gate: &Value| VersionGate {
         id: name(&gate["id"]),
         version_prefix: name(&gate["version_raw_id_prefix"]),
         label: name(&gate["label"]),
@@ -354,7 +354,7 @@ fn input(case: &Value) -> FleetInput {
 }
 
 fn state(case: &Value, cluster: &Value, now: Timestamp) -> ClusterState {
-    let pool = |pool: &Value| Pool {
+    let pool = |pool: &Value| NodePool {
         id: name(&pool["id"]),
         version: version(&pool["version"]),
     };

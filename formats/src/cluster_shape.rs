@@ -14,7 +14,7 @@
 //! ```
 
 use towpath_core::duration::{
-    ControlPlane, DaemonSet, Ground, Machines, MaxUnavailable, Pool, Rollout, Shape, Spread,
+    ControlPlane, DaemonSet, Ground, Machines, MaxUnavailable, PoolShape, Rollout, Shape, Spread,
 };
 use towpath_core::finding::{Finding, Place};
 
@@ -102,8 +102,8 @@ fn control_plane(reader: &mut Reader, node: &Node, ground: Ground) -> Option<Con
 }
 
 /// Pools, none of whose names is there twice.
-fn pools_of(reader: &mut Reader, nodes: &[Node], ground: Ground) -> Vec<Pool> {
-    let mut pools: Vec<Pool> = Vec::new();
+fn pools_of(reader: &mut Reader, nodes: &[Node], ground: Ground) -> Vec<PoolShape> {
+    let mut pools: Vec<PoolShape> = Vec::new();
     for node in nodes {
         let Some(pool) = pool(reader, node, ground) else {
             continue;
@@ -122,7 +122,7 @@ fn pools_of(reader: &mut Reader, nodes: &[Node], ground: Ground) -> Vec<Pool> {
     pools
 }
 
-fn pool(reader: &mut Reader, node: &Node, ground: Ground) -> Option<Pool> {
+fn pool(reader: &mut Reader, node: &Node, ground: Ground) -> Option<PoolShape> {
     let known = [
         "name",
         "nodes",
@@ -147,7 +147,7 @@ fn pool(reader: &mut Reader, node: &Node, ground: Ground) -> Option<Pool> {
     };
     let max_unavailable = setting(reader, record);
     let machines = machines(reader, record, ground);
-    Some(Pool {
+    Some(PoolShape {
         name: name?.to_owned(),
         nodes: nodes?,
         max_unavailable,

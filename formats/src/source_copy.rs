@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use jiff::Timestamp;
 use sha2::{Digest, Sha256};
 use towpath_core::hex;
-use towpath_core::intake::{Highs, Measure, Vanished};
+use towpath_core::intake::{Measure, RecentMaxima, WithdrawnReleases};
 use towpath_core::signatures::PayloadDigest;
 use towpath_core::version::Arch;
 
@@ -37,9 +37,9 @@ pub struct KeptCopy {
     /// When it was made, as far as the source tells.
     pub made_at: Option<Timestamp>,
     /// The most that the source had lately.
-    pub highs: Highs,
+    pub highs: RecentMaxima,
     /// The images of what it had lately and has no more.
-    pub vanished: Vanished,
+    pub vanished: WithdrawnReleases,
     /// How many of its releases were verified; none if nobody counts.
     pub verified: Option<usize>,
     /// The blocks of copies that were not taken, each with the time since which it holds.
@@ -118,7 +118,7 @@ fn read_copy(rest: &mut &[u8], fields: Fields) -> Option<KeptCopy> {
     };
     let highs = match fields {
         Fields::All | Fields::WithoutStricter | Fields::WithoutVanished => read_highs(&text()?)?,
-        Fields::WithoutHighs => Highs::default(),
+        Fields::WithoutHighs => RecentMaxima::default(),
     };
     let (vanished, verified) = match fields {
         Fields::All | Fields::WithoutStricter => (read_vanished(&text()?)?, text()?),
@@ -193,14 +193,14 @@ fn read_stricter(mut rest: &[u8]) -> Option<(Vec<KeptPart>, BTreeSet<String>)> {
 }
 
 /// A line for each day and measure: `20469 41 edges with risks`.
-fn write_highs(highs: &Highs) -> String {
+fn write_highs(highs: &RecentMaxima) -> String {
     highs
         .counts()
         .map(|(day, measure, count)| format!("{day} {count} {}\n", measure.noun()))
         .collect()
 }
 
-fn read_highs(text: &str) -> Option<Highs> {
+fn read_highs(text: &str) -> Option<RecentMaxima> {
     let line = |line: &str| {
         let (day, rest) = line.split_once(' ')?;
         let (count, noun) = rest.split_once(' ')?;
@@ -215,13 +215,13 @@ fn read_highs(text: &str) -> Option<Highs> {
         ))
     };
     let lines: Vec<_> = text.lines().map(line).collect::<Option<_>>()?;
-    Some(Highs::of(lines.into_iter().filter_map(
+    Some(RecentMaxima::of(lines.into_iter().filter_map(
         |(day, measure, count)| Some((day, measure?, count)),
     )))
 }
 
 /// A line for each digest: `20469 4.9.1 sha256:… amd64`.
-fn write_vanished(vanished: &Vanished) -> String {
+fn write_vanished(vanished: &WithdrawnReleases) -> String {
     let line = |(day, version, arch, digest)| format!("{day} {version} {digest} {arch}\n");
     // No architecture has such a name; a stranger's could.
     vanished
@@ -231,7 +231,7 @@ fn write_vanished(vanished: &Vanished) -> String {
         .collect()
 }
 
-fn read_vanished(text: &str) -> Option<Vanished> {
+fn read_vanished(text: &str) -> Option<WithdrawnReleases> {
     let line = |line: &str| {
         let mut fields = line.splitn(4, ' ');
         let (day, version) = (fields.next()?.parse().ok()?, fields.next()?.parse().ok()?);
@@ -241,7 +241,7 @@ fn read_vanished(text: &str) -> Option<Vanished> {
     text.lines()
         .map(line)
         .collect::<Option<Vec<_>>>()
-        .map(Vanished::of)
+        .map(WithdrawnReleases::of)
 }
 
 /// Writes the files of a source.
@@ -313,11 +313,11 @@ mod tests {
             digest: digest_of(b"x"),
             last_good: Timestamp::UNIX_EPOCH,
             made_at,
-            highs: Highs::of([
+            highs: RecentMaxima::of([
                 (20_469, Measure::RiskyEdges, 41),
                 (20_470, Measure::Blocks, 0),
             ]),
-            vanished: Vanished::of([
+            vanished: WithdrawnReleases::of([
                 vanished(20_469, 7, "amd64"),
                 vanished(20_469, 8, "amd64"),
                 vanished(20_470, 9, "a b"),
@@ -352,11 +352,11 @@ mod tests {
 
     #[test]
     fn lists_of_the_versions_before_are_read() {
-        let highs = Highs::of([(20_469, Measure::Blocks, 3)]);
+        let highs = RecentMaxima::of([(20_469, Measure::Blocks, 3)]);
         let oldest = ["graph-data", "/srv", "d", "1970-01-01T00:00:00Z", ""];
         let (older, old) = (["20469 3 blocks in effect\n20469 3 blocks\n"], ["", ""]);
         for (beginning, fields, expected) in [
-            (LIST_WITHOUT_HIGHS, oldest.to_vec(), Highs::default()),
+            (LIST_WITHOUT_HIGHS, oldest.to_vec(), RecentMaxima::default()),
             (
                 LIST_WITHOUT_VANISHED,
                 [&oldest[..], &older].concat(),
@@ -380,7 +380,7 @@ mod tests {
             );
             assert_eq!(
                 (&read[0].vanished, read[0].verified),
-                (&Vanished::default(), None)
+                (&WithdrawnReleases::default(), None)
             );
             assert_eq!((read[0].stricter.len(), read[0].discarded.len()), (0, 0));
         }
@@ -402,16 +402,17 @@ mod tests {
                 "{wrong}"
             );
         }
-        let odd = Vanished::of([vanished(1, 7, "amd64\n1 4.9.2 x"), vanished(1, 7, "amd64")]);
+        let odd =
+            WithdrawnReleases::of([vanished(1, 7, "amd64\n1 4.9.2 x"), vanished(1, 7, "amd64")]);
         assert_eq!(
             read_vanished(&write_vanished(&odd)),
-            Some(Vanished::of([vanished(1, 7, "amd64")]))
+            Some(WithdrawnReleases::of([vanished(1, 7, "amd64")]))
         );
     }
 
     #[test]
     fn what_a_later_version_counts_is_passed_over_and_what_is_no_count_is_not() {
-        let highs = Highs::of([(20_469, Measure::Blocks, 3)]);
+        let highs = RecentMaxima::of([(20_469, Measure::Blocks, 3)]);
         assert_eq!(
             read_highs("20469 3 blocks in effect\n20469 9 windmills\n"),
             Some(highs)

@@ -5,12 +5,15 @@ use expect_test::expect;
 use jiff::SignedDuration;
 use towpath_core::agent::rules::{NOT_OPTED_IN, OTHER_RELEASE, TOO_MANY_FAILURES};
 use towpath_core::agent::{
-    Advice, Course, Downgrades, Memory, Offer, Pin, Proof, Standing, Started,
+    Advice, ClusterStanding, Course, Downgrades, Memory, Pin, RequiredProof, StartedUpdate,
+    UpdateOffer,
 };
-use towpath_core::agent::{Choice, Outcome};
+use towpath_core::agent::{Choice, UpdateOutcome};
 use towpath_core::cluster::Fact;
 use towpath_core::cluster::gate;
-use towpath_core::cluster::objects::{Facts, HistoryEntry, Node, Operator, Pool, Progress, Range};
+use towpath_core::cluster::objects::{
+    Facts, HistoryEntry, MachineConfigPool, Node, Operator, Progress, Range,
+};
 use towpath_core::cluster::rules::MaxSkew;
 use towpath_core::finding::Place;
 use towpath_core::verdict::Verdict;
@@ -40,7 +43,7 @@ fn a_file_that_says_nothing_is_the_usual_policy() {
     let usual = AgentPolicy::default().automatic;
     assert_eq!(
         (usual.downgrades, usual.proof, usual.max_failures),
-        (Downgrades::Refuse, Proof::Signed, 3)
+        (Downgrades::Refuse, RequiredProof::Signed, 3)
     );
 }
 
@@ -78,7 +81,7 @@ target: '4.22'
     );
     assert_eq!(
         (automatic.downgrades, automatic.proof),
-        (Downgrades::Allow, Proof::Nothing)
+        (Downgrades::Allow, RequiredProof::Nothing)
     );
     assert_eq!(automatic.max_graph_age, Some(SignedDuration::from_hours(1)));
     assert_eq!(read.target, Some(Minor::new(4, 22)));
@@ -114,7 +117,7 @@ maxSkew: 9
 #[test]
 fn what_is_remembered_is_read_as_it_was_written() {
     let at = "2026-11-16T12:00:00Z".parse().unwrap();
-    let started = Started {
+    let started = StartedUpdate {
         version: "4.20.3".parse().unwrap(),
         at,
         course: Course::Failing,
@@ -155,7 +158,7 @@ fn the_condition_enumerates_what_stands_in_the_way() {
             pool: Fact::Known("worker".into()),
             kubelet: Fact::Known(Minor::new(1, kubelet)),
         }]),
-        pools: Fact::Known(vec![Pool {
+        pools: Fact::Known(vec![MachineConfigPool {
             name: "worker".into(),
             is_paused: false,
         }]),
@@ -201,7 +204,7 @@ fn the_condition_enumerates_what_stands_in_the_way() {
 #[test]
 fn news_tell_of_starts_outcomes_attacks_and_a_stop() {
     let now = "2026-11-16T12:00:00Z".parse().unwrap();
-    let offer = |to: &str| Offer {
+    let offer = |to: &str| UpdateOffer {
         version: to.parse().unwrap(),
         image: format!("evil.example/r@sha256:{to}\u{1b}[31m").into(),
         advice: Advice::Recommended,
@@ -220,7 +223,7 @@ fn news_tell_of_starts_outcomes_attacks_and_a_stop() {
             (offer("4.20.7"), because(NOT_OPTED_IN.alone())),
         ],
     };
-    let started = Started {
+    let started = StartedUpdate {
         version: "4.20.3".parse().unwrap(),
         at: now,
         course: Course::Running,
@@ -230,13 +233,13 @@ fn news_tell_of_starts_outcomes_attacks_and_a_stop() {
         ..Memory::default()
     };
     let told = Told {
-        standing: &Standing::default(),
+        standing: &ClusterStanding::default(),
         choice: &choice,
         gate: None,
         memory: &memory,
         now,
     };
-    let outcome = Outcome::Failed {
+    let outcome = UpdateOutcome::Failed {
         version: "4.20.3".parse().unwrap(),
         why: "etcd is\ndegraded".to_owned(),
     };

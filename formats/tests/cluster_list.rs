@@ -6,7 +6,7 @@ use expect_test::{Expect, expect};
 use jiff::Timestamp;
 use towpath_core::cluster::Fact;
 use towpath_core::finding::{Finding, Place};
-use towpath_core::fleet::Gate;
+use towpath_core::fleet::VersionGate;
 use towpath_formats::cluster_list::{self, ClusterList, labels};
 use towpath_formats::{SourceFile, fleet_policy};
 
@@ -303,7 +303,7 @@ fn gates(part: &str) -> (Vec<(String, bool, String)>, usize) {
     let (list, findings) = read(&format!("{{\"clusters\": [], \"versionGates\": {part}}}"));
     let yaml = read(&format!("clusters: []\nversionGates: {part}\n"));
     assert_eq!(yaml.0.gates, list.gates, "JSON and YAML are read alike");
-    let told = |gate: &Gate| {
+    let told = |gate: &VersionGate| {
         (
             gate.id.to_string(),
             gate.before().is_none(),
@@ -328,7 +328,7 @@ fn a_gate_that_is_not_understood_holds() {
     for no_label in ["", "\"label\": null,", "\"label\": \"\",", "\"label\": 7,"] {
         assert_eq!(
             entry(id, prefix, no_label),
-            one("g", false, Gate::NO_LABEL, 1),
+            one("g", false, VersionGate::NO_LABEL, 1),
             "{no_label}"
         );
     }
@@ -342,21 +342,21 @@ fn a_gate_that_is_not_understood_holds() {
     for no_id in ["", "\"id\": \"\",", "\"id\": null,"] {
         assert_eq!(
             entry(no_id, prefix, label),
-            one(Gate::NO_ID, false, ocp, 1),
+            one(VersionGate::NO_ID, false, ocp, 1),
             "{no_id}"
         );
     }
     for (part, errors) in [("[\"g\"]", 1), ("\"g\"", 2), ("{\"id\": \"g\"}", 2)] {
         assert_eq!(
             gates(part),
-            one(Gate::NO_ID, true, Gate::NO_LABEL, errors),
+            one(VersionGate::NO_ID, true, VersionGate::NO_LABEL, errors),
             "{part}"
         );
     }
     assert_eq!(gates("null"), (vec![], 0));
     assert_eq!(
         read("{").0.gates,
-        [Gate::of(None, None, None)],
+        [VersionGate::of(None, None, None)],
         "no part of it was read"
     );
 }

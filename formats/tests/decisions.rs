@@ -4,7 +4,7 @@
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
-use towpath_core::fleet::{Decision, Desk, dispatch};
+use towpath_core::fleet::{Decision, FleetPlanner, dispatch};
 use towpath_formats::fleet::log::{self, Replay};
 use towpath_formats::fleet_input;
 
@@ -14,7 +14,7 @@ const FIRST_FORMAT: [&str; 2] = [
     include_str!("decisions/format-1-2.json"),
 ];
 
-fn again(stored: &Value) -> (Desk, Decision) {
+fn again(stored: &Value) -> (FleetPlanner, Decision) {
     let parts = stored["parts"].as_object().unwrap();
     let parts = parts
         .iter()

@@ -5,7 +5,7 @@
 use jiff::{SignedDuration, Timestamp};
 use proptest::prelude::*;
 use towpath_core::cluster::Cluster;
-use towpath_core::graph::{Candidate, explain, recommend};
+use towpath_core::graph::{ExplainedRelease, explain, recommend};
 use towpath_core::graph::{Graph, ReleaseId, Situation};
 use towpath_core::rules::Policy;
 use towpath_core::verdict::Answer;
@@ -46,7 +46,7 @@ proptest! {
             let situation = Situation { graph: &graph, cluster: &cluster, now };
             let explanation = explain(&situation, &release.version, None, None);
             let told: Vec<ReleaseId> = explanation.candidates.iter().filter_map(|candidate| candidate.release).collect();
-            for Candidate { release: to, verdict, .. } in &explanation.candidates {
+            for ExplainedRelease { release: to, verdict, .. } in &explanation.candidates {
                 let to = to.unwrap();
                 let shown = |at| is_shown(&graph, &cluster, at, from, to);
                 prop_assert_eq!(verdict.is_offered(), shown(now));

@@ -367,7 +367,7 @@ fn any_cluster() -> impl Strategy<Value = ClusterState> {
         Just(Health::Healthy),
         any_name().prop_map(|why| Health::Unhealthy { why })
     ];
-    let pool = (any_name(), any_version()).prop_map(|(id, version)| Pool { id, version });
+    let pool = (any_name(), any_version()).prop_map(|(id, version)| NodePool { id, version });
     let product = prop_oneof![
         Just(Product::Standalone),
         vec(pool, 0..3).prop_map(|pools| Product::HostedControlPlane { pools })
@@ -488,8 +488,8 @@ fn any_soak() -> impl Strategy<Value = SoakSum> {
     )
 }
 
-fn any_gate() -> impl Strategy<Value = Gate> {
-    (any_name(), any_name(), any_name()).prop_map(|(id, version_prefix, label)| Gate {
+fn any_gate() -> impl Strategy<Value = VersionGate> {
+    (any_name(), any_name(), any_name()).prop_map(|(id, version_prefix, label)| VersionGate {
         id,
         version_prefix,
         label,

@@ -125,9 +125,9 @@ fn wish(from: &[(&str, &str)]) -> Wish {
         channels: ChannelName::new("4.16").into_iter().collect(),
         platform: Fact::Unknown,
         taken: RiskPolicy::Never,
-        choice: Choice::Smallest,
+        choice: MirrorChoice::Smallest,
         branching: Branching::Ways,
-        start: Start::LeftOut,
+        start: MirrorStart::LeftOut,
         have: Have::default(),
     }
 }

@@ -8,7 +8,7 @@ use jiff::{SignedDuration, Timestamp};
 use proptest::collection::{btree_map, vec};
 use proptest::option;
 use proptest::prelude::*;
-use towpath_core::agent::{Asked, Condition, Past, Standing, Status};
+use towpath_core::agent::{ClusterStanding, Condition, Past, Status, UpdateTarget};
 use towpath_core::cluster::objects::{Facts, Node, Progress};
 use towpath_core::cluster::{Fact, Platform};
 use towpath_core::fleet::{AgentOutcome, AgentUpdate, Health, Labels};
@@ -130,17 +130,17 @@ fn objects() -> impl Strategy<Value = ClusterObjects> {
                     nodes: nodes.map(|count| vec![node; count]).into(),
                     ..Facts::default()
                 },
-                standing: Standing {
-                    desired: desired.map(|version| Asked {
+                standing: ClusterStanding {
+                    desired: desired.map(|version| UpdateTarget {
                         version: Some(version),
-                        ..Asked::default()
+                        ..UpdateTarget::default()
                     }),
                     conditions: conditions
                         .into_iter()
                         .map(|(name, said)| (name.into(), said))
                         .collect(),
                     past,
-                    ..Standing::default()
+                    ..ClusterStanding::default()
                 },
                 shape: None,
                 arch: arch.into(),
@@ -203,11 +203,11 @@ fn small() -> ClusterObjects {
         started,
         ended,
     };
-    let standing = Standing {
-        desired: Some(Asked {
+    let standing = ClusterStanding {
+        desired: Some(UpdateTarget {
             version: Some("4.20.2".parse().unwrap()),
             image: Some("quay.io/x@sha256:1".into()),
-            ..Asked::default()
+            ..UpdateTarget::default()
         }),
         past: vec![
             past(
@@ -223,7 +223,7 @@ fn small() -> ClusterObjects {
                 at("2026-05-01T10:00:00Z"),
             ),
         ],
-        ..Standing::default()
+        ..ClusterStanding::default()
     };
     ClusterObjects {
         id: Fact::Unknown,
@@ -264,7 +264,7 @@ fn what_the_service_would_not_take_is_said_before_it_is_sent() {
     let many: Labels = (0..65).map(|n| (n.to_string(), String::new())).collect();
     let large: Labels = (0..64).map(|n| (n.to_string(), "x".repeat(1024))).collect();
     let installing = ClusterObjects {
-        standing: Standing::default(),
+        standing: ClusterStanding::default(),
         ..small()
     };
     for (error, expected) in [

@@ -105,10 +105,10 @@ impl Ocm {
         }
         let made = self
             .http
-            .post::<wire::Policy>(&policies::path(cluster, pool)?, &body)
+            .post::<wire::PolicyBody>(&policies::path(cluster, pool)?, &body)
             .await;
         let lost = match made {
-            Ok(wire::Policy { id: Some(id), .. }) => {
+            Ok(wire::PolicyBody { id: Some(id), .. }) => {
                 return Ok(Created::New(PolicyRef {
                     cluster: cluster.clone(),
                     pool: pool.map(Name::from),

@@ -12,7 +12,7 @@ use jiff::Timestamp;
 use towpath_core::cluster::ClusterId;
 use towpath_core::finding::{Finding, Place};
 use towpath_core::fleet::{
-    ClusterState, Gate, Health, Labels, Name, Owner, Pool, Product, Upgrade, UpgradeId,
+    ClusterState, Health, Labels, Name, NodePool, Owner, Product, Upgrade, UpgradeId, VersionGate,
 };
 
 use crate::http::{Item, Path};
@@ -33,7 +33,7 @@ pub struct OcmFleet {
     /// How the API finds each cluster.
     pub handles: BTreeMap<ClusterId, ClusterRef>,
     /// The gates before minor versions.
-    pub gates: Vec<Gate>,
+    pub gates: Vec<VersionGate>,
     /// The labels of organisations that concern upgrades.
     pub organisations: BTreeMap<Name, Labels>,
     /// Clusters whose upgrades could not be read: what was known of these upgrades may still be so.
@@ -50,7 +50,7 @@ struct Asked {
 }
 
 struct Details {
-    pools: Vec<Pool>,
+    pools: Vec<NodePool>,
     policies: Vec<Policy>,
     agreed: Vec<Name>,
 }
@@ -123,7 +123,7 @@ impl Ocm {
         Ok(fleet)
     }
 
-    async fn ask(&self, state: Box<ClusterState>, at: ClusterRef, gates: &[Gate]) -> Asked {
+    async fn ask(&self, state: Box<ClusterState>, at: ClusterRef, gates: &[VersionGate]) -> Asked {
         let answer = match self.details(&state, &at, gates).await {
             Err(OcmError::NotFound { what, .. }) => Err(self.missing(&at, what).await),
             answer => answer,
@@ -151,7 +151,7 @@ impl Ocm {
         &self,
         state: &ClusterState,
         at: &ClusterRef,
-        gates: &[Gate],
+        gates: &[VersionGate],
     ) -> Result<Details, OcmError> {
         let mut policies = policies::list(&self.http, at, None).await?;
         let listed = match at.hosted {
@@ -179,7 +179,7 @@ impl Ocm {
         })
     }
 
-    async fn pools(&self, at: &ClusterRef) -> Result<Vec<Pool>, OcmError> {
+    async fn pools(&self, at: &ClusterRef) -> Result<Vec<NodePool>, OcmError> {
         let path = Path::clusters_mgmt(&["clusters", &at.id, "node_pools"])?;
         let bad = |problem| OcmError::BadAnswer {
             what: format!("node pools of cluster {}", at.id),
@@ -219,10 +219,10 @@ impl Ocm {
         ];
         let items = self
             .http
-            .list::<wire::Subscription>(&Path::accounts_mgmt(&["subscriptions"])?, &query)
+            .list::<wire::SubscriptionBody>(&Path::accounts_mgmt(&["subscriptions"])?, &query)
             .await?;
         // One that cannot be read leaves its cluster without an organisation, and that is said there.
-        let read = |item: Item<wire::Subscription>| {
+        let read = |item: Item<wire::SubscriptionBody>| {
             Some((item.id?, read::subscription(item.content.ok()?)?))
         };
         Ok(items.into_iter().filter_map(read).collect())

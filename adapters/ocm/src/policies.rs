@@ -36,7 +36,7 @@ pub(crate) async fn list(
 ) -> Result<Vec<Policy>, OcmError> {
     let path = path(cluster, pool)?;
     let mut policies = Vec::new();
-    for item in http.list::<wire::Policy>(&path, &[]).await? {
+    for item in http.list::<wire::PolicyBody>(&path, &[]).await? {
         let bad = |problem: String| OcmError::BadAnswer {
             what: "an upgrade policy".to_owned(),
             problem,
@@ -63,7 +63,7 @@ pub(crate) async fn list(
 /// One policy; none if it is not there.
 pub(crate) async fn find(http: &Http, at: &PolicyRef) -> Result<Option<Policy>, OcmError> {
     let path = path(&at.cluster, at.pool.as_deref())?.join(&at.id)?;
-    match http.get::<wire::Policy>(&path, &[]).await {
+    match http.get::<wire::PolicyBody>(&path, &[]).await {
         Ok(policy) => with_state(http, at.clone(), policy).await,
         Err(OcmError::NotFound { .. }) => Ok(None),
         Err(error) => Err(error),
@@ -99,7 +99,7 @@ pub(crate) fn upgrade_type(cluster: &ClusterRef, pool: Option<&str>) -> &'static
 async fn with_state(
     http: &Http,
     at: PolicyRef,
-    policy: wire::Policy,
+    policy: wire::PolicyBody,
 ) -> Result<Option<Policy>, OcmError> {
     let inside = policy
         .state
@@ -116,7 +116,7 @@ async fn with_state(
         Ok(state) => {
             return Ok(Some(read(
                 at,
-                wire::Policy {
+                wire::PolicyBody {
                     state: Some(state),
                     ..policy
                 },
@@ -126,14 +126,14 @@ async fn with_state(
         Err(error) => return Err(error),
     }
     // Either it ended between the two questions, or it is one of which no state is known, and then it counts.
-    match http.get::<wire::Policy>(&itself, &[]).await {
+    match http.get::<wire::PolicyBody>(&itself, &[]).await {
         Ok(policy) => Ok(Some(read(at, policy))),
         Err(OcmError::NotFound { .. }) => Ok(None),
         Err(error) => Err(error),
     }
 }
 
-fn read(at: PolicyRef, policy: wire::Policy) -> Policy {
+fn read(at: PolicyRef, policy: wire::PolicyBody) -> Policy {
     let (word, note) = policy
         .state
         .map_or((None, None), |state| (state.value, state.description));

@@ -6,8 +6,8 @@ use jiff::Timestamp;
 use towpath_core::cluster::{ClusterId, Platform};
 use towpath_core::finding::{Finding, Place};
 use towpath_core::fleet::{
-    Binding, ClusterState, Gate, Health, Labels, Name, Offer, Owner, Pool, Product, Upgrade,
-    UpgradeId, UpgradeState,
+    Binding, ClusterState, Health, Labels, Name, NodePool, Offer, Owner, Product, Upgrade,
+    UpgradeId, UpgradeState, VersionGate,
 };
 use towpath_core::graph::ChannelName;
 use towpath_core::version::{Arch, Minor, Version};
@@ -213,13 +213,13 @@ fn version(told: &wire::Version) -> Result<Version, String> {
         .map_err(|e: towpath_core::version::number::NotAVersion| e.to_string())
 }
 
-pub(crate) fn pool(wire: wire::NodePool) -> Result<Pool, String> {
+pub(crate) fn pool(wire: wire::NodePool) -> Result<NodePool, String> {
     let id = text(wire.id).ok_or("a node pool has no id")?;
     let told = wire
         .version
         .ok_or_else(|| format!("node pool {id} tells no version"))?;
     let version = version(&told).map_err(|problem| format!("node pool {id}: {problem}"))?;
-    Ok(Pool {
+    Ok(NodePool {
         id: id.into(),
         version,
     })
@@ -229,7 +229,7 @@ pub(crate) fn pool(wire: wire::NodePool) -> Result<Pool, String> {
 pub(crate) fn gate(
     id: Option<String>,
     content: Result<wire::VersionGate, String>,
-) -> (Gate, Vec<String>) {
+) -> (VersionGate, Vec<String>) {
     let mut problems = Vec::new();
     let wire = content.unwrap_or_else(|problem| {
         problems.push(format!("{problem}; it holds every minor version"));
@@ -265,7 +265,7 @@ pub(crate) fn gate(
         .iter()
         .filter(|(is_missing, _)| was_read && *is_missing);
     problems.extend(missing.map(|(_, problem)| (*problem).to_owned()));
-    let gate = Gate::of(
+    let gate = VersionGate::of(
         id.map(Name::from),
         prefix.map(Name::from),
         label.map(Name::from),
@@ -274,7 +274,7 @@ pub(crate) fn gate(
 }
 
 /// Reads a subscription; none if it does not tell whose it is.
-pub(crate) fn subscription(wire: wire::Subscription) -> Option<Subscription> {
+pub(crate) fn subscription(wire: wire::SubscriptionBody) -> Option<Subscription> {
     let label = |label: wire::Label| Some((label.key?, label.value.unwrap_or_default()));
     Some(Subscription {
         organisation: text(wire.organization_id)?.into(),
@@ -288,7 +288,7 @@ pub(crate) fn subscription(wire: wire::Subscription) -> Option<Subscription> {
 }
 
 /// Whether agreements of this cluster matter now: it is offered a minor version with a gate before it.
-pub(crate) fn has_gate_ahead(cluster: &ClusterState, gates: &[Gate]) -> bool {
+pub(crate) fn has_gate_ahead(cluster: &ClusterState, gates: &[VersionGate]) -> bool {
     cluster
         .offers
         .iter()

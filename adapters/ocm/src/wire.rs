@@ -79,7 +79,7 @@ pub(crate) struct NodePool {
 
 /// An upgrade policy, of any of the three kinds. Some answers have the state inside, others below `/state`.
 #[derive(Debug, Deserialize)]
-pub(crate) struct Policy {
+pub(crate) struct PolicyBody {
     pub(crate) id: Option<String>,
     pub(crate) version: Option<String>,
     pub(crate) next_run: Option<String>,
@@ -109,7 +109,7 @@ pub(crate) struct GateAgreement {
 }
 
 #[derive(Debug, Deserialize)]
-pub(crate) struct Subscription {
+pub(crate) struct SubscriptionBody {
     pub(crate) organization_id: Option<String>,
     pub(crate) labels: Option<Vec<Label>>,
 }

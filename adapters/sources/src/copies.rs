@@ -267,7 +267,7 @@ fn sync_folder(folder: &Path) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use towpath_core::intake::{Highs, Vanished};
+    use towpath_core::intake::{RecentMaxima, WithdrawnReleases};
 
     fn copy(source: &str, text: &str) -> Copy {
         let files = vec![SourceFile {
@@ -282,8 +282,8 @@ mod tests {
             digest,
             last_good,
             made_at: None,
-            highs: Highs::default(),
-            vanished: Vanished::default(),
+            highs: RecentMaxima::default(),
+            vanished: WithdrawnReleases::default(),
             verified: None,
             stricter: Vec::new(),
             discarded: BTreeSet::new(),

@@ -16,7 +16,7 @@ use sqlx::Row;
 use towpath_core::cluster::ClusterId;
 use towpath_core::fleet::{
     AgentOutcome, AgentUpdate, Authority, ClusterState, Identity, Name, NotAsBound, Observation,
-    Observed, Span, observe, observe_late,
+    Span, SpanChange, observe, observe_late,
 };
 use towpath_core::version::Version;
 
@@ -289,9 +289,9 @@ impl<'a> Known<'a> {
             false => observe(self.newest.as_ref(), &seen, allowance),
         };
         let (span, recorded) = match observed {
-            Observed::Nothing => return Recorded::Nothing,
-            Observed::Extended(span) => (span, Recorded::Extended),
-            Observed::Began(span) => {
+            SpanChange::Nothing => return Recorded::Nothing,
+            SpanChange::Extended(span) => (span, Recorded::Extended),
+            SpanChange::Began(span) => {
                 // One report alone lasts for no time. They come in flocks: late ones, and those of a cluster that flaps.
                 closed.extend(
                     self.newest

@@ -9,7 +9,7 @@ use sqlx::Row;
 use sqlx::any::AnyRow;
 use towpath_core::cluster::{ClusterId, Fact, Platform};
 use towpath_core::fleet::{
-    Binding, ClusterState, Health, Labels, Name, Owner, Pool, Product, Upgrade, UpgradeId,
+    Binding, ClusterState, Health, Labels, Name, NodePool, Owner, Product, Upgrade, UpgradeId,
 };
 use towpath_core::fleet::{Span, UpgradeState};
 use towpath_core::graph::ChannelName;
@@ -143,7 +143,7 @@ pub(crate) fn cluster(row: &AnyRow, names: &mut Interner) -> Result<ClusterState
                 pools: pools
                     .into_iter()
                     .map(|(id, on)| {
-                        Ok(Pool {
+                        Ok(NodePool {
                             id: id.into(),
                             version: version(&on)?,
                         })

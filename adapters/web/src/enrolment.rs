@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use arc_swap::{ArcSwapOption, Guard};
 use towpath_core::cluster::ClusterId;
-use towpath_core::fleet::{UnknownClusters, Unplaced};
+use towpath_core::fleet::{UnknownClusters, UnplacedReason};
 
 use crate::managed::{Allowed, Managed, Placed};
 
@@ -42,7 +42,7 @@ pub(crate) struct View {
 /// A cluster that is held until a pass has placed it.
 #[derive(Debug, Clone, Copy)]
 struct Waiting {
-    why: Unplaced,
+    why: UnplacedReason,
     /// The newest pass that had begun by then. It may have missed the cluster; the next one has not.
     since: PassNumber,
 }
@@ -60,7 +60,7 @@ pub(crate) enum Sees<'a> {
     /// What its policy lets it take.
     Allowed(&'a Allowed),
     /// No edge: it has no place yet.
-    Nothing(Unplaced),
+    Nothing(UnplacedReason),
 }
 
 impl Enrolment {
@@ -124,7 +124,7 @@ impl Enrolment {
                 waiting.insert(
                     id.clone(),
                     Waiting {
-                        why: Unplaced::Named,
+                        why: UnplacedReason::Named,
                         since: view.begun,
                     },
                 );
@@ -153,7 +153,7 @@ impl Enrolment {
                     (Entry::Occupied(mut known), _) => known.get_mut().since = view.begun,
                     (Entry::Vacant(place), true) => {
                         place.insert(Waiting {
-                            why: Unplaced::Reported,
+                            why: UnplacedReason::Reported,
                             since: view.begun,
                         });
                     }
@@ -218,11 +218,13 @@ impl View {
         match self.managed.clusters.get(id) {
             Some(Placed::Managed(allowed)) => Sees::Allowed(allowed),
             Some(Placed::Unmanaged) => Sees::Graph,
-            Some(Placed::NotEnrolled) => Sees::Nothing(Unplaced::Named),
+            Some(Placed::NotEnrolled) => Sees::Nothing(UnplacedReason::Named),
             None => match (self.state, self.overflowed, self.managed.others) {
-                (FleetState::Unread, ..) => Sees::Nothing(Unplaced::FleetUnread),
-                (FleetState::Read, Some(_), _) => Sees::Nothing(Unplaced::Reported),
-                (FleetState::Read, None, UnknownClusters::Hold) => Sees::Nothing(Unplaced::Unknown),
+                (FleetState::Unread, ..) => Sees::Nothing(UnplacedReason::FleetUnread),
+                (FleetState::Read, Some(_), _) => Sees::Nothing(UnplacedReason::Reported),
+                (FleetState::Read, None, UnknownClusters::Hold) => {
+                    Sees::Nothing(UnplacedReason::Unknown)
+                }
                 (FleetState::Read, None, UnknownClusters::Serve) => Sees::Graph,
             },
         }

@@ -7,7 +7,7 @@ use http::{Response, StatusCode};
 use hyper::body::Incoming;
 use serde::Deserialize;
 use serde_json::json;
-use towpath_core::intake::Objection;
+use towpath_core::intake::CopyObjection;
 
 use crate::Service;
 use crate::body::{self, AnswerBody};
@@ -27,7 +27,7 @@ pub struct ReloadDoor {
 pub struct ReloadRequest {
     pub source: Option<String>,
     /// What its next copy is allowed, once.
-    pub allow: Vec<Objection>,
+    pub allow: Vec<CopyObjection>,
     /// The stricter parts of it that are to hold no more, by name.
     pub discard: Vec<String>,
 }
@@ -109,11 +109,11 @@ fn read(text: &str) -> Result<ReloadRequest, String> {
     let body: Body = serde_json::from_str(text)
         .map_err(|error| format!("the body cannot be understood: {error}"))?;
     let allow = body.allow.iter().map(|name| {
-        Objection::named(name).ok_or_else(|| {
+        CopyObjection::named(name).ok_or_else(|| {
             format!("{name:?} cannot be allowed; empty, shrink, back and payload can")
         })
     });
-    let allow: Vec<Objection> = allow.collect::<Result<_, _>>()?;
+    let allow: Vec<CopyObjection> = allow.collect::<Result<_, _>>()?;
     match (allow.is_empty() && body.discard.is_empty(), &body.source) {
         (false, None) => Err("say which source is meant, with \"source\"".to_owned()),
         _ => Ok(ReloadRequest {
@@ -132,7 +132,7 @@ mod tests {
     fn what_is_wanted_is_read_and_what_is_not_understood_is_refused() {
         assert_eq!(read("{}"), Ok(ReloadRequest::default()));
         let both = read(r#"{"source":"releases","allow":["shrink","back"]}"#);
-        let allow = vec![Objection::Shrink, Objection::Back];
+        let allow = vec![CopyObjection::Shrink, CopyObjection::Back];
         assert_eq!(
             both,
             Ok(ReloadRequest {

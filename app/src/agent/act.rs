@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 use towpath_core::agent::rules::GRAPH_AGE_UNKNOWN;
-use towpath_core::agent::{Course, Memory, Offer, Started};
+use towpath_core::agent::{Course, Memory, StartedUpdate, UpdateOffer};
 use towpath_core::finding::Finding;
 use towpath_core::verdict::{Answer, Verdict};
 use towpath_core::version::Version;
@@ -77,9 +77,9 @@ impl Actor {
     }
 }
 
-async fn start(cluster: &Cluster, judged: &Judged, offer: &Offer) -> Result<Done, KubeError> {
+async fn start(cluster: &Cluster, judged: &Judged, offer: &UpdateOffer) -> Result<Done, KubeError> {
     let seen = &judged.seen.look.resource_version;
-    let started = Started {
+    let started = StartedUpdate {
         version: offer.version.clone(),
         at: judged.seen.now,
         course: Course::Running,
@@ -239,7 +239,7 @@ pub(super) fn lacks_stamp(judged: &Judged) -> bool {
 
 /// When the next pass has something new to find, if nothing changes until then.
 pub(super) fn next_look(judged: &Judged) -> Option<Timestamp> {
-    let until = |(_, verdict): &(Offer, Verdict)| match &verdict.answer {
+    let until = |(_, verdict): &(UpdateOffer, Verdict)| match &verdict.answer {
         Answer::Wait { until } => *until,
         _ => None,
     };

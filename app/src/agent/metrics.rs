@@ -12,8 +12,8 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
 use towpath_core::agent::OptIn;
-use towpath_core::agent::Outcome;
-use towpath_core::cluster::Gate;
+use towpath_core::agent::UpdateOutcome;
+use towpath_core::cluster::UpgradeableGate;
 use towpath_core::cluster::rules::{API_REMOVED, API_REMOVED_LATER};
 use towpath_core::verdict::Reason;
 use towpath_kube::{Cluster, State};
@@ -193,9 +193,14 @@ impl AgentMetrics {
                 .as_ref()
                 .map_or(0.0, |started| seconds(started.at)),
         );
-        gauges
-            .upgradeable
-            .set(judged.seen.gate.as_ref().is_some_and(Gate::is_open).into());
+        gauges.upgradeable.set(
+            judged
+                .seen
+                .gate
+                .as_ref()
+                .is_some_and(UpgradeableGate::is_open)
+                .into(),
+        );
         gauges.offers.set(count(judged.choice.judged.len()));
         let against = judged
             .choice
@@ -205,7 +210,11 @@ impl AgentMetrics {
         by_code(&gauges.holds, against);
         by_code(
             &gauges.objections,
-            judged.seen.gate.iter().flat_map(Gate::objections),
+            judged
+                .seen
+                .gate
+                .iter()
+                .flat_map(UpgradeableGate::objections),
         );
         gauges.removed_apis.clear();
         if let (Some(target), Some(gate)) = (judged.seen.policy.target, &judged.seen.gate) {
@@ -238,9 +247,9 @@ impl AgentMetrics {
             (&judged.seen.outcome, done)
         {
             let outcome = match outcome {
-                Outcome::Completed { .. } => "completed",
-                Outcome::Failed { .. } => "failed",
-                Outcome::GivenUp { .. } => "given-up",
+                UpdateOutcome::Completed { .. } => "completed",
+                UpdateOutcome::Failed { .. } => "failed",
+                UpdateOutcome::GivenUp { .. } => "given-up",
             };
             self.ended.get_or_create(&OutcomeLabel { outcome }).inc();
         }

@@ -4,10 +4,10 @@ use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 use towpath_core::agent::rules::Moment;
-use towpath_core::agent::{Choice, Outcome, choose, follow};
-use towpath_core::agent::{Memory, OptIn, Stamp, Standing};
+use towpath_core::agent::{Choice, UpdateOutcome, choose, follow};
+use towpath_core::agent::{ClusterStanding, Memory, OptIn, Stamp};
 use towpath_core::cluster::Fact;
-use towpath_core::cluster::{Gate, gate};
+use towpath_core::cluster::{UpgradeableGate, gate};
 use towpath_core::finding::Finding;
 use towpath_core::fleet::Name;
 use towpath_formats::agent::{AgentPolicy, Told};
@@ -48,9 +48,9 @@ pub(super) struct Seen {
     /// What is remembered from now on.
     pub(super) memory: Memory,
     /// What became of an update that we started.
-    pub(super) outcome: Option<Outcome>,
+    pub(super) outcome: Option<UpdateOutcome>,
     /// Whether the minor version may change; none if the cluster has completed no installation yet.
-    pub(super) gate: Option<Gate>,
+    pub(super) gate: Option<UpgradeableGate>,
     /// How old the graph is.
     stamp: Fact<Stamp>,
     /// What is in force.
@@ -168,7 +168,7 @@ impl Judge {
 }
 
 /// The image of the release that the cluster runs.
-fn source(standing: &Standing) -> Option<&Name> {
+fn source(standing: &ClusterStanding) -> Option<&Name> {
     let desired = standing.desired.as_ref()?;
     let is_current = desired.version.as_ref() == standing.current();
     desired.image.as_ref().filter(|_| is_current)

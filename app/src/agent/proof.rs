@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, anyhow};
 use jiff::{SignedDuration, Timestamp};
-use towpath_core::agent::{Declared, Evidence, Offer, Witness};
+use towpath_core::agent::{Evidence, ImageDeclaration, UpdateOffer, Witness};
 use towpath_core::cluster::Fact;
 use towpath_core::finding::Finding;
 use towpath_core::fleet::Name;
@@ -122,7 +122,7 @@ impl Prover {
     /// What is known of these offers. What is too old is forgotten, and so is what is no longer offered.
     pub(super) fn known(
         &mut self,
-        offers: &[Offer],
+        offers: &[UpdateOffer],
         source: Option<&Name>,
         now: Timestamp,
     ) -> BTreeMap<Name, Evidence> {
@@ -140,7 +140,7 @@ impl Prover {
         let witness = |image: &Name| self.known.get(image).map(|known| known.witness.clone());
         let of_source =
             source.map_or_else(no_source, |image| witness(image).unwrap_or_else(no_source));
-        let of = |offer: &Offer| {
+        let of = |offer: &UpdateOffer| {
             let evidence = Evidence {
                 target: witness(&offer.image)?,
                 source: of_source.clone(),
@@ -166,7 +166,7 @@ impl Prover {
     /// Finds out about an offer, and about what the cluster runs.
     pub(super) async fn prove(
         &mut self,
-        offer: &Offer,
+        offer: &UpdateOffer,
         source: Option<&Name>,
         now: Timestamp,
     ) -> Evidence {
@@ -245,7 +245,7 @@ impl Prover {
     }
 
     /// What the image says of itself, from a mirror or from where it is offered. By its digest it is the same image everywhere.
-    async fn declared(&self, image: &Name) -> Fact<Declared> {
+    async fn declared(&self, image: &Name) -> Fact<ImageDeclaration> {
         let offered = match ImageName::parse(image) {
             Ok(offered) => offered,
             Err(problem) => {
@@ -275,7 +275,7 @@ fn no_source() -> Witness {
 }
 
 /// What it says of releases for the same machines.
-fn declared(release: &ReleaseImage) -> Declared {
+fn declared(release: &ReleaseImage) -> ImageDeclaration {
     let of_same = |names: &[ReleaseName]| {
         names
             .iter()
@@ -283,7 +283,7 @@ fn declared(release: &ReleaseImage) -> Declared {
             .map(|name| name.version.clone())
             .collect()
     };
-    Declared {
+    ImageDeclaration {
         version: release.version.to_string().into(),
         arch: release.arch.clone(),
         previous: of_same(&release.previous),

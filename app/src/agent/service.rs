@@ -11,8 +11,8 @@ use anyhow::{Context, anyhow, bail};
 use clap::Args;
 use jiff::{SignedDuration, Timestamp};
 use sha2::{Digest, Sha256};
-use towpath_core::agent::Outcome;
-use towpath_core::agent::{Stamp, Started};
+use towpath_core::agent::UpdateOutcome;
+use towpath_core::agent::{Stamp, StartedUpdate};
 use towpath_core::cluster::{ClusterId, Fact};
 use towpath_core::fleet::{AgentOutcome, AgentUpdate, Labels};
 use towpath_core::hex;
@@ -333,12 +333,12 @@ impl Drop for Service {
     }
 }
 
-fn update(outcome: &Outcome, started: &Started, now: Timestamp) -> AgentUpdate {
+fn update(outcome: &UpdateOutcome, started: &StartedUpdate, now: Timestamp) -> AgentUpdate {
     let so_far = now.duration_since(started.at).max(SignedDuration::ZERO);
     let (outcome, why, took) = match outcome {
-        Outcome::Completed { took, .. } => (AgentOutcome::Completed, "", Some(*took)),
-        Outcome::Failed { why, .. } => (AgentOutcome::Failed, why.as_str(), Some(so_far)),
-        Outcome::GivenUp { .. } => (AgentOutcome::GivenUp, "", None),
+        UpdateOutcome::Completed { took, .. } => (AgentOutcome::Completed, "", Some(*took)),
+        UpdateOutcome::Failed { why, .. } => (AgentOutcome::Failed, why.as_str(), Some(so_far)),
+        UpdateOutcome::GivenUp { .. } => (AgentOutcome::GivenUp, "", None),
     };
     let (to, started_at) = (started.version.clone(), started.at);
     AgentUpdate {

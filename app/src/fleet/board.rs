@@ -9,7 +9,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use towpath_core::cluster::ClusterId;
 use towpath_core::fleet::{AgentOutcome, FleetPolicy, Minimum, Name, UnknownClusters};
-use towpath_core::fleet::{Decision, Desk};
+use towpath_core::fleet::{Decision, FleetPlanner};
 use towpath_core::graph::Graph;
 use towpath_formats::words::counted;
 use towpath_web::{Enrolment, Service, Snapshot};
@@ -42,7 +42,7 @@ impl Outcomes {
 
 /// A state of the fleet, and what was decided on it.
 pub(crate) struct Published {
-    pub(crate) desk: Desk,
+    pub(crate) desk: FleetPlanner,
     pub(crate) decision: Decision,
     pub(crate) policy: Arc<FleetPolicy>,
     pub(crate) inherited: BTreeMap<Name, Minimum>,

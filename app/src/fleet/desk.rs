@@ -8,7 +8,7 @@ use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 use tokio::sync::{Semaphore, mpsc, oneshot};
 use towpath_core::cluster::ClusterId;
-use towpath_core::fleet::{Approval, Pause};
+use towpath_core::fleet::{Approval, ClusterIdx, Pause};
 use towpath_core::fleet::{Filter, find_cluster, why_of};
 use towpath_core::repeats::Repeats;
 use towpath_core::simulate::forecast_days;
@@ -191,7 +191,7 @@ async fn write(
 fn covered(published: &RwLock<Published>, pause: &Pause) -> usize {
     let published = published.read().unwrap_or_else(PoisonError::into_inner);
     let roster = published.desk.roster();
-    let is_covered = |member: &&u32| {
+    let is_covered = |member: &&ClusterIdx| {
         pause.covers(
             &roster.cluster(**member).organisation,
             roster.policy(**member).sector.as_deref(),

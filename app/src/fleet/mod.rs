@@ -22,7 +22,7 @@ use clap::{Args, Subcommand, ValueEnum};
 use jiff::Timestamp;
 use towpath_core::finding::Finding;
 use towpath_core::fleet::{AgentUpdate, ClusterState, FleetInput};
-use towpath_core::fleet::{Decision, Desk, Filter, coverage, find_cluster, why_of};
+use towpath_core::fleet::{Decision, Filter, FleetPlanner, coverage, find_cluster, why_of};
 use towpath_core::graph::Graph;
 use towpath_core::simulate::forecast_days;
 use towpath_core::version::Version;
@@ -233,7 +233,7 @@ pub(crate) enum HistoryOutput {
 
 /// Everything about a fleet at one instant.
 struct Picture {
-    desk: Desk,
+    desk: FleetPlanner,
     decision: Decision,
     input: FleetInput,
     graph: Option<Graph>,
@@ -315,7 +315,7 @@ impl Look {
         };
         let graph = facts::graph(&settings, now)?;
         let input = facts::input(&read, &known, graph.as_ref(), now);
-        let mut desk = Desk::new(input.clone());
+        let mut desk = FleetPlanner::new(input.clone());
         let decision = desk.pass(now);
         let mut findings = read.findings;
         findings.extend(coverage(&input.policy, &input.clusters));

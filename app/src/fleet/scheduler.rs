@@ -13,7 +13,7 @@ use jiff::{SignedDuration, Timestamp};
 use towpath_core::cluster::ClusterId;
 use towpath_core::finding::Finding;
 use towpath_core::fleet::{
-    Decision, Desk, OfferBook, Start, coverage, oldest_needed, pruning_clock, sector_key,
+    Decision, FleetPlanner, OfferBook, Start, coverage, oldest_needed, pruning_clock, sector_key,
 };
 use towpath_core::fleet::{FleetInput, Name, Upgrade, UpgradeId, UpgradeState};
 use towpath_formats::fleet::log;
@@ -332,7 +332,7 @@ impl Scheduler {
                 input.clusters.len(),
                 coverage(&input.policy, &input.clusters),
             );
-            (Desk::new(input), size, found)
+            (FleetPlanner::new(input), size, found)
         });
         if found != self.coverage {
             tell(&found);
@@ -447,7 +447,7 @@ impl Scheduler {
     }
 
     /// The store knows what runs on a cluster even after its policy is gone.
-    async fn remember_workloads(&mut self, desk: &Desk) -> anyhow::Result<()> {
+    async fn remember_workloads(&mut self, desk: &FleetPlanner) -> anyhow::Result<()> {
         let mut news = Vec::new();
         for (state, policy) in desk.roster().clusters() {
             let known = self

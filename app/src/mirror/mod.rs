@@ -9,7 +9,7 @@ use anyhow::bail;
 use clap::{Args, ValueEnum};
 use jiff::Timestamp;
 use towpath_core::graph::Graph;
-use towpath_core::mirror::{Branching, Choice, Start, Wish, mirror};
+use towpath_core::mirror::{Branching, MirrorChoice, MirrorStart, Wish, mirror};
 use towpath_core::path::{Goal, RiskPolicy};
 use towpath_core::version::{Arch, Version};
 use towpath_formats::image_set::{self, ImageSetVersion};
@@ -155,9 +155,9 @@ impl MirrorArgs {
             .or(self.to.as_ref())
             .unwrap_or(&Goal::Newest);
         let choice = if self.from.is_some() {
-            Choice::Best
+            MirrorChoice::Best
         } else {
-            Choice::Smallest
+            MirrorChoice::Smallest
         };
         let usual = if self.with_branches {
             RiskPolicy::Unknown
@@ -177,9 +177,9 @@ impl MirrorArgs {
                 Branching::Ways
             },
             start: if self.with_start {
-                Start::Included
+                MirrorStart::Included
             } else {
-                Start::LeftOut
+                MirrorStart::LeftOut
             },
             have: self
                 .have

@@ -12,7 +12,7 @@ use towpath_core::finding::{Finding, Place};
 use towpath_core::graph::{Audience, Block, ChannelName, Graph, GraphData, Releases, StaleSource};
 use towpath_core::hex;
 use towpath_core::intake::{
-    Allowances, Counting, Coverage, Freshness, Objection, Summary, Supply, next_change,
+    Allowances, CopyObjection, Counting, Coverage, Freshness, Summary, Supply, next_change,
     stricter_edges, unite,
 };
 use towpath_core::signatures::{PayloadDigest, SignaturePolicy};
@@ -124,7 +124,7 @@ impl Intake {
     }
 
     /// What the copy of a source that was refused is allowed, or its next one if none was.
-    pub(crate) fn allow_once(&mut self, source: usize, allowed: &[Objection], now: Timestamp) {
+    pub(crate) fn allow_once(&mut self, source: usize, allowed: &[CopyObjection], now: Timestamp) {
         self.sources[source].allow_once(allowed, now);
     }
 

@@ -23,7 +23,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{Sender, channel};
 
 use towpath_core::finding::{Finding, escaped};
-use towpath_core::intake::{Ages, Objection};
+use towpath_core::intake::{Ages, CopyObjection};
 use towpath_core::signatures::SignaturePolicy;
 use towpath_sources::{Copies, Watch};
 use towpath_web::{ReloadRequest, Service, Woken};
@@ -49,7 +49,7 @@ pub(crate) struct SourceSettings {
     pub(crate) ages: Ages,
     pub(crate) max_shrink_percent: u8,
     /// What is always allowed, by source.
-    pub(crate) allow: BTreeMap<String, BTreeSet<Objection>>,
+    pub(crate) allow: BTreeMap<String, BTreeSet<CopyObjection>>,
     pub(crate) access: Access,
     /// Whose signatures count, if any have to.
     pub(crate) signatures: Option<SignatureSettings>,
@@ -97,7 +97,7 @@ enum Message {
     },
     Allow {
         source: usize,
-        allowed: Vec<Objection>,
+        allowed: Vec<CopyObjection>,
     },
     Discard {
         source: usize,

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::{Context, bail};
 use jiff::SignedDuration;
-use towpath_core::intake::{Ages, Objection};
+use towpath_core::intake::{Ages, CopyObjection};
 use towpath_core::signatures::SignaturePolicy;
 use towpath_sources::{HttpAccess, without_credentials};
 
@@ -148,12 +148,12 @@ impl ServeOptions {
     fn allowances(
         &self,
         specs: &[SourceSpec],
-    ) -> anyhow::Result<BTreeMap<String, BTreeSet<Objection>>> {
-        let mut allow: BTreeMap<String, BTreeSet<Objection>> = BTreeMap::new();
+    ) -> anyhow::Result<BTreeMap<String, BTreeSet<CopyObjection>>> {
+        let mut allow: BTreeMap<String, BTreeSet<CopyObjection>> = BTreeMap::new();
         for text in self.sources.allow.iter().flatten() {
             let parts = text
                 .split_once(':')
-                .and_then(|(what, source)| Some((Objection::named(what)?, source)));
+                .and_then(|(what, source)| Some((CopyObjection::named(what)?, source)));
             let (objection, source) = parts.with_context(|| {
                 format!("--allow {text:?}: write empty:SOURCE, shrink:SOURCE, back:SOURCE or payload:SOURCE")
             })?;
@@ -250,7 +250,7 @@ impl fmt::Display for SourceSettings {
             self.ages.closed_after.map_or(0, |age| age.as_secs())
         )?;
         writeln!(f, "maxShrinkPercent: {}", self.max_shrink_percent)?;
-        let allowed = |(source, all): (&String, &BTreeSet<Objection>)| {
+        let allowed = |(source, all): (&String, &BTreeSet<CopyObjection>)| {
             all.iter()
                 .map(|objection| format!("{}:{source}", objection.name()))
                 .collect::<Vec<_>>()

@@ -6,8 +6,8 @@ use jiff::{SignedDuration, Timestamp};
 use towpath_core::finding::{Finding, Place};
 use towpath_core::graph::{Block, GraphData, Releases};
 use towpath_core::intake::{
-    Allowances, AllowedOnce, Change, Comparison, Counting, Coverage, Highs, Judgement, Measure,
-    Objection, Summary, Vanished, judge,
+    Allowances, AllowedOnce, Comparison, CopyChange, CopyObjection, Counting, Coverage, Judgement,
+    Measure, RecentMaxima, Summary, WithdrawnReleases, judge,
 };
 use towpath_formats::SourceFile;
 use towpath_formats::platforms::Platforms;
@@ -28,9 +28,9 @@ pub(super) struct Source {
     pub(super) problem: Option<SourceProblem>,
     pub(super) reads: SourceReads,
     /// The most that it had lately.
-    pub(super) highs: Highs,
+    pub(super) highs: RecentMaxima,
     /// The images of what it had lately and has no more.
-    pub(super) vanished: Vanished,
+    pub(super) vanished: WithdrawnReleases,
     /// How many releases of the copy in use are verified, where that counts.
     pub(super) verified: Option<usize>,
     /// What copies that were not taken block.
@@ -91,8 +91,8 @@ impl Source {
             next: None,
             problem: None,
             reads: SourceReads::default(),
-            highs: Highs::default(),
-            vanished: Vanished::default(),
+            highs: RecentMaxima::default(),
+            vanished: WithdrawnReleases::default(),
             verified: None,
             stricter: StricterParts::default(),
             superseded: None,
@@ -108,7 +108,7 @@ impl Source {
     }
 
     /// What the copy that was refused is allowed, or the next one if none was.
-    pub(super) fn allow_once(&mut self, allowed: &[Objection], now: Timestamp) {
+    pub(super) fn allow_once(&mut self, allowed: &[CopyObjection], now: Timestamp) {
         let every = SignedDuration::try_from(self.spec.every).unwrap_or(SignedDuration::MAX);
         self.allowed_once = Some(AllowedOnce::new(
             allowed,
@@ -437,17 +437,19 @@ impl Parsed {
     }
 
     /// What another copy changes beside this one.
-    fn change(&self, after: &Self) -> Change {
+    fn change(&self, after: &Self) -> CopyChange {
         match (self, after) {
             (Self::GraphData(before), Self::GraphData(after)) => {
-                Change::of_graph_data(before, after)
+                CopyChange::of_graph_data(before, after)
             }
-            (Self::Releases(before), Self::Releases(after)) => Change::of_releases(before, after),
-            (Self::Upstream(before), Self::Upstream(after)) => Change::of_service(
+            (Self::Releases(before), Self::Releases(after)) => {
+                CopyChange::of_releases(before, after)
+            }
+            (Self::Upstream(before), Self::Upstream(after)) => CopyChange::of_service(
                 (&before.releases, &before.channels),
                 (&after.releases, &after.channels),
             ),
-            _ => Change::UNKNOWN,
+            _ => CopyChange::UNKNOWN,
         }
     }
 }

@@ -1,6 +1,6 @@
 //! What should this cluster do now? The highest version that every rule recommends, or why there is none.
 
-use crate::agent::Offer;
+use crate::agent::UpdateOffer;
 use crate::agent::rules::{Moment, NOT_PROVED, judge};
 use crate::verdict::{Answer, Verdict};
 
@@ -8,11 +8,11 @@ use crate::verdict::{Answer, Verdict};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Choice {
     /// Every offer, the highest version first, with what was said about it.
-    pub judged: Vec<(Offer, Verdict)>,
+    pub judged: Vec<(UpdateOffer, Verdict)>,
 }
 
 pub fn choose(at: &Moment<'_>) -> Choice {
-    let mut judged: Vec<(Offer, Verdict)> = at
+    let mut judged: Vec<(UpdateOffer, Verdict)> = at
         .standing
         .offers
         .iter()
@@ -24,13 +24,14 @@ pub fn choose(at: &Moment<'_>) -> Choice {
 
 impl Choice {
     /// The update to be started, if there is one.
-    pub fn takes(&self) -> Option<&Offer> {
-        let recommended = |(_, verdict): &&(Offer, Verdict)| verdict.answer == Answer::Recommend;
+    pub fn takes(&self) -> Option<&UpdateOffer> {
+        let recommended =
+            |(_, verdict): &&(UpdateOffer, Verdict)| verdict.answer == Answer::Recommend;
         self.judged.iter().find(recommended).map(|(offer, _)| offer)
     }
 
     /// The highest offer that would be taken, or might be, if it were proved. It comes before any that is.
-    pub fn unproved(&self) -> Option<&Offer> {
+    pub fn unproved(&self) -> Option<&UpdateOffer> {
         let lacks_proof = |verdict: &Verdict| {
             let mut against = verdict.objections();
             against.any(|reason| reason.is(&NOT_PROVED)) && verdict.objections().count() == 1

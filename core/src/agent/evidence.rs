@@ -26,12 +26,12 @@ pub struct Evidence {
 pub struct Witness {
     pub signature: SignatureVerdict,
     /// What it says of itself; not known if it could not be read.
-    pub declared: Fact<Declared>,
+    pub declared: Fact<ImageDeclaration>,
 }
 
 /// What an image says of itself.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Declared {
+pub struct ImageDeclaration {
     /// Which release it is; as it is written, since it has to be the very same.
     pub version: Name,
     pub arch: Arch,
@@ -60,7 +60,7 @@ impl Witness {
     }
 
     /// What it says of itself, if that is signed.
-    pub fn signed(&self) -> Option<&Declared> {
+    pub fn signed(&self) -> Option<&ImageDeclaration> {
         match (&self.signature, &self.declared) {
             (SignatureVerdict::Verified(_), Fact::Known(declared)) => Some(declared),
             _ => None,

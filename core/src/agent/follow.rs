@@ -2,7 +2,9 @@
 
 use jiff::{SignedDuration, Timestamp};
 
-use crate::agent::{Asked, Condition, Course, Memory, Past, Stamp, Standing, Started, Status};
+use crate::agent::{
+    ClusterStanding, Condition, Course, Memory, Past, Stamp, StartedUpdate, Status, UpdateTarget,
+};
 use crate::cluster::Fact;
 use crate::cluster::objects::Progress;
 use crate::version::Version;
@@ -12,7 +14,7 @@ const CLOCK_MARGIN: SignedDuration = SignedDuration::from_mins(10);
 
 /// Something that happened to an update that we started.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Outcome {
+pub enum UpdateOutcome {
     Completed {
         version: Version,
         took: SignedDuration,
@@ -26,10 +28,10 @@ pub enum Outcome {
 /// What is remembered from now on, and what happened.
 pub fn follow(
     memory: &Memory,
-    standing: &Standing,
+    standing: &ClusterStanding,
     stamp: &Fact<Stamp>,
     now: Timestamp,
-) -> (Memory, Option<Outcome>) {
+) -> (Memory, Option<UpdateOutcome>) {
     let mut memory = set_right(memory.clone(), now);
     if let Fact::Known(stamp) = stamp
         && stamp.good_at.duration_since(now) <= CLOCK_MARGIN
@@ -44,7 +46,7 @@ pub fn follow(
         .clone()
         .and_then(|started| outcome(&started, standing, now));
     match &outcome {
-        Some(Outcome::Completed { .. }) => {
+        Some(UpdateOutcome::Completed { .. }) => {
             memory = Memory {
                 started: None,
                 failures: 0,
@@ -52,8 +54,8 @@ pub fn follow(
                 ..memory
             }
         }
-        Some(Outcome::Failed { version, .. }) => {
-            memory.started = memory.started.map(|started| Started {
+        Some(UpdateOutcome::Failed { version, .. }) => {
+            memory.started = memory.started.map(|started| StartedUpdate {
                 course: Course::Failing,
                 ..started
             });
@@ -62,7 +64,7 @@ pub fn follow(
                 Some((version.clone(), now)),
             );
         }
-        Some(Outcome::GivenUp { version }) => {
+        Some(UpdateOutcome::GivenUp { version }) => {
             // That it failed was counted when it did.
             (memory.started, memory.taken_back) =
                 (None, memory.taken_back.max(Some(version.clone())));
@@ -98,7 +100,7 @@ fn set_right(memory: Memory, now: Timestamp) -> Memory {
         }
     };
     Memory {
-        started: memory.started.map(|started| Started {
+        started: memory.started.map(|started| StartedUpdate {
             at: right(started.at),
             ..started
         }),
@@ -107,7 +109,11 @@ fn set_right(memory: Memory, now: Timestamp) -> Memory {
     }
 }
 
-fn outcome(started: &Started, standing: &Standing, now: Timestamp) -> Option<Outcome> {
+fn outcome(
+    started: &StartedUpdate,
+    standing: &ClusterStanding,
+    now: Timestamp,
+) -> Option<UpdateOutcome> {
     let version = started.version.clone();
     // Another may have been begun since.
     let is_ours = |past: &&Past| {
@@ -122,10 +128,11 @@ fn outcome(started: &Started, standing: &Standing, now: Timestamp) -> Option<Out
             .unwrap_or(now)
             .duration_since(started.at)
             .max(SignedDuration::ZERO);
-        return Some(Outcome::Completed { version, took });
+        return Some(UpdateOutcome::Completed { version, took });
     }
-    let is_for =
-        |asked: Option<&Asked>| asked.is_some_and(|asked| asked.version.as_ref() == Some(&version));
+    let is_for = |asked: Option<&UpdateTarget>| {
+        asked.is_some_and(|asked| asked.version.as_ref() == Some(&version))
+    };
     // What we see may be from just before our start: only another's choice counts at once.
     let is_recent = standing
         .asked
@@ -133,14 +140,14 @@ fn outcome(started: &Started, standing: &Standing, now: Timestamp) -> Option<Out
         .is_none_or(|asked| Some(asked) == standing.desired.as_ref())
         && now.duration_since(started.at) <= CLOCK_MARGIN;
     if !is_recent && !is_for(standing.asked.as_ref()) && !is_for(standing.desired.as_ref()) {
-        return Some(Outcome::GivenUp { version });
+        return Some(UpdateOutcome::GivenUp { version });
     }
     match started.course {
         Course::Failing => None,
         Course::Running => {
             let failing = against(standing, "Failing", Status::True, started.at);
             let refused = against(standing, "ReleaseAccepted", Status::False, started.at);
-            failing.or(refused).map(|condition| Outcome::Failed {
+            failing.or(refused).map(|condition| UpdateOutcome::Failed {
                 version,
                 why: format!("{}: {}", condition.reason, condition.message),
             })
@@ -150,7 +157,7 @@ fn outcome(started: &Started, standing: &Standing, now: Timestamp) -> Option<Out
 
 /// What the cluster says since our start.
 fn against<'a>(
-    standing: &'a Standing,
+    standing: &'a ClusterStanding,
     name: &str,
     status: Status,
     since: Timestamp,

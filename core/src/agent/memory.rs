@@ -7,7 +7,7 @@ use crate::version::Version;
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Memory {
     /// The update that we started last, until it is over.
-    pub started: Option<Started>,
+    pub started: Option<StartedUpdate>,
     /// So many updates of ours, one after the other, have failed.
     pub failures: u32,
     /// The last of them: its target, and when it was seen to have failed.
@@ -39,7 +39,7 @@ impl Memory {
 
 /// An update that we started.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Started {
+pub struct StartedUpdate {
     pub version: Version,
     pub at: Timestamp,
     pub course: Course,

@@ -11,8 +11,10 @@ pub mod rules;
 mod standing;
 
 pub use choose::{Choice, choose};
-pub use evidence::{Declared, Evidence, Stamp, Witness};
-pub use follow::{Outcome, follow};
-pub use memory::{Course, Memory, Started};
-pub use policy::{AutomaticPolicy, Downgrades, Pin, Proof};
-pub use standing::{Advice, Asked, Condition, Offer, OptIn, Past, Standing, Status};
+pub use evidence::{Evidence, ImageDeclaration, Stamp, Witness};
+pub use follow::{UpdateOutcome, follow};
+pub use memory::{Course, Memory, StartedUpdate};
+pub use policy::{AutomaticPolicy, Downgrades, Pin, RequiredProof};
+pub use standing::{
+    Advice, ClusterStanding, Condition, OptIn, Past, Status, UpdateOffer, UpdateTarget,
+};

@@ -19,7 +19,7 @@ pub struct AutomaticPolicy {
     /// Whether it may go back.
     pub downgrades: Downgrades,
     /// What must be proved of a release.
-    pub proof: Proof,
+    pub proof: RequiredProof,
     /// How old the graph may be; none if nobody stamps it.
     pub max_graph_age: Option<SignedDuration>,
     /// How far nodes may be behind.
@@ -45,7 +45,7 @@ pub enum Downgrades {
 
 /// What must be proved of a release before it is taken.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Proof {
+pub enum RequiredProof {
     /// It is signed, it is the release it is offered as, and it or the cluster's own release names the update.
     #[default]
     Signed,
@@ -62,7 +62,7 @@ impl AutomaticPolicy {
             pin: None,
             max_failures: 3,
             downgrades: Downgrades::Refuse,
-            proof: Proof::Signed,
+            proof: RequiredProof::Signed,
             max_graph_age: None,
             max_skew: MaxSkew::default(),
         }

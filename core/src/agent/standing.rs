@@ -10,18 +10,18 @@ use crate::fleet::Name;
 use crate::version::Version;
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Standing {
+pub struct ClusterStanding {
     /// Whether its administrators want automatic updates.
     pub opt_in: OptIn,
     /// What it runs or is on its way to: version and image (`status.desired`).
-    pub desired: Option<Asked>,
+    pub desired: Option<UpdateTarget>,
     /// What somebody has asked it for (`spec.desiredUpdate`).
-    pub asked: Option<Asked>,
+    pub asked: Option<UpdateTarget>,
     /// What it says of itself, by name.
     pub conditions: BTreeMap<Name, Condition>,
     /// Its updates, newest first, with their times.
     pub past: Vec<Past>,
-    pub offers: Vec<Offer>,
+    pub offers: Vec<UpdateOffer>,
 }
 
 /// Whether automatic updates are wanted. Nobody is opted in by saying nothing.
@@ -34,7 +34,7 @@ pub enum OptIn {
 
 /// A version, an image, or both; perhaps another architecture.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Asked {
+pub struct UpdateTarget {
     pub version: Option<Version>,
     /// The version, if it is none that we can read.
     pub unread: Option<Name>,
@@ -72,7 +72,7 @@ pub struct Past {
 
 /// An update that a cluster was offered.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Offer {
+pub struct UpdateOffer {
     pub version: Version,
     pub image: Name,
     /// What the cluster itself makes of it.
@@ -90,7 +90,7 @@ pub enum Advice {
     NotKnown { reason: Name, message: Name },
 }
 
-impl Standing {
+impl ClusterStanding {
     /// The release it has last been updated to.
     pub fn current(&self) -> Option<&Version> {
         self.past
@@ -108,7 +108,7 @@ impl Standing {
     }
 
     /// What was asked for and is not what it runs or is on its way to.
-    pub fn open_request(&self) -> Option<&Asked> {
+    pub fn open_request(&self) -> Option<&UpdateTarget> {
         self.asked
             .as_ref()
             .filter(|asked| !asked.is_met_by(self.desired.as_ref()))
@@ -120,7 +120,7 @@ impl Standing {
     }
 }
 
-impl Asked {
+impl UpdateTarget {
     /// Whether a cluster that runs this, or is on its way to it, does all that was asked. What is not mentioned is not asked.
     fn is_met_by(&self, desired: Option<&Self>) -> bool {
         let nothing = Self::default();
@@ -132,7 +132,7 @@ impl Asked {
     }
 }
 
-impl std::fmt::Display for Asked {
+impl std::fmt::Display for UpdateTarget {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match (&self.version, &self.unread, &self.image) {
             (Some(version), _, _) => version.fmt(f)?,

@@ -19,7 +19,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::Timestamp;
 
 pub use reachability::{
-    Audit, Cause, Goal, Grade, Outcome, Reachability, ReleaseReport, Section, Tally, Way,
+    Audit, AuditGoal, CertifiedWay, GoalOutcome, Grade, Reachability, ReleaseReport, Section,
+    StrandingCause, Tally,
 };
 pub use stranding::{Arrivals, Barrier, Baseline, StrandedReleases, Stranding, strandings};
 

@@ -41,7 +41,7 @@ pub struct ReleaseReport {
 
 /// Where a release should be able to go.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Goal {
+pub enum AuditGoal {
     /// The newest release of its minor version.
     Minor,
     /// The newest release of the channel.
@@ -52,21 +52,21 @@ pub enum Goal {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reachability {
     pub goal: ReleaseId,
-    pub outcome: Outcome,
+    pub outcome: GoalOutcome,
 }
 
 /// Whether there is a way.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Outcome {
+pub enum GoalOutcome {
     /// There is, and this is one.
-    Way(Way),
+    Way(CertifiedWay),
     /// There is none.
-    Stranded(Cause),
+    Stranded(StrandingCause),
 }
 
 /// A certificate: a way on which clients recommend each step.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Way {
+pub struct CertifiedWay {
     /// From the release itself to the goal.
     pub releases: Vec<ReleaseId>,
     /// What clients have to weigh on it. With none, the way is plain.
@@ -75,7 +75,7 @@ pub struct Way {
 
 /// Why there is no way.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Cause {
+pub enum StrandingCause {
     /// These blocks; there is no smaller set whose removal would give a way.
     Blocks {
         blocks: BTreeSet<BlockId>,
@@ -109,12 +109,15 @@ pub struct Tally {
 
 impl ReleaseReport {
     /// Both goals, and whether there is a way.
-    pub fn goals(&self) -> [(Goal, &Reachability); 2] {
-        [(Goal::Minor, &self.minor), (Goal::Head, &self.head)]
+    pub fn goals(&self) -> [(AuditGoal, &Reachability); 2] {
+        [
+            (AuditGoal::Minor, &self.minor),
+            (AuditGoal::Head, &self.head),
+        ]
     }
 }
 
-impl Outcome {
+impl GoalOutcome {
     pub fn grade(&self) -> Grade {
         match self {
             Self::Way(way) if way.risks.is_empty() => Grade::Plain,
@@ -124,7 +127,7 @@ impl Outcome {
     }
 
     /// Why there is no way, if there is none.
-    pub fn cause(&self) -> Option<&Cause> {
+    pub fn cause(&self) -> Option<&StrandingCause> {
         match self {
             Self::Way(_) => None,
             Self::Stranded(cause) => Some(cause),
@@ -213,20 +216,20 @@ fn outcome(
     access: &ClientAccess,
     from: u32,
     [plain, any]: [&NextReleases; 2],
-) -> Outcome {
+) -> GoalOutcome {
     let releases = |way: &[u32]| way.iter().map(|member| space.steps.id(*member)).collect();
     if let Some(way) = search::way(plain, from) {
-        return Outcome::Way(Way {
+        return GoalOutcome::Way(CertifiedWay {
             releases: releases(&way),
             risks: BTreeSet::new(),
         });
     }
     let Some(way) = search::way(any, from) else {
         let none_leaves = space.steps.out(from).is_empty();
-        return Outcome::Stranded(if none_leaves {
-            Cause::NoEdgeLeaves
+        return GoalOutcome::Stranded(if none_leaves {
+            StrandingCause::NoEdgeLeaves
         } else {
-            Cause::NoEdgeReaches
+            StrandingCause::NoEdgeReaches
         });
     };
     let (mut blocks, mut risks) = (BTreeSet::new(), BTreeSet::new());
@@ -240,11 +243,11 @@ fn outcome(
         }
     }
     match blocks.is_empty() {
-        true => Outcome::Way(Way {
+        true => GoalOutcome::Way(CertifiedWay {
             releases: releases(&way),
             risks,
         }),
-        false => Outcome::Stranded(Cause::Blocks {
+        false => GoalOutcome::Stranded(StrandingCause::Blocks {
             blocks,
             way: releases(&way),
         }),

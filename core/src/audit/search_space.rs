@@ -6,13 +6,13 @@ use jiff::Timestamp;
 
 use crate::graph::model::BlockSetId;
 use crate::graph::{Channel, Graph};
-use crate::graph::{ChannelView, Steps, numbers};
+use crate::graph::{ChannelView, GraphSteps, numbers};
 use crate::version::{Arch, Version};
 
 /// All edges between the members, blocked or not.
 pub(super) struct ChannelSteps<'a> {
     graph: &'a Graph,
-    pub(super) steps: Steps,
+    pub(super) steps: GraphSteps,
     /// The oldest first.
     pub(super) members: Vec<u32>,
     /// All sets of blocks on these edges.
@@ -29,7 +29,7 @@ impl<'a> ChannelSteps<'a> {
         members
             .iter()
             .for_each(|member| is_member[*member as usize] = true);
-        let steps = Steps::lay_out(
+        let steps = GraphSteps::lay_out(
             graph,
             arch,
             |from| is_member[from as usize],

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 
-use super::{Audit, Cause, Goal, Section};
+use super::{Audit, AuditGoal, Section, StrandingCause};
 use crate::graph::ClientClass;
 use crate::graph::{BlockId, ChannelName, Graph, ReleaseId};
 use crate::version::{Arch, Version};
@@ -104,11 +104,11 @@ struct Whose {
 }
 
 impl Barrier {
-    fn of(cause: &Cause) -> Self {
+    fn of(cause: &StrandingCause) -> Self {
         match cause {
-            Cause::Blocks { blocks, .. } => Self::Blocks(blocks.clone()),
-            Cause::NoEdgeReaches => Self::NoEdgeReaches,
-            Cause::NoEdgeLeaves => Self::NoEdgeLeaves,
+            StrandingCause::Blocks { blocks, .. } => Self::Blocks(blocks.clone()),
+            StrandingCause::NoEdgeReaches => Self::NoEdgeReaches,
+            StrandingCause::NoEdgeLeaves => Self::NoEdgeLeaves,
         }
     }
 
@@ -173,7 +173,7 @@ impl Baseline {
         section: &Section,
         class: &ClientClass,
         version: &Version,
-        goal: Goal,
+        goal: AuditGoal,
     ) -> Before {
         let class = if self.classes.contains(class) {
             class
@@ -188,9 +188,9 @@ impl Baseline {
 }
 
 /// What tells one who is stranded from another, in any graph.
-type Key = (ChannelName, Arch, ClientClass, Version, Goal);
+type Key = (ChannelName, Arch, ClientClass, Version, AuditGoal);
 
-fn key(section: &Section, class: &ClientClass, version: &Version, goal: Goal) -> Key {
+fn key(section: &Section, class: &ClientClass, version: &Version, goal: AuditGoal) -> Key {
     (
         section.channel.clone(),
         section.arch.clone(),

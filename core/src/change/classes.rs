@@ -18,7 +18,7 @@ pub enum Whom {
 }
 
 /// The risks with which a client is offered an edge once its windows are over; none if it is not.
-pub(super) type Offer<'a> = Option<BTreeSet<&'a Risk>>;
+pub(super) type ClassOffer<'a> = Option<BTreeSet<&'a Risk>>;
 
 /// The standing rules of two graphs, asked for the same kinds of clients.
 pub(super) struct RulesPair<'a> {
@@ -37,7 +37,7 @@ impl<'a> RulesPair<'a> {
     pub(super) fn offers(
         &self,
         sides: Pair<Option<Edge>>,
-    ) -> impl Iterator<Item = (&ClientClass, Pair<Offer<'a>>)> {
+    ) -> impl Iterator<Item = (&ClientClass, Pair<ClassOffer<'a>>)> {
         let base = offers(self.graphs.base, &self.rules.base, sides.base);
         let new = offers(self.graphs.new, &self.rules.new, sides.new);
         let pairs = base.zip(new).map(|(base, new)| Pair { base, new });
@@ -65,7 +65,7 @@ fn offers<'g>(
     graph: &'g Graph,
     rules: &StandingRules<'g>,
     edge: Option<Edge>,
-) -> impl Iterator<Item = Offer<'g>> {
+) -> impl Iterator<Item = ClassOffer<'g>> {
     let verdicts = edge.map(|edge| rules.verdicts(edge.blocks));
     let known = verdicts.into_iter().flatten().map(move |verdict| {
         let risks = verdict.risks()?.iter();

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 
-use super::classes::{Offer, RulesPair, Whom};
+use super::classes::{ClassOffer, RulesPair, Whom};
 use super::graph_pair::{ChannelPair, GraphPair, Pair};
 use crate::graph::ClientClass;
 use crate::graph::model::BlockSetId;
@@ -281,7 +281,7 @@ impl<'a> Compare<'a> {
     }
 }
 
-fn kind(base: &Offer<'_>, new: &Offer<'_>) -> Option<EdgeKind> {
+fn kind(base: &ClassOffer<'_>, new: &ClassOffer<'_>) -> Option<EdgeKind> {
     match (base, new) {
         (base, new) if base == new => None,
         (None, _) => Some(EdgeKind::Appears),
@@ -292,7 +292,7 @@ fn kind(base: &Offer<'_>, new: &Offer<'_>) -> Option<EdgeKind> {
     }
 }
 
-fn risk_names(kind: EdgeKind, base: &Offer<'_>, new: &Offer<'_>) -> RiskNames {
+fn risk_names(kind: EdgeKind, base: &ClassOffer<'_>, new: &ClassOffer<'_>) -> RiskNames {
     if kind == EdgeKind::Disappears {
         return RiskNames::default();
     }

@@ -14,4 +14,4 @@ pub use diff::{
     diff,
 };
 pub use presubmit::{PresubmitOptions, presubmit, share_before_feedback};
-pub use touched::{Touched, touched};
+pub use touched::{TouchedClusters, touched};

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::{SignedDuration, Timestamp};
 
 use super::graph_pair::{ChannelPair, EdgePair, GraphPair, Number, Pair, Phase};
-use super::refusal::{self, Cause, Shift};
+use super::refusal::{self, RefusalCause, Shift};
 use super::rollout_arc::RolloutArc;
 use crate::finding::Finding;
 use crate::graph::{ChannelName, FromVersion, Graph, RolloutRule, Share};
@@ -169,15 +169,15 @@ fn cause(
     channel: &ChannelPair<'_>,
     edge: &EdgePair,
     phases: Pair<Option<Phase<'_>>>,
-) -> (Number, Cause) {
+) -> (Number, RefusalCause) {
     let gone = |release: Number| channel.places(release).new.is_none();
     match phases {
-        _ if gone(edge.to) => (edge.to, Cause::ReleaseGone),
-        _ if gone(edge.from) => (edge.from, Cause::ReleaseGone),
+        _ if gone(edge.to) => (edge.to, RefusalCause::ReleaseGone),
+        _ if gone(edge.from) => (edge.from, RefusalCause::ReleaseGone),
         Pair {
             base: Some(base),
             new: Some(new),
-        } if base.to.rotation != new.to.rotation => (edge.to, Cause::Requeued),
+        } if base.to.rotation != new.to.rotation => (edge.to, RefusalCause::Requeued),
         Pair {
             base: Some(base),
             new: Some(new),
@@ -187,7 +187,7 @@ fn cause(
             let release = if opens_later { edge.from } else { edge.to };
             (
                 release,
-                Cause::Window(Pair {
+                RefusalCause::Window(Pair {
                     base: base.window,
                     new: new.window,
                 }),
@@ -202,9 +202,9 @@ fn cause(
             } else {
                 edge.to
             };
-            (release, Cause::Late(new.window))
+            (release, RefusalCause::Late(new.window))
         }
-        Pair { new: None, .. } => (edge.to, Cause::EdgeGone),
+        Pair { new: None, .. } => (edge.to, RefusalCause::EdgeGone),
     }
 }
 

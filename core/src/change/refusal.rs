@@ -19,13 +19,13 @@ pub(super) struct Shift {
     pub(super) gained: Share,
     /// Who sees the edge that it is worst for.
     pub(super) shares: Pair<Share>,
-    pub(super) cause: Cause,
+    pub(super) cause: RefusalCause,
     /// The edges, each once for all architectures.
     pub(super) edges: BTreeSet<(Version, Version)>,
 }
 
 #[derive(Debug, Clone)]
-pub(super) enum Cause {
+pub(super) enum RefusalCause {
     /// The release is no longer in the channel.
     ReleaseGone,
     /// Nothing declares the edge any more, or metadata takes it away.
@@ -88,7 +88,8 @@ pub(super) fn finding(
         return Finding::error("rollout-loses", place, problem, remedy);
     }
     let allowed = options.allowed_gain;
-    if let Cause::Late(window) | Cause::Window(Pair { new: window, .. }) = &shift.cause
+    if let RefusalCause::Late(window) | RefusalCause::Window(Pair { new: window, .. }) =
+        &shift.cause
         && shares.base == Share::NONE
     {
         let problem = format!(
@@ -109,40 +110,42 @@ pub(super) fn finding(
 }
 
 /// What has changed, as the beginning of a sentence.
-fn told(version: &Version, channel: &ChannelName, cause: &Cause) -> String {
+fn told(version: &Version, channel: &ChannelName, cause: &RefusalCause) -> String {
     match cause {
-        Cause::ReleaseGone => format!("{version} is no longer in {channel}"),
-        Cause::EdgeGone => format!("edges to {version} in {channel} are no longer declared"),
-        Cause::Requeued => {
+        RefusalCause::ReleaseGone => format!("{version} is no longer in {channel}"),
+        RefusalCause::EdgeGone => format!("edges to {version} in {channel} are no longer declared"),
+        RefusalCause::Requeued => {
             format!("what {version} `replaces` in {channel} has changed, and with it the queue")
         }
-        Cause::Window(windows) => {
+        RefusalCause::Window(windows) => {
             let Pair { base, new } = windows.map(span);
             format!("the window of {version} in {channel} was {base} and becomes {new}")
         }
-        Cause::Late(window) => format!("the window of {version} in {channel} is {}", span(*window)),
+        RefusalCause::Late(window) => {
+            format!("the window of {version} in {channel} is {}", span(*window))
+        }
     }
 }
 
 fn undo(version: &Version, shift: &Shift) -> String {
     match &shift.cause {
-        Cause::ReleaseGone => {
+        RefusalCause::ReleaseGone => {
             format!("keep {version} in the channel, and block its edges if nobody should take them")
         }
-        Cause::EdgeGone => {
+        RefusalCause::EdgeGone => {
             "declare them again, and block them if nobody should take them".to_owned()
         }
-        Cause::Requeued => "keep `replaces` as it was until its window is over".to_owned(),
-        Cause::Window(_) if shift.shares.base == Share::WHOLE => {
+        RefusalCause::Requeued => "keep `replaces` as it was until its window is over".to_owned(),
+        RefusalCause::Window(_) if shift.shares.base == Share::WHOLE => {
             format!("mark {version} `locked: true`, since its rollout was over, and keep its start")
         }
-        Cause::Window(Pair { base, .. }) => {
+        RefusalCause::Window(Pair { base, .. }) => {
             format!(
                 "keep start, rules and ramp as they were until {}; to stop a rollout, block its edges",
                 base.end
             )
         }
-        Cause::Late(_) => "set `start` to when the change goes live".to_owned(),
+        RefusalCause::Late(_) => "set `start` to when the change goes live".to_owned(),
     }
 }
 

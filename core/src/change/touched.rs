@@ -12,7 +12,7 @@ use crate::version::Version;
 
 /// The clusters of one channel, and what a change means for them now.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Touched {
+pub struct TouchedClusters {
     /// How many follow the channel.
     pub clusters: usize,
     /// To how many something else is offered.
@@ -29,9 +29,9 @@ pub fn touched(
     new: &Graph,
     clusters: &[ClusterState],
     now: Timestamp,
-) -> BTreeMap<ChannelName, Touched> {
+) -> BTreeMap<ChannelName, TouchedClusters> {
     let (mut before, mut after) = (OfferBook::new(base, now), OfferBook::new(new, now));
-    let mut all: BTreeMap<ChannelName, Touched> = BTreeMap::new();
+    let mut all: BTreeMap<ChannelName, TouchedClusters> = BTreeMap::new();
     for cluster in clusters {
         let Some(channel) = &cluster.channel else {
             continue;

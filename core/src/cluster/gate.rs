@@ -14,7 +14,7 @@ use crate::version::{Minor, Version};
 
 /// Whether the minor version may change.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Gate {
+pub struct UpgradeableGate {
     /// What stands in the way of the next minor version.
     pub next: Verdict,
     /// What will stand in the way to the target, and can be seen to by then.
@@ -22,7 +22,12 @@ pub struct Gate {
 }
 
 /// Judges the next minor version, and looks ahead to the target's.
-pub fn gate(current: &Version, target: Option<Minor>, facts: &Facts, max_skew: MaxSkew) -> Gate {
+pub fn gate(
+    current: &Version,
+    target: Option<Minor>,
+    facts: &Facts,
+    max_skew: MaxSkew,
+) -> UpgradeableGate {
     let facts = Facts {
         objections: Fact::Known(Vec::new()),
         operator_objections: Fact::Known(Vec::new()),
@@ -41,10 +46,10 @@ pub fn gate(current: &Version, target: Option<Minor>, facts: &Facts, max_skew: M
         .into_iter()
         .filter(|reason| !next.reasons.contains(reason))
         .collect();
-    Gate { next, later }
+    UpgradeableGate { next, later }
 }
 
-impl Gate {
+impl UpgradeableGate {
     /// Whether the minor version may change.
     pub fn is_open(&self) -> bool {
         self.next.is_offered()

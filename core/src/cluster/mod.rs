@@ -8,5 +8,5 @@ pub mod rules;
 pub mod way;
 
 pub use facts::{Cluster, ClusterId, Fact, Platform};
-pub use gate::{Gate, gate};
+pub use gate::{UpgradeableGate, gate};
 pub use ready::{Readiness, ReadyHop, Task, ready};

@@ -19,7 +19,7 @@ pub struct Facts {
     pub operator_objections: Fact<Vec<Objection>>,
     pub nodes: Fact<Vec<Node>>,
     /// Its pools of nodes (MachineConfigPools).
-    pub pools: Fact<Vec<Pool>>,
+    pub pools: Fact<Vec<MachineConfigPool>>,
     pub operators: Fact<Vec<Operator>>,
     /// Who has used which API in the last day (APIRequestCounts).
     pub apis: Fact<Vec<ApiUse>>,
@@ -64,7 +64,7 @@ pub struct Node {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Pool {
+pub struct MachineConfigPool {
     pub name: Name,
     /// Whether its nodes stay as they are while the cluster is updated.
     pub is_paused: bool,
@@ -130,7 +130,7 @@ impl Range {
     }
 }
 
-impl Pool {
+impl MachineConfigPool {
     /// The command that lets a paused pool's nodes be updated again, as a reason has it.
     pub const UNPAUSE: &'static str =
         "oc patch machineconfigpool {pool} --type=merge -p '{{\"spec\":{{\"paused\":false}}}}'";

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use crate::cluster::Fact;
-use crate::cluster::objects::{Facts, Pool};
+use crate::cluster::objects::{Facts, MachineConfigPool};
 use crate::cluster::rules::{MaxSkew, PoolStanding, judge, standings};
 use crate::cluster::way::{Step, Way};
 use crate::fleet::Name;
@@ -50,7 +50,7 @@ static POOL_STAYS_PAUSED: Code = Code::new(
     "pool {pool} is still paused",
     "unpause pool {pool}, so that its nodes follow",
 )
-.by(Pool::UNPAUSE)
+.by(MachineConfigPool::UNPAUSE)
 .with(&[("pool", "worker")])
 .note();
 
@@ -104,7 +104,8 @@ impl Task {
 /// The control plane's pool is unpaused before the first minor update, and not only at the end.
 fn paused(way: &Way, facts: &Facts) -> Vec<Name> {
     let has_minor = way.steps().any(Step::is_minor);
-    let waits = |pool: &&Pool| pool.is_paused && !(has_minor && pool.is_of_control_plane());
+    let waits =
+        |pool: &&MachineConfigPool| pool.is_paused && !(has_minor && pool.is_of_control_plane());
     match &facts.pools {
         Fact::Known(pools) => pools
             .iter()

@@ -13,16 +13,16 @@ const MIN_UPDATES: usize = 20;
 #[derive(Debug, Clone, PartialEq)]
 pub struct Calibration {
     /// How many updates took no longer than the P50.
-    pub p50: Share,
+    pub p50: UpdateShare,
     /// How many took no longer than the P90.
-    pub p90: Share,
+    pub p90: UpdateShare,
     /// Half of them were within this factor of the P50, above or below.
     pub typical_factor: f64,
 }
 
 /// A share of updates, and what it should be.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Share {
+pub struct UpdateShare {
     /// How many took no longer than was foretold.
     pub within: usize,
     pub of: usize,
@@ -32,7 +32,7 @@ pub struct Share {
 
 /// What a share says of the figures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Verdict {
+pub enum CalibrationVerdict {
     /// There are too few updates to tell.
     TooFew,
     /// It is what it should be, as far as chance lets one see.
@@ -69,12 +69,12 @@ impl Calibration {
         }
         misses.sort_by(f64::total_cmp);
         Self {
-            p50: Share {
+            p50: UpdateShare {
                 within: within_p50,
                 of: misses.len(),
                 expected: 0.5,
             },
-            p90: Share {
+            p90: UpdateShare {
                 within: within_p90,
                 of: misses.len(),
                 expected: 0.9,
@@ -84,7 +84,7 @@ impl Calibration {
     }
 }
 
-impl Share {
+impl UpdateShare {
     /// The share.
     pub fn fraction(self) -> f64 {
         if self.of == 0 {
@@ -99,13 +99,13 @@ impl Share {
         2.0 * (self.expected * (1.0 - self.expected) / self.of.max(1) as f64).sqrt()
     }
 
-    pub fn verdict(self) -> Verdict {
+    pub fn verdict(self) -> CalibrationVerdict {
         let off = self.fraction() - self.expected;
         match () {
-            () if self.of < MIN_UPDATES => Verdict::TooFew,
-            () if off < -self.chance() => Verdict::TooShort,
-            () if off > self.chance() => Verdict::TooLong,
-            () => Verdict::Fits,
+            () if self.of < MIN_UPDATES => CalibrationVerdict::TooFew,
+            () if off < -self.chance() => CalibrationVerdict::TooShort,
+            () if off > self.chance() => CalibrationVerdict::TooLong,
+            () => CalibrationVerdict::Fits,
         }
     }
 }

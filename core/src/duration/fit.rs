@@ -162,7 +162,7 @@ impl Parameters {
     }
 
     fn set(&mut self, basis: Basis, figure: Figure) {
-        use super::Kind::{Minor, Patch};
+        use super::UpdateKind::{Minor, Patch};
         match basis {
             Basis::Pair(from, to) => drop(self.pairs.insert((from, to), figure)),
             Basis::Step(step) => drop(self.steps.insert(step, figure)),

@@ -14,14 +14,16 @@ mod parameters;
 mod shape;
 mod waves;
 
-pub use calibration::{Calibration, Share, Verdict, judge};
+pub use calibration::{Calibration, CalibrationVerdict, UpdateShare, judge};
 pub use estimate::{ControlPlaneTimes, Estimate, PoolEstimate, hop_duration, path_duration};
 pub use fit::{FOLDS, Fit, Group, MIN_PAIR_UPDATES, Update, fit};
 pub use parameters::{
-    Basis, Figure, Kind, MinorStep, NodeTimes, Origin, OriginKind, Parameters, Reference,
+    Basis, Figure, MinorStep, NodeTimes, Origin, OriginKind, Parameters, Reference, UpdateKind,
     UsualDaemonSet, WaveCost,
 };
-pub use shape::{ControlPlane, DaemonSet, Ground, Machines, MaxUnavailable, Pool, Rollout, Shape};
+pub use shape::{
+    ControlPlane, DaemonSet, Ground, Machines, MaxUnavailable, PoolShape, Rollout, Shape,
+};
 pub use waves::rollout_seconds;
 
 /// Whole seconds.

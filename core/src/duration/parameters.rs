@@ -104,7 +104,7 @@ pub struct MinorStep {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Kind {
+pub enum UpdateKind {
     Patch,
     Minor,
 }
@@ -114,7 +114,7 @@ pub enum Kind {
 pub enum Basis {
     Pair(Version, Version),
     Step(MinorStep),
-    Kind(Kind),
+    Kind(UpdateKind),
 }
 
 impl Parameters {
@@ -222,10 +222,10 @@ impl Parameters {
     }
 
     /// The figure for updates of a kind.
-    pub fn of_kind(&self, kind: Kind) -> &Figure {
+    pub fn of_kind(&self, kind: UpdateKind) -> &Figure {
         match kind {
-            Kind::Patch => &self.patch,
-            Kind::Minor => &self.minor,
+            UpdateKind::Patch => &self.patch,
+            UpdateKind::Minor => &self.minor,
         }
     }
 }
@@ -263,11 +263,11 @@ impl MinorStep {
     }
 
     /// What kind of update it is.
-    pub fn kind(self) -> Kind {
+    pub fn kind(self) -> UpdateKind {
         if self.from == self.to {
-            Kind::Patch
+            UpdateKind::Patch
         } else {
-            Kind::Minor
+            UpdateKind::Minor
         }
     }
 }
@@ -279,13 +279,13 @@ impl fmt::Display for MinorStep {
             to: (to_major, to_minor),
         } = self;
         match self.kind() {
-            Kind::Patch => write!(f, "patches of {from_major}.{from_minor}"),
-            Kind::Minor => write!(f, "{from_major}.{from_minor} to {to_major}.{to_minor}"),
+            UpdateKind::Patch => write!(f, "patches of {from_major}.{from_minor}"),
+            UpdateKind::Minor => write!(f, "{from_major}.{from_minor} to {to_major}.{to_minor}"),
         }
     }
 }
 
-impl fmt::Display for Kind {
+impl fmt::Display for UpdateKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Patch => "all patches",

@@ -8,7 +8,7 @@ pub struct Shape {
     /// Its control plane, whose nodes are updated one at a time.
     pub control_plane: ControlPlane,
     /// Its pools of worker nodes, which are updated beside the control plane's nodes and beside each other.
-    pub pools: Vec<Pool>,
+    pub pools: Vec<PoolShape>,
     /// The DaemonSets that are rolled out one after the other; none given: the usual one of the parameters.
     pub daemon_sets: Option<Vec<DaemonSet>>,
 }
@@ -22,7 +22,7 @@ pub struct ControlPlane {
 
 /// A pool of worker nodes.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Pool {
+pub struct PoolShape {
     pub name: String,
     /// How many nodes it has.
     pub nodes: u32,
@@ -94,7 +94,7 @@ impl Shape {
     /// Three nodes of a control plane, and a pool of workers on the same ground.
     pub fn plain(workers: u32, max_unavailable: MaxUnavailable, ground: Ground) -> Self {
         let machines = Machines::on(ground);
-        let pool = Pool {
+        let pool = PoolShape {
             name: "worker".to_owned(),
             nodes: workers,
             max_unavailable,
@@ -118,7 +118,7 @@ impl Shape {
     }
 }
 
-impl Pool {
+impl PoolShape {
     /// How many nodes are updated at once. A percentage rounds down, as the machine-config operator does.
     pub fn at_once(&self) -> u32 {
         self.max_unavailable.rounded_down(self.nodes)

@@ -4,23 +4,25 @@
 //! cluster that may start takes its mutexes at once, so that those after it see them taken.
 //! Every candidate's verdict is kept.
 //!
-//! A [`Desk`] keeps what it judged between passes and judges again only what a change or the time has touched; a desk that has
+//! A [`FleetPlanner`] keeps what it judged between passes and judges again only what a change or the time has touched; a planner that has
 //! just been made judges everything. Both come to the same decision, and a property test holds them to it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::plans::{self, Cancel, Ended, Overdue};
+use super::plans::{self, Cancellation, OverdueUpgrade, UpgradeEnd};
 use super::why;
 use crate::cluster::ClusterId;
 use crate::fleet::RuleId;
-use crate::fleet::roster::StartQuestion;
+use crate::fleet::roster::{CalendarEntry, CalendarIdx, ClassIdx, ClusterEntry, StartQuestion};
 use crate::fleet::rules::{RuleSet, is_volatile, pool_behind, refusals_end};
 use crate::fleet::schedule::NOTICE;
 use crate::fleet::{
-    Approval, ClusterState, FleetInput, Followed, Name, Pause, Roster, Upgrade, UpgradeId,
+    Approval, ClusterIdx, ClusterState, FleetInput, FollowUp, Name, Pause, Roster, Upgrade,
+    UpgradeId,
 };
+use crate::table::Table;
 use crate::verdict::Verdict;
 use crate::version::Version;
 
@@ -30,13 +32,13 @@ pub struct Decision {
     pub at: Timestamp,
     /// What to start, in order.
     pub starts: Vec<Start>,
-    pub cancels: Vec<Cancel>,
+    pub cancels: Vec<Cancellation>,
     /// Plans whose time has come.
     pub begins: Vec<UpgradeId>,
     /// Upgrades that have come to an end.
-    pub ended: Vec<Ended>,
+    pub ended: Vec<UpgradeEnd>,
     /// Upgrades that take longer than expected.
-    pub overdue: Vec<Overdue>,
+    pub overdue: Vec<OverdueUpgrade>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -75,47 +77,49 @@ pub struct LockNeed {
 
 /// Where decisions about one fleet are made.
 #[derive(Debug, Clone)]
-pub struct Desk {
+pub struct FleetPlanner {
     roster: Roster,
     /// Whether a member has something that could start, were it only its turn.
-    ready: Vec<bool>,
+    ready: Table<ClusterEntry, bool>,
     again: Again,
     /// Classes that time alone can change.
-    volatile: Vec<u32>,
+    volatile: Vec<ClassIdx>,
     /// Offers that open by themselves.
-    wakes: BTreeSet<(Timestamp, u32)>,
+    wakes: BTreeSet<(Timestamp, ClusterIdx)>,
     /// The next start of each calendar, and the instant it was looked up for.
-    next_starts: Vec<Option<(Timestamp, Option<Timestamp>)>>,
+    next_starts: Table<CalendarEntry, Option<(Timestamp, Option<Timestamp>)>>,
     last_pass: Option<Timestamp>,
     /// Who was started by the last pass: they hold their mutexes until the next, whether or not somebody carries it out.
-    started: BTreeSet<u32>,
+    started: BTreeSet<ClusterIdx>,
 }
 
 #[derive(Debug, Clone)]
 enum Again {
     All,
-    These(BTreeSet<u32>),
+    These(BTreeSet<ClusterIdx>),
 }
 
-pub fn dispatch(input: FleetInput, now: Timestamp) -> (Desk, Decision) {
-    let mut desk = Desk::new(input);
+pub fn dispatch(input: FleetInput, now: Timestamp) -> (FleetPlanner, Decision) {
+    let mut desk = FleetPlanner::new(input);
     let decision = desk.pass(now);
     (desk, decision)
 }
 
-impl Desk {
+impl FleetPlanner {
     /// A desk that has judged nothing yet.
     pub fn new(input: FleetInput) -> Self {
         let roster = Roster::new(input);
-        let classes = 0..roster.classes.len() as u32;
         Self {
-            ready: vec![false; roster.members.len()],
+            ready: Table::like(&roster.members, false),
             again: Again::All,
-            volatile: classes
-                .filter(|class| is_volatile(&roster, &roster.classes[*class as usize]))
+            volatile: roster
+                .classes
+                .numbered()
+                .filter(|(_, class)| is_volatile(&roster, class))
+                .map(|(number, _)| number)
                 .collect(),
             wakes: BTreeSet::new(),
-            next_starts: vec![None; roster.calendars.len()],
+            next_starts: Table::like(&roster.calendars, None),
             last_pass: None,
             started: BTreeSet::new(),
             roster,
@@ -156,11 +160,11 @@ impl Desk {
         self.judge_again(followed)
     }
 
-    fn judge_again(&mut self, followed: Followed) -> bool {
+    fn judge_again(&mut self, followed: FollowUp) -> bool {
         match (followed, &mut self.again) {
-            (Followed::BuildAnew, _) => return false,
-            (Followed::Judge(_), Again::All) => {}
-            (Followed::Judge(members), Again::These(these)) => these.extend(members),
+            (FollowUp::BuildAnew, _) => return false,
+            (FollowUp::Judge(_), Again::All) => {}
+            (FollowUp::Judge(members), Again::These(these)) => these.extend(members),
         }
         true
     }
@@ -192,7 +196,7 @@ impl Desk {
                     members.insert(member);
                 }
                 for class in &self.volatile {
-                    members.extend(&self.roster.classes[*class as usize].members);
+                    members.extend(&self.roster.classes[*class].members);
                 }
                 members
                     .into_iter()
@@ -200,14 +204,15 @@ impl Desk {
             }
             _ => {
                 self.wakes.clear();
-                (0..self.roster.members.len() as u32)
+                self.roster
+                    .numbers()
                     .for_each(|member| self.judge_member(member, now));
             }
         }
     }
 
-    fn judge_member(&mut self, number: u32, now: Timestamp) {
-        let mut candidates = std::mem::take(&mut self.roster.members[number as usize].candidates);
+    fn judge_member(&mut self, number: ClusterIdx, now: Timestamp) {
+        let mut candidates = std::mem::take(&mut self.roster.members[number].candidates);
         let question = StartQuestion::new(&self.roster, number, now);
         for candidate in &mut candidates {
             candidate.holds = RuleSet::VERSION.holding(&question.about(candidate)).0;
@@ -228,9 +233,8 @@ impl Desk {
                 self.wakes.insert((until, number));
             }
         }
-        self.ready[number as usize] =
-            behind || candidates.iter().any(|candidate| candidate.is_free());
-        self.roster.members[number as usize].candidates = candidates;
+        self.ready[number] = behind || candidates.iter().any(|candidate| candidate.is_free());
+        self.roster.members[number].candidates = candidates;
     }
 
     /// Walks the ready in their order; who starts takes its mutexes at once.
@@ -243,7 +247,7 @@ impl Desk {
         let mut starts = Vec::new();
         for at in 0..self.roster.order.len() {
             let number = self.roster.order[at];
-            if !self.ready[number as usize] {
+            if !self.ready[number] {
                 continue;
             }
             if let Some(start) = self.start(number, now) {
@@ -255,7 +259,7 @@ impl Desk {
         starts
     }
 
-    fn start(&mut self, number: u32, now: Timestamp) -> Option<Start> {
+    fn start(&mut self, number: ClusterIdx, now: Timestamp) -> Option<Start> {
         let question = StartQuestion::new(&self.roster, number, now);
         if RuleSet::POOLS.any_holds(&question) {
             return None;
@@ -293,9 +297,9 @@ impl Desk {
     }
 
     /// The calendar's start, looked up again only when the last answer can no longer be right.
-    fn next_start(&mut self, calendar: u32, now: Timestamp) -> Option<Timestamp> {
-        let schedules = self.roster.calendars[calendar as usize].schedules();
-        let kept = self.next_starts[calendar as usize];
+    fn next_start(&mut self, calendar: CalendarIdx, now: Timestamp) -> Option<Timestamp> {
+        let schedules = self.roster.calendars[calendar].schedules();
+        let kept = self.next_starts[calendar];
         let holds = |asked: Timestamp, next: Option<Timestamp>| {
             let notice = now.checked_add(NOTICE).ok();
             let fresh = asked.duration_until(now) < SignedDuration::from_hours(1);
@@ -305,7 +309,7 @@ impl Desk {
             Some((asked, next)) if holds(asked, next) => next,
             _ => {
                 let next = schedules.next(now);
-                self.next_starts[calendar as usize] = Some((now, next));
+                self.next_starts[calendar] = Some((now, next));
                 next
             }
         };
@@ -313,12 +317,12 @@ impl Desk {
     }
 
     /// Why a cluster does, or does not, go where it could, after the last pass and what that started.
-    pub fn why(&self, member: u32, now: Timestamp) -> why::Why {
+    pub fn why(&self, member: ClusterIdx, now: Timestamp) -> why::Why {
         why::why(&self.roster, member, now, self.started.contains(&member))
     }
 
-    /// What a version's verdict is for a cluster, as [`Desk::why`] says it.
-    pub fn verdict(&self, member: u32, to: &Version, now: Timestamp) -> Option<Verdict> {
+    /// What a version's verdict is for a cluster, as [`FleetPlanner::why`] says it.
+    pub fn verdict(&self, member: ClusterIdx, to: &Version, now: Timestamp) -> Option<Verdict> {
         let why = self.why(member, now);
         why.candidates
             .into_iter()
@@ -330,7 +334,7 @@ impl Desk {
     /// be held by several.
     pub fn holds(&self, now: Timestamp) -> BTreeMap<RuleId, u64> {
         let mut counts = BTreeMap::new();
-        for number in 0..self.roster.members.len() as u32 {
+        for number in self.roster.numbers() {
             for code in self.held_by(number, now) {
                 *counts.entry(code).or_default() += 1;
             }
@@ -339,12 +343,12 @@ impl Desk {
     }
 
     /// What holds a cluster that could go somewhere.
-    pub fn held_by(&self, member: u32, now: Timestamp) -> BTreeSet<RuleId> {
+    pub fn held_by(&self, member: ClusterIdx, now: Timestamp) -> BTreeSet<RuleId> {
         why::held_by(&self.roster, member, now)
     }
 
     /// The versions that a cluster waits for to soak with a workload: each with what it has and what it needs, in seconds.
-    pub fn soak_of(&self, member: u32, workload: &str) -> Vec<(Version, i64, i64)> {
+    pub fn soak_of(&self, member: ClusterIdx, workload: &str) -> Vec<(Version, i64, i64)> {
         why::soak_of(&self.roster, member, workload)
     }
 
@@ -365,7 +369,7 @@ fn new_start(
     let sector = question
         .class
         .sector
-        .map(|sector| sector_key(&state.organisation, &roster.sectors[sector as usize].name));
+        .map(|sector| sector_key(&state.organisation, &roster.sectors[sector].name));
     let limited = |mutex| {
         question
             .class
@@ -373,10 +377,10 @@ fn new_start(
             .and_then(|sector| roster.limit(sector, mutex))
     };
     let locks = roster.mutexes_of(question.number).map(|mutex| {
-        let entry = &roster.mutexes[mutex as usize];
+        let entry = &roster.mutexes[mutex];
         let organisation = entry
             .organisation
-            .map_or("*", |number| &roster.organisations[number as usize].id);
+            .map_or("*", |number| &roster.organisations[number].id);
         let (within_sector, at_most) = match limited(mutex) {
             Some(limit) => (sector.clone(), limit.saturating_sub(1)),
             None => (None, 0),

@@ -48,7 +48,7 @@ impl UnknownClusters {
 
 /// Why a cluster is held that no pass has placed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Unplaced {
+pub enum UnplacedReason {
     /// The files name its id, and it is not known in the organisation that they name.
     Named,
     /// It has reported since the last pass.
@@ -59,7 +59,7 @@ pub enum Unplaced {
     FleetUnread,
 }
 
-impl fmt::Display for Unplaced {
+impl fmt::Display for UnplacedReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Named => "the fleet's files name its id, and it has not reported in the organisation that they name",

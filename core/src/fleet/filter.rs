@@ -1,10 +1,13 @@
 //! Which part of the fleet is asked about, and what there is to say of it: the same for the command line and over HTTP.
 
+use super::ClusterIdx;
 use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 
-use super::{CandidateWhy, Decision, Desk, HistoryRow, Start, StatusRow, Why, history, status};
+use super::{
+    CandidateWhy, Decision, FleetPlanner, HistoryRow, Start, StatusRow, Why, history, status,
+};
 use crate::cluster::ClusterId;
 use crate::fleet::RuleId;
 use crate::fleet::{ClusterState, Name, NameClash};
@@ -64,7 +67,7 @@ pub struct FleetPlan<'a> {
     pub decision: &'a Decision,
     pub starts: Vec<&'a Start>,
     /// Clusters that could go further and do not start, each with the candidate that is expected first, else held least.
-    pub waiting: Vec<(u32, CandidateWhy)>,
+    pub waiting: Vec<(ClusterIdx, CandidateWhy)>,
 }
 
 impl Filter {
@@ -87,7 +90,7 @@ impl Filter {
     }
 
     /// Whether a cluster is among those asked about.
-    pub fn is_meant(&self, desk: &Desk, member: u32, now: Timestamp) -> bool {
+    pub fn is_meant(&self, desk: &FleetPlanner, member: ClusterIdx, now: Timestamp) -> bool {
         let (state, policy) = (desk.roster().cluster(member), desk.roster().policy(member));
         let is = |only: &Option<String>, is: &dyn Fn(&str) -> bool| only.as_deref().is_none_or(is);
         is(&self.organisation, &|only| *state.organisation == *only)
@@ -102,12 +105,16 @@ impl Filter {
     }
 
     /// The clusters that are asked about, in the order in which they are looked at.
-    fn members<'a>(&'a self, desk: &'a Desk, now: Timestamp) -> impl Iterator<Item = u32> + 'a {
+    fn members<'a>(
+        &'a self,
+        desk: &'a FleetPlanner,
+        now: Timestamp,
+    ) -> impl Iterator<Item = ClusterIdx> + 'a {
         let members = desk.roster().in_order().iter().copied();
         members.filter(move |member| self.is_meant(desk, *member, now))
     }
 
-    pub fn plan<'a>(&self, desk: &Desk, decision: &'a Decision) -> FleetPlan<'a> {
+    pub fn plan<'a>(&self, desk: &FleetPlanner, decision: &'a Decision) -> FleetPlan<'a> {
         let is_meant = |start: &&Start| {
             let member = desk.roster().find(start.cluster.as_str());
             member.is_some_and(|member| self.is_meant(desk, member, decision.at))
@@ -128,7 +135,7 @@ impl Filter {
     }
 
     /// How many clusters each rule holds.
-    pub fn holds(&self, desk: &Desk, now: Timestamp) -> BTreeMap<RuleId, u64> {
+    pub fn holds(&self, desk: &FleetPlanner, now: Timestamp) -> BTreeMap<RuleId, u64> {
         let mut counts = BTreeMap::new();
         for code in self
             .members(desk, now)
@@ -139,7 +146,7 @@ impl Filter {
         counts
     }
 
-    pub fn status(&self, desk: &Desk, decision: &Decision) -> Vec<StatusRow> {
+    pub fn status(&self, desk: &FleetPlanner, decision: &Decision) -> Vec<StatusRow> {
         let is_meant = |member| self.is_meant(desk, member, decision.at);
         let mut rows = status(desk, decision, &is_meant);
         if let Some(only) = &self.workload {
@@ -149,7 +156,7 @@ impl Filter {
     }
 
     /// The history. Where clusters were chosen, rows that one of them is on.
-    pub fn history(&self, desk: &Desk, now: Timestamp) -> Vec<HistoryRow> {
+    pub fn history(&self, desk: &FleetPlanner, now: Timestamp) -> Vec<HistoryRow> {
         let mut rows = history(desk.roster());
         let chosen = self.sector.is_some() || self.cluster.is_some() || self.held_by.is_some();
         let meant = chosen.then(|| self.names(desk, now));
@@ -169,7 +176,7 @@ impl Filter {
     }
 
     /// The clusters that are asked about, by organisation and name.
-    pub fn names(&self, desk: &Desk, now: Timestamp) -> BTreeSet<(Name, Name)> {
+    pub fn names(&self, desk: &FleetPlanner, now: Timestamp) -> BTreeSet<(Name, Name)> {
         let name = |member| {
             let state = desk.roster().cluster(member);
             (state.organisation.clone(), state.name.clone())
@@ -184,7 +191,11 @@ fn is_called(state: &ClusterState, name: &str) -> bool {
 }
 
 /// The candidate that is expected first, else held least.
-pub fn best_candidate(desk: &Desk, member: u32, now: Timestamp) -> Option<CandidateWhy> {
+pub fn best_candidate(
+    desk: &FleetPlanner,
+    member: ClusterIdx,
+    now: Timestamp,
+) -> Option<CandidateWhy> {
     let rank = |candidate: &CandidateWhy| match candidate.verdict.answer {
         Answer::Recommend | Answer::RecommendUnless(_) => (0, Timestamp::MIN, 0),
         Answer::Wait { until: Some(until) } => (1, until, 0),
@@ -198,16 +209,16 @@ pub fn best_candidate(desk: &Desk, member: u32, now: Timestamp) -> Option<Candid
 }
 
 /// The cluster of that name or id.
-pub fn find_cluster(desk: &Desk, name: &str) -> Result<u32, BadQuestion> {
+pub fn find_cluster(desk: &FleetPlanner, name: &str) -> Result<ClusterIdx, BadQuestion> {
     let roster = desk.roster();
-    let members = 0..roster.len() as u32;
+    let members = roster.numbers();
     // Who only says that it has another's name is found by its id.
-    let is_called_so = |member: &u32| {
+    let is_called_so = |member: &ClusterIdx| {
         let state = roster.cluster(*member);
         let is_taken = matches!(roster.name_clash(*member), Some(NameClash::Taken { .. }));
         is_called(state, name) && (!is_taken || state.id.as_str() == name)
     };
-    let named: Vec<u32> = members.filter(is_called_so).collect();
+    let named: Vec<ClusterIdx> = members.filter(is_called_so).collect();
     let name = name.to_owned();
     match &*named {
         [one] => Ok(*one),
@@ -216,7 +227,7 @@ pub fn find_cluster(desk: &Desk, name: &str) -> Result<u32, BadQuestion> {
         }
         [] => Err(BadQuestion::NoCluster(name)),
         several => {
-            let id = |member: &u32| roster.cluster(*member).id.as_str().to_owned();
+            let id = |member: &ClusterIdx| roster.cluster(*member).id.as_str().to_owned();
             let ids = several.iter().map(id).collect();
             Err(BadQuestion::SeveralClusters { name, ids })
         }
@@ -225,8 +236,8 @@ pub fn find_cluster(desk: &Desk, name: &str) -> Result<u32, BadQuestion> {
 
 /// All candidates of a cluster, or one version of them.
 pub fn why_of(
-    desk: &Desk,
-    member: u32,
+    desk: &FleetPlanner,
+    member: ClusterIdx,
     version: Option<&Version>,
     now: Timestamp,
 ) -> Result<Why, BadQuestion> {

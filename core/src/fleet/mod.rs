@@ -27,13 +27,13 @@ pub mod upgrade;
 mod why;
 
 pub use coverage::{COVERAGE_CODES, coverage};
-pub use dispatch::{Decision, Desk, LockNeed, Start, StartKind, dispatch, sector_key};
+pub use dispatch::{Decision, FleetPlanner, LockNeed, Start, StartKind, dispatch, sector_key};
 pub use filter::{BadQuestion, Cursor, Filter, FleetPlan, best_candidate, find_cluster, why_of};
 pub use history::{HistoryRow, history};
 pub use ledger::{Ledger, Tenure, oldest_needed};
 pub use offers::OfferBook;
 pub(crate) use plans::PLAN_CODES;
-pub use plans::{Cancel, EXPECTED, Ended, GRACE, Overdue};
+pub use plans::{Cancellation, EXPECTED, GRACE, OverdueUpgrade, UpgradeEnd};
 pub use retention::{PRUNING_STEP, pruning_clock};
 pub use rules::{NOT_SOAKED, RuleId, fleet_codes};
 pub use status::{Next, StatusRow, status};
@@ -44,18 +44,18 @@ use std::sync::Arc;
 
 pub use agent_update::{AgentOutcome, AgentUpdate};
 pub use binding::{Authority, Binding, Identity, NotAsBound};
-pub use enrolment::{UnknownClusters, Unplaced};
+pub use enrolment::{UnknownClusters, UnplacedReason};
 pub use names::{NameClash, name_clashes, name_findings};
 pub use policy::{
     ClusterPolicy, FleetPolicy, LeftAlone, Organisation, Parallel, PolicyDefault, Sector,
     UpgradePolicy,
 };
-pub use roster::{Followed, Roster};
+pub use roster::{ClusterIdx, FollowUp, Roster};
 pub use schedule::{Exclusion, MaintenanceWindow, NotASchedule, Schedule, Schedules, Zone};
-pub use soak::{Observation, Observed, SoakSum, Span, observe, observe_late};
+pub use soak::{Observation, SoakSum, Span, SpanChange, observe, observe_late};
 pub use state::{
-    Approval, ClusterState, Gate, GateConcern, GateScope, GraphObjection, Health, Labels, Minimum,
-    Offer, Pause, Pool, Product,
+    Approval, ClusterState, GateConcern, GateScope, GraphObjection, Health, Labels, Minimum,
+    NodePool, Offer, Pause, Product, VersionGate,
 };
 pub use upgrade::{Owner, Upgrade, UpgradeId, UpgradeState};
 
@@ -73,7 +73,7 @@ pub struct FleetInput {
     /// How long releases have run healthily.
     pub soak: Vec<SoakSum>,
     /// Gates that stand before minor versions.
-    pub gates: Vec<Gate>,
+    pub gates: Vec<VersionGate>,
     pub approvals: Vec<Approval>,
     /// Where people have stopped new starts.
     pub pauses: Vec<Pause>,

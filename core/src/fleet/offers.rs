@@ -18,7 +18,7 @@ use crate::verdict::{Answer, Verdict};
 use crate::version::{Arch, Version};
 
 /// What most answers depend on.
-type Asked = (ChannelName, Arch, ClientClass, Version);
+type OfferKey = (ChannelName, Arch, ClientClass, Version);
 
 /// Offers of one graph at one instant.
 pub struct OfferBook<'a> {
@@ -26,7 +26,7 @@ pub struct OfferBook<'a> {
     policy: &'static Policy<Edges>,
     now: Timestamp,
     /// None where a rollout asks for the cluster's id.
-    shared: BTreeMap<Asked, Option<Arc<[Offer]>>>,
+    shared: BTreeMap<OfferKey, Option<Arc<[Offer]>>>,
     nothing: Arc<[Offer]>,
 }
 

@@ -6,7 +6,7 @@
 use jiff::{SignedDuration, Timestamp};
 
 use super::dispatch::Decision;
-use crate::fleet::roster::{Member, StartQuestion};
+use crate::fleet::roster::{ClusterEntry, StartQuestion};
 use crate::fleet::rules::{RuleSet, closed};
 use crate::fleet::schedule::HORIZON;
 use crate::fleet::{Name, Owner, Product, Roster, Upgrade, UpgradeId, UpgradeState};
@@ -56,14 +56,14 @@ pub(crate) const PLAN_CODES: [&Code; 4] = [
 
 /// A plan that no longer holds.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Cancel {
+pub struct Cancellation {
     pub upgrade: UpgradeId,
     pub verdict: Verdict,
 }
 
 /// An upgrade that has come to an end.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Ended {
+pub struct UpgradeEnd {
     pub upgrade: UpgradeId,
     pub state: UpgradeState,
     /// What there is to say about it.
@@ -72,7 +72,7 @@ pub struct Ended {
 
 /// An upgrade that takes longer than expected.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Overdue {
+pub struct OverdueUpgrade {
     pub upgrade: UpgradeId,
     /// Since when it has been under way.
     pub since: Timestamp,
@@ -106,7 +106,7 @@ fn follow_plan(roster: &Roster, upgrade: &Upgrade, now: Timestamp, decision: &mu
     let verdict = match member {
         None => Verdict::wait(NOT_MANAGED.alone()),
         Some(member) if is_there(roster.member(member), upgrade) => {
-            decision.ended.push(Ended {
+            decision.ended.push(UpgradeEnd {
                 upgrade: upgrade.id,
                 state: UpgradeState::Finished,
                 note: None,
@@ -116,7 +116,7 @@ fn follow_plan(roster: &Roster, upgrade: &Upgrade, now: Timestamp, decision: &mu
         Some(member) => judge_plan(&StartQuestion::new(roster, member, now), upgrade),
     };
     match (verdict.is_offered(), upgrade.start_at <= now) {
-        (false, _) => decision.cancels.push(Cancel {
+        (false, _) => decision.cancels.push(Cancellation {
             upgrade: upgrade.id,
             verdict,
         }),
@@ -157,7 +157,7 @@ fn lies_too_far_ahead(upgrade: &Upgrade, now: Timestamp) -> bool {
 
 /// Windows and exclusions may have changed since the plan was made, and nobody may have been there at its time.
 fn judge_time(question: &StartQuestion<'_>, upgrade: &Upgrade) -> Verdict {
-    let calendar = &question.roster.calendars[question.class.calendar as usize];
+    let calendar = &question.roster.calendars[question.class.calendar];
     let missed = upgrade.start_at.duration_until(question.now) > PUNCTUALITY;
     match (calendar.schedules().allows(upgrade.start_at), missed) {
         (true, false) => Verdict::recommend(),
@@ -173,7 +173,7 @@ fn follow_run(roster: &Roster, upgrade: &Upgrade, now: Timestamp, decision: &mut
     else {
         // It left the fleet while it ran; nobody will tell how it ended.
         let note = Some("the cluster is no longer managed".into());
-        decision.ended.push(Ended {
+        decision.ended.push(UpgradeEnd {
             upgrade: upgrade.id,
             state: UpgradeState::Failed,
             note,
@@ -185,7 +185,7 @@ fn follow_run(roster: &Roster, upgrade: &Upgrade, now: Timestamp, decision: &mut
     let under_way = upgrade.start_at.duration_until(now);
     let is_ahead = lies_too_far_ahead(upgrade, now);
     if is_there(member, upgrade) {
-        decision.ended.push(Ended {
+        decision.ended.push(UpgradeEnd {
             upgrade: upgrade.id,
             state: UpgradeState::Finished,
             note: None,
@@ -195,27 +195,27 @@ fn follow_run(roster: &Roster, upgrade: &Upgrade, now: Timestamp, decision: &mut
         let note = Some(
             "it was started by a clock that was ahead, and the cluster is not on its way".into(),
         );
-        decision.ended.push(Ended {
+        decision.ended.push(UpgradeEnd {
             upgrade: upgrade.id,
             state: UpgradeState::Failed,
             note,
         });
     } else if !began && heard_since && upgrade.pool.is_none() {
         let note = Some("the cluster did not begin in time".into());
-        decision.ended.push(Ended {
+        decision.ended.push(UpgradeEnd {
             upgrade: upgrade.id,
             state: UpgradeState::Failed,
             note,
         });
     } else if upgrade.pool.is_some() && under_way > POOL_LIMIT {
         let note = Some("the node pool was not there in time".into());
-        decision.ended.push(Ended {
+        decision.ended.push(UpgradeEnd {
             upgrade: upgrade.id,
             state: UpgradeState::Failed,
             note,
         });
     } else if under_way > EXPECTED || is_ahead {
-        decision.overdue.push(Overdue {
+        decision.overdue.push(OverdueUpgrade {
             upgrade: upgrade.id,
             since: upgrade.start_at,
         });
@@ -223,7 +223,7 @@ fn follow_run(roster: &Roster, upgrade: &Upgrade, now: Timestamp, decision: &mut
 }
 
 /// Whether the cluster, or the node pool, is where the upgrade goes.
-fn is_there(member: &Member, upgrade: &Upgrade) -> bool {
+fn is_there(member: &ClusterEntry, upgrade: &Upgrade) -> bool {
     match (&upgrade.pool, &member.state.product) {
         (None, _) => member.state.version >= upgrade.to,
         (Some(id), Product::HostedControlPlane { pools }) => pools

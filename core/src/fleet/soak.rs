@@ -32,7 +32,7 @@ pub struct Observation {
 
 /// What becomes of a cluster's newest span when it is seen again.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Observed {
+pub enum SpanChange {
     /// The span goes on to here.
     Extended(Span),
     /// A new span begins. The time since the last one is credited to nobody.
@@ -52,13 +52,15 @@ pub struct SoakSum {
 }
 
 /// Joins an observation to the cluster's newest span.
-pub fn observe(newest: Option<&Span>, seen: &Observation, allowance: SignedDuration) -> Observed {
+pub fn observe(newest: Option<&Span>, seen: &Observation, allowance: SignedDuration) -> SpanChange {
     let same = |newest: &&Span| {
         newest.version == seen.version && newest.healthy == seen.health.is_healthy()
     };
     match (newest.filter(same), observe_late(newest, seen)) {
-        (Some(newest), Observed::Began(_)) if newest.until.duration_until(seen.at) <= allowance => {
-            Observed::Extended(Span {
+        (Some(newest), SpanChange::Began(_))
+            if newest.until.duration_until(seen.at) <= allowance =>
+        {
+            SpanChange::Extended(Span {
                 until: seen.at,
                 ..newest.clone()
             })
@@ -69,10 +71,10 @@ pub fn observe(newest: Option<&Span>, seen: &Observation, allowance: SignedDurat
 
 /// The same for an observation of a time that was long over when we were told of it. It says how the cluster was, if nobody knows better, and no time
 /// counts for it: else a cluster could make up days of soak within a minute.
-pub fn observe_late(newest: Option<&Span>, seen: &Observation) -> Observed {
+pub fn observe_late(newest: Option<&Span>, seen: &Observation) -> SpanChange {
     match newest {
-        Some(newest) if seen.at <= newest.until => Observed::Nothing,
-        _ => Observed::Began(Span {
+        Some(newest) if seen.at <= newest.until => SpanChange::Nothing,
+        _ => SpanChange::Began(Span {
             cluster: seen.cluster.clone(),
             version: seen.version.clone(),
             healthy: seen.health.is_healthy(),
@@ -119,9 +121,9 @@ mod tests {
         let mut spans: Vec<Span> = Vec::new();
         for report in reports {
             match observe(spans.last(), report, SignedDuration::from_hours(2)) {
-                Observed::Extended(span) => *spans.last_mut().unwrap() = span,
-                Observed::Began(span) => spans.push(span),
-                Observed::Nothing => {}
+                SpanChange::Extended(span) => *spans.last_mut().unwrap() = span,
+                SpanChange::Began(span) => spans.push(span),
+                SpanChange::Nothing => {}
             }
         }
         spans.iter().map(|span| span.credit().as_hours()).sum()
@@ -175,11 +177,11 @@ mod tests {
         for hour in [0, 4, 5] {
             assert_eq!(
                 observe_late(Some(&known), &seen(hour, "4.9.0", true)),
-                Observed::Nothing
+                SpanChange::Nothing
             );
         }
         for newest in [None, Some(&known)] {
-            let Observed::Began(span) = observe_late(newest, &seen(6, "4.9.1", true)) else {
+            let SpanChange::Began(span) = observe_late(newest, &seen(6, "4.9.1", true)) else {
                 panic!("it is newer")
             };
             assert_eq!((span.from, span.credit()), (at(6), SignedDuration::ZERO));

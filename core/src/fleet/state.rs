@@ -68,13 +68,13 @@ pub enum Product {
     /// The control plane runs elsewhere; its node pools follow it, one at a time.
     HostedControlPlane {
         /// The node pools, in the order in which they follow.
-        pools: Vec<Pool>,
+        pools: Vec<NodePool>,
     },
 }
 
 /// A node pool of a hosted control plane.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Pool {
+pub struct NodePool {
     pub id: Name,
     pub version: Version,
 }
@@ -105,7 +105,7 @@ impl GraphObjection {
 
 /// A gate: a minor version that must be acknowledged before it is entered.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Gate {
+pub struct VersionGate {
     pub id: Name,
     /// The minor version it stands before: `4.13`.
     pub version_prefix: Name,
@@ -162,7 +162,7 @@ pub struct Minimum {
     pub of_workload: BTreeMap<Name, Version>,
 }
 
-impl Gate {
+impl VersionGate {
     /// The id of a gate that tells none. Nobody can acknowledge it at its source.
     pub const NO_ID: &str = "gate-without-an-id";
     /// The label of a gate that tells none.

@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 
-use super::dispatch::{Decision, Desk};
+use super::dispatch::{Decision, FleetPlanner};
 use crate::fleet::RuleId;
-use crate::fleet::{Name, UpgradeState};
+use crate::fleet::{ClusterIdx, Name, UpgradeState};
 use crate::verdict::Answer;
 use crate::version::Version;
 
@@ -38,7 +38,11 @@ pub struct Next {
 }
 
 /// The status of those members of the fleet that are meant, after a decision.
-pub fn status(desk: &Desk, decision: &Decision, is_meant: &dyn Fn(u32) -> bool) -> Vec<StatusRow> {
+pub fn status(
+    desk: &FleetPlanner,
+    decision: &Decision,
+    is_meant: &dyn Fn(ClusterIdx) -> bool,
+) -> Vec<StatusRow> {
     let mut rows: BTreeMap<(Name, Option<Name>, Name), StatusRow> = BTreeMap::new();
     let starts: BTreeMap<&str, _> = decision
         .starts
@@ -112,7 +116,7 @@ fn count(counts: &mut BTreeMap<RuleId, u32>, held: &BTreeSet<RuleId>) {
 }
 
 /// The first version that a cluster is expected to be let to, by what can be said now.
-fn expected(desk: &Desk, member: u32, now: Timestamp) -> Option<Next> {
+fn expected(desk: &FleetPlanner, member: ClusterIdx, now: Timestamp) -> Option<Next> {
     let cluster = desk.roster().cluster(member).name.clone();
     let why = desk.why(member, now);
     let opens = why

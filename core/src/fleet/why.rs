@@ -7,10 +7,10 @@ use std::collections::BTreeSet;
 use jiff::Timestamp;
 use sha2::{Digest, Sha256};
 
-use crate::fleet::Roster;
 use crate::fleet::RuleId;
 use crate::fleet::roster::{Candidate, StartQuestion};
 use crate::fleet::rules::RuleSet;
+use crate::fleet::{ClusterIdx, Roster};
 use crate::verdict::Verdict;
 use crate::version::Version;
 
@@ -33,7 +33,7 @@ pub struct CandidateWhy {
 }
 
 /// Explains everything about one cluster. One that was just started had its mutexes before those who came after it.
-pub(super) fn why(roster: &Roster, member: u32, now: Timestamp, started: bool) -> Why {
+pub(super) fn why(roster: &Roster, member: ClusterIdx, now: Timestamp, started: bool) -> Why {
     let question = StartQuestion::new(roster, member, now);
     let rules = match started {
         true => RuleSet::CLUSTER.without(RuleSet::LOCKS),
@@ -56,7 +56,7 @@ pub(super) fn why(roster: &Roster, member: u32, now: Timestamp, started: bool) -
 }
 
 /// What holds a cluster that could go somewhere: the rules against its least held candidate, and those against itself.
-pub(super) fn held_by(roster: &Roster, member: u32, now: Timestamp) -> BTreeSet<RuleId> {
+pub(super) fn held_by(roster: &Roster, member: ClusterIdx, now: Timestamp) -> BTreeSet<RuleId> {
     let question = StartQuestion::new(roster, member, now);
     let candidates = question.member.candidates.iter();
     let Some(least) = candidates.min_by_key(|candidate| candidate.holds.count_ones()) else {
@@ -67,17 +67,21 @@ pub(super) fn held_by(roster: &Roster, member: u32, now: Timestamp) -> BTreeSet<
 }
 
 /// The candidates that the soak rule holds, with what the workload has and what the cluster needs.
-pub(super) fn soak_of(roster: &Roster, member: u32, workload: &str) -> Vec<(Version, i64, i64)> {
+pub(super) fn soak_of(
+    roster: &Roster,
+    member: ClusterIdx,
+    workload: &str,
+) -> Vec<(Version, i64, i64)> {
     let (of, class) = (roster.member(member), roster.class_of(member));
     let cell = class
         .cells
         .iter()
-        .find(|cell| *roster.cells[**cell as usize].workload == *workload);
+        .find(|cell| *roster.cells[**cell].workload == *workload);
     let (Some(cell), Some(need)) = (cell, class.soak_seconds) else {
         return Vec::new();
     };
     let held = of.candidates.iter().filter_map(|candidate| {
-        let have = roster.cells[*cell as usize].seconds[candidate.version as usize];
+        let have = roster.cells[*cell].seconds[candidate.version];
         (have < need).then(|| (roster.version(candidate.version).clone(), have, need))
     });
     held.collect()

@@ -7,9 +7,9 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 
-use super::edge_edit::{Change, EdgeEdit, Side};
+use super::edge_edit::{EdgeEdit, EditAction, Side};
 use super::model::{BlockSetId, KeptBlock};
-use super::provenance::Witness;
+use super::provenance::EdgeWitness;
 use super::{
     Block, BlockId, Channel, ChannelSpec, DeclaredRelease, Declares, Edge, Graph, GraphData,
     Membership, Pattern, Provenance, Release, ReleaseId, Releases, Risk, RiskId, position,
@@ -141,7 +141,7 @@ impl Build {
     fn edit_edges(&mut self) {
         let edits = self.edits();
         for (here, edit) in &edits {
-            if let Change::Add(names) = &edit.change {
+            if let EditAction::Add(names) = &edit.change {
                 let added: Vec<_> = self
                     .found(*here, names)
                     .map(|other| pair(edit.side, *here, other))
@@ -166,10 +166,10 @@ impl Build {
                 }
             };
             match &edit.change {
-                Change::Add(_) => {}
-                Change::Remove(names) => removed.extend(self.found(*here, names).map(edge)),
-                Change::RemoveAll => removed.extend(neighbours().into_iter().map(edge)),
-                Change::RemoveMatching(pattern) => {
+                EditAction::Add(_) => {}
+                EditAction::Remove(names) => removed.extend(self.found(*here, names).map(edge)),
+                EditAction::RemoveAll => removed.extend(neighbours().into_iter().map(edge)),
+                EditAction::RemoveMatching(pattern) => {
                     let matching = neighbours()
                         .into_iter()
                         .filter(|other| pattern.finds(&self.name(*other)));
@@ -344,7 +344,7 @@ impl Build {
         let witness = |id: ReleaseId| {
             let release = self.graph.release(id);
             let declares = self.declares[id.0 as usize].as_ref();
-            Witness {
+            EdgeWitness {
                 version: &release.version,
                 declares,
                 trust: release.trust,

@@ -10,7 +10,7 @@ use crate::version::ReleaseName;
 pub struct EdgeEdit {
     /// Which of the release's edges it is about.
     pub side: Side,
-    pub change: Change,
+    pub change: EditAction,
 }
 
 /// Edges into a release, or out of it.
@@ -21,7 +21,7 @@ pub enum Side {
 }
 
 #[derive(Debug, Clone)]
-pub enum Change {
+pub enum EditAction {
     /// Edges from or to these appear.
     Add(Vec<ReleaseName>),
     /// Edges from or to these go.
@@ -52,17 +52,17 @@ impl EdgeEdit {
             _ => return None,
         };
         let change = match verb {
-            "add" => list(value).map(Change::Add),
-            "remove" if value.trim() == "*" => Ok(Change::RemoveAll),
-            "remove" => list(value).map(Change::Remove),
+            "add" => list(value).map(EditAction::Add),
+            "remove" if value.trim() == "*" => Ok(EditAction::RemoveAll),
+            "remove" => list(value).map(EditAction::Remove),
             "remove_regex" => Pattern::new(value)
-                .map(Change::RemoveMatching)
+                .map(EditAction::RemoveMatching)
                 .map_err(|e| format!("{value:?}: {e}")),
             _ => return None,
         };
         let instead = (verb != "add").then_some(Self {
             side,
-            change: Change::RemoveAll,
+            change: EditAction::RemoveAll,
         });
         Some(
             change
@@ -101,7 +101,7 @@ mod tests {
                 matches!(
                     wrong.instead,
                     Some(EdgeEdit {
-                        change: Change::RemoveAll,
+                        change: EditAction::RemoveAll,
                         ..
                     })
                 ),
@@ -118,7 +118,7 @@ mod tests {
         assert!(matches!(
             read("previous.remove", " * "),
             Some(Ok(EdgeEdit {
-                change: Change::RemoveAll,
+                change: EditAction::RemoveAll,
                 ..
             }))
         ));

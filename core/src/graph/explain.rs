@@ -16,15 +16,15 @@ use crate::version::Version;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Explanation {
     /// Where the release stands that the cluster runs.
-    pub standing: Standing,
+    pub standing: ReleaseStanding,
     /// Where it could go, the newest first.
-    pub candidates: Vec<Candidate>,
+    pub candidates: Vec<ExplainedRelease>,
     /// So many edges lead to releases that are not in the channel; they are told of only when asked for.
     pub elsewhere: usize,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Standing {
+pub enum ReleaseStanding {
     InChannel,
     /// It enters the channel then.
     Enters(Timestamp),
@@ -38,7 +38,7 @@ pub enum Standing {
 
 /// A release that the cluster could go to, and what is said about it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Candidate {
+pub struct ExplainedRelease {
     pub to: Version,
     /// Its number, if it exists.
     pub release: Option<ReleaseId>,
@@ -46,7 +46,7 @@ pub struct Candidate {
     pub verdict: Verdict,
 }
 
-impl Candidate {
+impl ExplainedRelease {
     /// The earliest instant at which it is offered while nothing else changes: now, later, or never.
     pub fn offered_from(&self, now: Timestamp) -> Option<Timestamp> {
         match self.verdict.answer {
@@ -82,14 +82,14 @@ pub fn explain(
     let is_member =
         |edge: &&Edge| channel.is_some_and(|channel| channel.membership(edge.to).is_some());
     let policy = Policy::anywhere();
-    let judge = |edge: &Edge| Candidate {
+    let judge = |edge: &Edge| ExplainedRelease {
         to: at.graph.release(edge.to).version.clone(),
         release: Some(edge.to),
         verdict: more
             .map_or_else(Verdict::recommend, |rule| rule.judge(&at.about(*edge)))
             .and(policy.judge(&at.about(*edge))),
     };
-    let mut candidates: Vec<Candidate> = match to {
+    let mut candidates: Vec<ExplainedRelease> = match to {
         None => edges.iter().filter(is_member).map(judge).collect(),
         Some(to) => {
             let wanted = edges
@@ -107,19 +107,23 @@ pub fn explain(
     }
 }
 
-fn standing(at: &Situation<'_>, channel: Option<&Channel>, release: Option<ReleaseId>) -> Standing {
+fn standing(
+    at: &Situation<'_>,
+    channel: Option<&Channel>,
+    release: Option<ReleaseId>,
+) -> ReleaseStanding {
     let Some(channel) = channel else {
-        return Standing::NoChannel;
+        return ReleaseStanding::NoChannel;
     };
     let Some(release) = release else {
-        return Standing::Unknown;
+        return ReleaseStanding::Unknown;
     };
     match channel.membership(release) {
-        Some(place) if has_entered(place.start, at.now) => Standing::InChannel,
-        Some(place) => Standing::Enters(place.start),
+        Some(place) if has_entered(place.start, at.now) => ReleaseStanding::InChannel,
+        Some(place) => ReleaseStanding::Enters(place.start),
         None => {
             let entered = channels_entered(at.graph.release(release), at.now);
-            Standing::NotInChannel(entered.cloned().collect())
+            ReleaseStanding::NotInChannel(entered.cloned().collect())
         }
     }
 }
@@ -130,7 +134,7 @@ fn without_edge(
     channel: Option<&Channel>,
     from: &Version,
     to: &Version,
-) -> Candidate {
+) -> ExplainedRelease {
     let release = at.graph.find(to, &at.cluster.arch);
     let reason = match release {
         Some(_) => NO_EDGE.because([("from", from.into()), ("to", to.into())]),
@@ -147,7 +151,7 @@ fn without_edge(
         }
         None => Verdict::refuse(reason),
     };
-    Candidate {
+    ExplainedRelease {
         to: to.clone(),
         release,
         verdict,

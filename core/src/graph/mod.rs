@@ -30,13 +30,13 @@ pub use channel::{
 pub use client_class::{ClientClass, client_classes, named_platforms};
 pub use edge_edit::EdgeEdit;
 pub use entry::{Epoch, channels_entered, has_entered};
-pub use explain::{Candidate, Explanation, Standing, explain};
+pub use explain::{ExplainedRelease, Explanation, ReleaseStanding, explain};
 pub use model::{Edge, Graph, GraphData, KeptBlock, Situation, StaleSource};
 pub use position::Position;
 pub use provenance::{End, Provenance};
 pub use recommend::{View, recommend, recommend_managed};
 pub use release::{DeclaredEdge, DeclaredRelease, Declares, Release, ReleaseId, Releases, Trust};
 pub use rollouts::{RolloutStop, RolloutWindow, rollouts};
-pub(crate) use steps::{Step, Steps, numbers};
+pub(crate) use steps::{GraphStep, GraphSteps, numbers};
 pub use view::{ChannelEdge, ChannelView};
 pub use window::{Ramp, Share, Window};

@@ -29,7 +29,7 @@ pub enum End {
 
 /// What one end of an edge has to say: what its image declares, and whether it is verified.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Witness<'a> {
+pub(super) struct EdgeWitness<'a> {
     pub(super) version: &'a Version,
     pub(super) declares: Option<&'a Declares>,
     pub(super) trust: Trust,
@@ -51,7 +51,7 @@ impl Graph {
 
 impl Provenance {
     /// The provenance of an edge between these two.
-    pub(super) fn of(from: Witness<'_>, to: Witness<'_>) -> Self {
+    pub(super) fn of(from: EdgeWitness<'_>, to: EdgeWitness<'_>) -> Self {
         let source = from
             .declares
             .is_some_and(|declares| declares.next.contains(to.version));

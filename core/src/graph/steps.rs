@@ -8,7 +8,7 @@ use crate::graph::{Graph, ReleaseId};
 use crate::version::Arch;
 
 #[derive(Debug)]
-pub(crate) struct Steps {
+pub(crate) struct GraphSteps {
     /// The number of the architecture's first release in the graph.
     first: u32,
     count: u32,
@@ -18,7 +18,7 @@ pub(crate) struct Steps {
 
 /// An edge, without the end that it is listed under.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Step {
+pub(crate) struct GraphStep {
     pub(crate) release: u32,
     pub(crate) blocks: BlockSetId,
 }
@@ -26,17 +26,17 @@ pub(crate) struct Step {
 /// The steps of each release, one release after the other.
 #[derive(Debug, Default)]
 struct StepLists {
-    steps: Vec<Step>,
+    steps: Vec<GraphStep>,
     begin: Vec<u32>,
 }
 
-impl Steps {
+impl GraphSteps {
     /// The edges from releases that `begins` takes, if `is_step` takes them as well, given both ends.
     pub(crate) fn lay_out(
         graph: &Graph,
         arch: &Arch,
         begins: impl Fn(u32) -> bool,
-        is_step: impl Fn(u32, Step) -> bool,
+        is_step: impl Fn(u32, GraphStep) -> bool,
     ) -> Self {
         let (first, count) = numbers(graph, arch);
         let mut out = StepLists::default();
@@ -46,7 +46,7 @@ impl Steps {
                 true => graph.edges_from(ReleaseId(first + from)),
                 false => &[],
             };
-            let steps = edges.iter().map(|edge| Step {
+            let steps = edges.iter().map(|edge| GraphStep {
                 release: edge.to.0 - first,
                 blocks: edge.blocks,
             });
@@ -68,17 +68,17 @@ impl Steps {
     }
 
     /// The steps out of a release, the oldest target first.
-    pub(crate) fn out(&self, release: u32) -> &[Step] {
+    pub(crate) fn out(&self, release: u32) -> &[GraphStep] {
         self.out.of(release)
     }
 
     /// The steps into a release, the oldest source first.
-    pub(crate) fn leading_to(&self, release: u32) -> &[Step] {
+    pub(crate) fn leading_to(&self, release: u32) -> &[GraphStep] {
         self.into.of(release)
     }
 
     /// The step between two releases, if there is one.
-    pub(crate) fn between(&self, from: u32, to: u32) -> Option<Step> {
+    pub(crate) fn between(&self, from: u32, to: u32) -> Option<GraphStep> {
         let steps = self.out(from);
         let at = steps.binary_search_by_key(&to, |step| step.release).ok()?;
         Some(steps[at])
@@ -100,11 +100,12 @@ impl Steps {
 
     /// About how many bytes it takes.
     pub(crate) fn size(&self) -> usize {
-        2 * (self.out.steps.len() * size_of::<Step>() + self.out.begin.len() * size_of::<u32>())
+        2 * (self.out.steps.len() * size_of::<GraphStep>()
+            + self.out.begin.len() * size_of::<u32>())
     }
 }
 
-impl Step {
+impl GraphStep {
     /// The same edge with that for its other end.
     pub(crate) fn with_end(self, release: u32) -> Self {
         Self { release, ..self }
@@ -112,7 +113,7 @@ impl Step {
 }
 
 impl StepLists {
-    fn of(&self, release: u32) -> &[Step] {
+    fn of(&self, release: u32) -> &[GraphStep] {
         let release = release as usize;
         &self.steps[self.begin[release] as usize..self.begin[release + 1] as usize]
     }

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::{SignedDuration, Timestamp};
 
 use super::summary::Loss;
-use super::{Change, Coverage, Measure, Return, Summary, payload_changed};
+use super::{CopyChange, Coverage, Measure, Return, Summary, payload_changed};
 use crate::finding::{Finding, Place};
 
 /// So many of something may go, whatever share of all they are: small data changes by leaps. Of what keeps clusters from updates it is one.
@@ -16,7 +16,7 @@ const FEW: usize = 5;
 
 /// What can be against a copy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Objection {
+pub enum CopyObjection {
     /// Nothing is left of what there was.
     Empty,
     Shrink,
@@ -32,10 +32,10 @@ pub struct Allowances {
     /// The share that may go within some days, in percent.
     pub max_shrink_percent: u8,
     /// What is not objected to.
-    pub allowed: BTreeSet<Objection>,
+    pub allowed: BTreeSet<CopyObjection>,
 }
 
-impl Objection {
+impl CopyObjection {
     pub const ALL: [Self; 4] = [Self::Empty, Self::Shrink, Self::Back, Self::Payload];
 
     /// The word by which it is allowed.
@@ -72,7 +72,7 @@ pub struct Comparison<'a> {
     /// The most that the source had lately.
     pub largest: &'a BTreeMap<Measure, usize>,
     pub after: &'a Summary,
-    pub change: Change,
+    pub change: CopyChange,
     /// What its blocks do, beside those in force; none where it has no blocks.
     pub coverage: Option<Coverage>,
 }
@@ -104,14 +104,14 @@ pub fn judge(source: &str, copies: &Comparison<'_>, allow: &Allowances) -> Judge
     let less: BTreeSet<Measure> = lost.iter().map(|(measure, _)| *measure).collect();
     let lost = lost.into_iter().map(|(_, objection)| objection);
     let changed = payload_changed(&copies.before.payloads, &copies.after.payloads);
-    let changed = changed.map(|problem| (Objection::Payload, Excuse::None, problem));
+    let changed = changed.map(|problem| (CopyObjection::Payload, Excuse::None, problem));
     // The most telling first.
-    let all: Vec<(Objection, Excuse, String)> = changed
+    let all: Vec<(CopyObjection, Excuse, String)> = changed
         .into_iter()
         .chain(lost)
         .chain(older(copies))
         .collect();
-    let stands = |(objection, excuse, _): &&(Objection, Excuse, String)| {
+    let stands = |(objection, excuse, _): &&(CopyObjection, Excuse, String)| {
         *excuse == Excuse::None && !allow.allowed.contains(objection)
     };
     let held: Vec<Finding> = all
@@ -138,7 +138,7 @@ fn lost(
     measure: Measure,
     copies: &Comparison<'_>,
     max_shrink_percent: u8,
-) -> Option<(Objection, Excuse, String)> {
+) -> Option<(CopyObjection, Excuse, String)> {
     let count = |counts: &BTreeMap<Measure, usize>| counts.get(&measure).copied().unwrap_or(0);
     // What is not counted any more is not lost: somebody has turned signatures off.
     let after = *copies.after.counts.get(&measure)?;
@@ -155,7 +155,7 @@ fn lost(
     let too_many = gone > few && gone * 100 > before * usize::from(max_shrink_percent);
     match (gone > 0 && after == 0 && loss == Loss::Empties, too_many) {
         (true, _) => Some((
-            Objection::Empty,
+            CopyObjection::Empty,
             Excuse::None,
             format!("there are no {noun} any more; there were {before}"),
         )),
@@ -164,7 +164,7 @@ fn lost(
                 "{gone} of {before} {noun} are gone; at most {few} or {max_shrink_percent} % may go within seven days"
             );
             Some((
-                Objection::Shrink,
+                CopyObjection::Shrink,
                 excuse(measure, copies, max_shrink_percent),
                 problem,
             ))
@@ -209,7 +209,7 @@ pub(super) fn few_releases(releases: usize, max_shrink_percent: u8) -> usize {
 const CLOCK_SKEW: SignedDuration = SignedDuration::from_hours(6);
 
 /// A lower newest release may be a mistake that was withdrawn, an earlier time a slow clock: where nothing comes back, neither is a step back.
-fn older(copies: &Comparison<'_>) -> Option<(Objection, Excuse, String)> {
+fn older(copies: &Comparison<'_>) -> Option<(CopyObjection, Excuse, String)> {
     let (before, after) = (copies.before, copies.after);
     let is_older =
         |(before, after): &(Timestamp, Timestamp)| before.duration_since(*after) > CLOCK_SKEW;
@@ -230,10 +230,10 @@ fn older(copies: &Comparison<'_>) -> Option<(Objection, Excuse, String)> {
         Return::Nothing => Excuse::Stricter,
         Return::Something => Excuse::None,
     };
-    Some((Objection::Back, excuse, problem))
+    Some((CopyObjection::Back, excuse, problem))
 }
 
-fn finding(source: &str, objection: Objection, problem: &str) -> Finding {
+fn finding(source: &str, objection: CopyObjection, problem: &str) -> Finding {
     let name = objection.name();
     let remedy = format!(
         "the copy before stays in use; if this is meant, allow this copy with POST /api/v1/reload \

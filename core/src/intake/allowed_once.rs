@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::Objection;
+use super::CopyObjection;
 
 /// However often a source is read, what is allowed holds for this long.
 const AT_LEAST: SignedDuration = SignedDuration::from_mins(10);
@@ -12,7 +12,7 @@ const AT_LEAST: SignedDuration = SignedDuration::from_mins(10);
 /// Allowed once, for one source.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AllowedOnce {
-    allowed: BTreeSet<Objection>,
+    allowed: BTreeSet<CopyObjection>,
     /// The digest of the copy that was refused; none: any copy.
     refused: Option<String>,
     until: Timestamp,
@@ -21,7 +21,7 @@ pub struct AllowedOnce {
 impl AllowedOnce {
     /// Allowed now, for a source that is read so often, whose copy of that digest was refused.
     pub fn new(
-        allowed: &[Objection],
+        allowed: &[CopyObjection],
         refused: Option<&str>,
         every: SignedDuration,
         now: Timestamp,
@@ -37,7 +37,7 @@ impl AllowedOnce {
     }
 
     /// What a copy of that digest is allowed now.
-    pub fn of(&self, digest: &str, now: Timestamp) -> BTreeSet<Objection> {
+    pub fn of(&self, digest: &str, now: Timestamp) -> BTreeSet<CopyObjection> {
         let is_meant = self
             .refused
             .as_deref()

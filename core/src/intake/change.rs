@@ -24,7 +24,7 @@ pub enum Return {
 
 /// What a new copy changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Change {
+pub struct CopyChange {
     /// Whether something may come back.
     pub returns: Return,
     /// Whether a release that both copies know has come into a channel. Releases are promoted every day, so this counts only against a copy that looks older.
@@ -33,7 +33,7 @@ pub struct Change {
     pub narrowed: Option<usize>,
 }
 
-impl Change {
+impl CopyChange {
     /// Nobody has compared the two.
     pub const UNKNOWN: Self = Self {
         returns: Return::Something,
@@ -79,7 +79,8 @@ impl Change {
         let numbers: BTreeMap<Name<'_>, u32> = names.into_iter().zip(0..).collect();
         let (before, after) = (Offers::of(before, &numbers), Offers::of(after, &numbers));
         let is_no_looser =
-            |(edge, risks): (&(u32, u32), &BTreeSet<Weighed<'_>>)| match before.edges.get(edge) {
+            |(edge, risks): (&(u32, u32), &BTreeSet<WeighedRisk<'_>>)| match before.edges.get(edge)
+            {
                 Some(known) => known.is_subset(risks),
                 None => !(before.releases.contains(&edge.0) && before.releases.contains(&edge.1)),
             };
@@ -151,7 +152,7 @@ impl Change {
 
 type Name<'a> = (&'a Arch, &'a Version);
 /// What a client weighs; the words around it may change.
-pub(super) type Weighed<'a> = (&'a str, &'a [MatchingRule]);
+pub(super) type WeighedRisk<'a> = (&'a str, &'a [MatchingRule]);
 
 fn places(channels: &[ChannelSpec]) -> impl Iterator<Item = (&ChannelName, &ReleaseName)> {
     channels.iter().flat_map(|channel| {
@@ -172,7 +173,7 @@ fn names(declared: &Releases) -> impl Iterator<Item = Name<'_>> {
 /// What releases are there, and what leads from one to another with which risks, by numbers that both copies share.
 struct Offers<'a> {
     releases: BTreeSet<u32>,
-    edges: BTreeMap<(u32, u32), BTreeSet<Weighed<'a>>>,
+    edges: BTreeMap<(u32, u32), BTreeSet<WeighedRisk<'a>>>,
 }
 
 impl<'a> Offers<'a> {
@@ -180,7 +181,7 @@ impl<'a> Offers<'a> {
         let shared: Vec<u32> = names(declared)
             .filter_map(|name| numbers.get(&name).copied())
             .collect();
-        let mut edges: BTreeMap<_, BTreeSet<Weighed<'a>>> = BTreeMap::new();
+        let mut edges: BTreeMap<_, BTreeSet<WeighedRisk<'a>>> = BTreeMap::new();
         for edge in &declared.edges {
             let ends = (shared.get(edge.from as usize), shared.get(edge.to as usize));
             let (Some(from), Some(to)) = ends else {
@@ -199,7 +200,7 @@ impl<'a> Offers<'a> {
     }
 }
 
-pub(super) fn weighed(risk: &Risk) -> Weighed<'_> {
+pub(super) fn weighed(risk: &Risk) -> WeighedRisk<'_> {
     (&risk.name, &risk.matching_rules)
 }
 

@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::Return;
-use super::change::{Weighed, is_as_strict, weighed};
+use super::change::{WeighedRisk, is_as_strict, weighed};
 use crate::cluster::Platform;
 use crate::graph::{Audience, Block, Releases};
 use crate::version::Version;
@@ -42,7 +42,7 @@ impl Coverage {
 /// How strictly a kind of client is kept from an edge, from least to most. Clients take no edge of whose risk they know, without looking, that it concerns them.
 #[derive(Debug, PartialEq, Eq)]
 enum Strictness<'a> {
-    Weighed(BTreeSet<Weighed<'a>>),
+    Weighed(BTreeSet<WeighedRisk<'a>>),
     RiskForEverybody,
     Stopped,
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::unite::{Claim, Named, United};
+use super::unite::{Claim, NamedPayload, UnitedReleases};
 use crate::finding::{Finding, Place};
 use crate::graph::{Audience, Block, DeclaredRelease, Pattern};
 use crate::version::{Arch, ReleaseName, Version};
@@ -16,7 +16,7 @@ pub(super) fn two_payloads(
     declared_by: &Arc<str>,
     first: &DeclaredRelease,
     other: &Claim,
-    united: &mut United,
+    united: &mut UnitedReleases,
 ) {
     let (version, arch, source) = (&first.version, &first.arch, &other.source);
     let what = match declared_by == source {
@@ -38,7 +38,10 @@ pub(super) fn two_payloads(
 }
 
 /// One payload that goes by several versions: an image is one release, so that no update leads to any of them.
-pub(super) fn shared_payload(versions: &BTreeMap<Version, Named>, united: &mut United) {
+pub(super) fn shared_payload(
+    versions: &BTreeMap<Version, NamedPayload>,
+    united: &mut UnitedReleases,
+) {
     let Some(last) = versions.values().last() else {
         return;
     };

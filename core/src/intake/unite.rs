@@ -24,7 +24,7 @@ pub struct Supply {
 }
 
 #[derive(Debug, Clone, Default)]
-pub struct United {
+pub struct UnitedReleases {
     /// Releases and edges of all of them.
     pub releases: Releases,
     /// No way leads to releases whose payload is disputed.
@@ -33,12 +33,12 @@ pub struct United {
 }
 
 /// Unites the sources; where they differ in words, the first has the say.
-pub fn unite(supplies: Vec<Supply>) -> United {
+pub fn unite(supplies: Vec<Supply>) -> UnitedReleases {
     let (mut numbers, mut claims) = (
         BTreeMap::<(Arch, Version), u32>::new(),
         Vec::<Vec<Claim>>::new(),
     );
-    let mut united = United::default();
+    let mut united = UnitedReleases::default();
     for Supply {
         source,
         releases: Releases { releases, edges },
@@ -93,7 +93,7 @@ pub(super) struct Claim {
 
 /// Whoever says that a payload is this version.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Named {
+pub(super) struct NamedPayload {
     pub(super) version: Version,
     pub(super) arch: Arch,
     pub(super) digest: String,
@@ -101,9 +101,9 @@ pub(super) struct Named {
 }
 
 /// The versions by which each digest goes, each with who said so first.
-type Payloads = BTreeMap<(Arch, String), BTreeMap<Version, Named>>;
+type Payloads = BTreeMap<(Arch, String), BTreeMap<Version, NamedPayload>>;
 
-impl United {
+impl UnitedReleases {
     /// Makes one release of what is claimed of it.
     fn settle(&mut self, claims: Vec<Claim>, payloads: &mut Payloads) {
         let is_signed = |claim: &Claim| claim.release.trust == Trust::Verified;
@@ -158,7 +158,7 @@ fn name(payloads: &mut Payloads, source: &Arc<str>, release: &DeclaredRelease) {
         return;
     };
     let (arch, version) = (release.arch.clone(), release.version.clone());
-    let named = Named {
+    let named = NamedPayload {
         version: version.clone(),
         arch: arch.clone(),
         digest: digest.to_owned(),

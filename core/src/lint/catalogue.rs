@@ -4,7 +4,7 @@
 //! as well as those of the checks; a test compares them with the sources and with `docs/lint.md`.
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Kind {
+pub struct FindingKind {
     pub code: &'static str,
     pub level: Level,
     pub meaning: &'static str,
@@ -33,15 +33,15 @@ impl Level {
 }
 
 /// The kind of that code.
-pub fn find(code: &str) -> Option<&'static Kind> {
+pub fn find(code: &str) -> Option<&'static FindingKind> {
     CATALOGUE
         .binary_search_by_key(&code, |kind| kind.code)
         .ok()
         .map(|at| &CATALOGUE[at])
 }
 
-const fn error(code: &'static str, meaning: &'static str, remedy: &'static str) -> Kind {
-    Kind {
+const fn error(code: &'static str, meaning: &'static str, remedy: &'static str) -> FindingKind {
+    FindingKind {
         code,
         level: Level::Error,
         meaning,
@@ -49,8 +49,8 @@ const fn error(code: &'static str, meaning: &'static str, remedy: &'static str) 
     }
 }
 
-const fn warning(code: &'static str, meaning: &'static str, remedy: &'static str) -> Kind {
-    Kind {
+const fn warning(code: &'static str, meaning: &'static str, remedy: &'static str) -> FindingKind {
+    FindingKind {
         code,
         level: Level::Warning,
         meaning,
@@ -58,8 +58,12 @@ const fn warning(code: &'static str, meaning: &'static str, remedy: &'static str
     }
 }
 
-const fn error_in_2(code: &'static str, meaning: &'static str, remedy: &'static str) -> Kind {
-    Kind {
+const fn error_in_2(
+    code: &'static str,
+    meaning: &'static str,
+    remedy: &'static str,
+) -> FindingKind {
+    FindingKind {
         code,
         level: Level::ErrorIn2,
         meaning,
@@ -67,7 +71,7 @@ const fn error_in_2(code: &'static str, meaning: &'static str, remedy: &'static 
     }
 }
 
-pub const CATALOGUE: &[Kind] = &[
+pub const CATALOGUE: &[FindingKind] = &[
     error(
         "bad-channel-name",
         "A channel's name has other characters than lower-case letters, digits, `-` and `.`.",

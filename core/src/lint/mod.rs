@@ -21,7 +21,7 @@ mod risk_url;
 mod tombstone;
 mod unknown_release;
 
-pub use notes::{BlockNotes, ChannelNotes, Field, Noted, Notes};
+pub use notes::{BlockNotes, ChannelNotes, Field, NotedRelease, Notes};
 
 use std::collections::BTreeSet;
 
@@ -148,7 +148,7 @@ impl Subject<'_> {
     }
 
     /// The first release without the problem, and where that is said.
-    fn fixed_in(&self, block: &Block) -> Option<&Noted> {
+    fn fixed_in(&self, block: &Block) -> Option<&NotedRelease> {
         self.notes.blocks.get(&block.origin.file)?.fixed_in.as_ref()
     }
 

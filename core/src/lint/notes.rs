@@ -18,7 +18,7 @@ pub struct Notes {
 pub struct BlockNotes {
     pub places: BTreeMap<Field, Place>,
     /// The first release without the problem.
-    pub fixed_in: Option<Noted>,
+    pub fixed_in: Option<NotedRelease>,
 }
 
 /// What else stands in a file of channels.
@@ -27,12 +27,12 @@ pub struct ChannelNotes {
     /// The channel that releases are promoted from.
     pub feeder: Option<String>,
     /// Releases that are not to be promoted from here to further channels.
-    pub tombstones: Vec<Noted>,
+    pub tombstones: Vec<NotedRelease>,
 }
 
 /// A release, and where it is named.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Noted {
+pub struct NotedRelease {
     pub name: ReleaseName,
     pub place: Place,
 }

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Field, Noted, Subject};
+use super::{Field, NotedRelease, Subject};
 use crate::finding::Finding;
 use crate::graph::Block;
 use crate::version::Version;
@@ -16,7 +16,7 @@ pub(super) fn check(subject: &Subject<'_>) -> Vec<Finding> {
         .into_iter()
         .filter(|version| version.pre_release().is_empty())
         .collect();
-    let mut declared: BTreeMap<(&str, u64, u64), Declared<'_>> = BTreeMap::new();
+    let mut declared: BTreeMap<(&str, u64, u64), DeclaredRisk<'_>> = BTreeMap::new();
     for block in &subject.data.blocks {
         let to = &block.to.version;
         let Some(risk) = block.risk.as_ref().filter(|_| to.pre_release().is_empty()) else {
@@ -48,13 +48,13 @@ pub(super) fn check(subject: &Subject<'_>) -> Vec<Finding> {
 
 /// A risk in one minor version.
 #[derive(Default)]
-struct Declared<'a> {
+struct DeclaredRisk<'a> {
     /// The releases that have it.
     at: BTreeMap<&'a Version, &'a Block>,
-    fixed_in: Vec<&'a Noted>,
+    fixed_in: Vec<&'a NotedRelease>,
 }
 
-impl<'a> Declared<'a> {
+impl<'a> DeclaredRisk<'a> {
     /// Where the next release does not have it: the last block, and that release.
     fn ends<'v>(&self, finals: &[&'v Version]) -> Vec<(&'a Block, &'v Version)> {
         let next = |version: &Version| {
@@ -79,7 +79,7 @@ impl<'a> Declared<'a> {
     }
 
     /// Where a release is said to be fixed and has the risk all the same.
-    fn contradictions(&self) -> Vec<&'a Noted> {
+    fn contradictions(&self) -> Vec<&'a NotedRelease> {
         self.fixed_in
             .iter()
             .filter(|fixed| {
@@ -107,7 +107,7 @@ fn end(subject: &Subject<'_>, name: &str, block: &Block, next: &Version) -> Find
     )
 }
 
-fn contradiction(name: &str, fixed: &Noted) -> Finding {
+fn contradiction(name: &str, fixed: &NotedRelease) -> Finding {
     let problem = format!(
         "{name} is fixed in {}, and declared for that release or a later one",
         fixed.name.version

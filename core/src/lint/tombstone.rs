@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::promotion::feeding;
-use super::{ChannelNotes, Noted, Subject};
+use super::{ChannelNotes, NotedRelease, Subject};
 use crate::finding::Finding;
 use crate::graph::{ChannelSpec, Member};
 
@@ -53,7 +53,7 @@ pub(super) fn check(subject: &Subject<'_>) -> Vec<Finding> {
 
 /// The entry that means all that the tombstone does. `4.2.14+amd64` in the next channel is none: it says that the other
 /// architectures of 4.2.14 stay behind, as a tombstone for 4.2.14 wants.
-fn meant<'a>(channel: &'a ChannelSpec, tombstone: &Noted) -> Option<&'a Member> {
+fn meant<'a>(channel: &'a ChannelSpec, tombstone: &NotedRelease) -> Option<&'a Member> {
     let mut same = channel
         .members
         .iter()
@@ -71,7 +71,7 @@ fn against_tombstone(member: &Member, channel: &ChannelSpec, fed: &ChannelSpec) 
     Finding::warning("tombstone-promoted", member.origin.clone(), problem, remedy)
 }
 
-fn idle(tombstone: &Noted, channel: &ChannelSpec) -> Finding {
+fn idle(tombstone: &NotedRelease, channel: &ChannelSpec) -> Finding {
     let problem = format!(
         "{} has a tombstone, and is not in {}",
         tombstone.name, channel.name

@@ -14,7 +14,7 @@ pub(super) fn check(subject: &Subject<'_>) -> Vec<Finding> {
     let Some(graph) = subject.graph else {
         return Vec::new();
     };
-    let known = Known::of(graph);
+    let known = KnownReleases::of(graph);
     let members = subject
         .data
         .channels
@@ -54,12 +54,12 @@ pub(super) fn check(subject: &Subject<'_>) -> Vec<Finding> {
 }
 
 /// The releases that there are.
-struct Known<'a> {
+struct KnownReleases<'a> {
     arches: BTreeSet<&'a Arch>,
     releases: BTreeMap<&'a Version, BTreeSet<&'a Arch>>,
 }
 
-impl<'a> Known<'a> {
+impl<'a> KnownReleases<'a> {
     fn of(graph: &'a Graph) -> Self {
         let mut known = Self {
             arches: graph.arches().collect(),

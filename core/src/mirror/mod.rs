@@ -15,11 +15,11 @@ use jiff::Timestamp;
 
 use crate::cluster::{Cluster, Fact, Platform};
 use crate::graph::{ChannelName, Graph, ReleaseId};
-use crate::path::{NoGoal, NoPath, Plan, RiskPolicy, Stranded};
+use crate::path::{NoGoal, NoPath, Plan, RiskPolicy, StrandedPath};
 use crate::version::{Arch, ReleaseName, Version};
 use branches::{Branch, TooManyBranches, branches};
 use reachable_graph::{Limits, ReachableGraph};
-use smallest::{Proof, smallest};
+use smallest::{SizeProof, smallest};
 
 #[derive(Debug, Clone)]
 pub struct Wish {
@@ -31,11 +31,11 @@ pub struct Wish {
     pub platform: Fact<Platform>,
     /// Which updates with risks may be on a way.
     pub taken: RiskPolicy,
-    pub choice: Choice,
+    pub choice: MirrorChoice,
     /// Whether what is needed if a risk applies is needed, too.
     pub branching: Branching,
     /// Whether what the clusters run is needed, too.
-    pub start: Start,
+    pub start: MirrorStart,
     pub have: Have,
 }
 
@@ -50,7 +50,7 @@ pub struct Traveller {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Choice {
+pub enum MirrorChoice {
     Best,
     /// Those that need the fewest releases together.
     Smallest,
@@ -66,7 +66,7 @@ pub enum Branching {
 
 /// Whether the releases that clusters run are needed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Start {
+pub enum MirrorStart {
     /// Not for their own sake: clusters have what they run.
     LeftOut,
     /// They are, too: to add nodes, or to go back.
@@ -92,7 +92,7 @@ pub struct Mirror {
     /// The releases that are needed, each once, ordered by architecture and version.
     pub needs: Vec<Need>,
     /// For each architecture: whether fewer would do.
-    pub proofs: BTreeMap<Arch, Proof>,
+    pub proofs: BTreeMap<Arch, SizeProof>,
 }
 
 /// A release that is needed.
@@ -231,10 +231,10 @@ fn no_path(
             let reached = ways.reached(from);
             let nearest = reached.iter().rev().find(is_between);
             let nearest = nearest.and_then(|near| ways.best(from, *near, Limits::default()));
-            NoPath::Stranded(Box::new(Stranded {
+            NoPath::Stranded(Box::new(StrandedPath {
                 nearest: nearest.filter(|plan| !plan.hops.is_empty()),
                 with_risks: with_risks(from).filter(|_| from < goal),
-                ..Stranded::short_of(goal)
+                ..StrandedPath::short_of(goal)
             }))
         }
     }
@@ -246,7 +246,7 @@ fn chosen(
     ways: &ReachableGraph,
     sources: &BTreeSet<ReleaseId>,
     target: ReleaseId,
-) -> (Vec<Plan>, Option<Proof>) {
+) -> (Vec<Plan>, Option<SizeProof>) {
     let plans = |limits: Limits<'_>| -> Vec<Plan> {
         let towards = ways.towards(target, limits);
         sources
@@ -255,8 +255,8 @@ fn chosen(
             .collect()
     };
     match wish.choice {
-        Choice::Best => (plans(Limits::default()), None),
-        Choice::Smallest => {
+        MirrorChoice::Best => (plans(Limits::default()), None),
+        MirrorChoice::Smallest => {
             let have = ways
                 .members()
                 .iter()
@@ -288,7 +288,7 @@ fn needs(graph: &Graph, answer: &Mirror, wish: &Wish) -> Vec<Need> {
     let starts = answer
         .plans
         .iter()
-        .filter(|_| wish.start == Start::Included);
+        .filter(|_| wish.start == MirrorStart::Included);
     let wanted = answer
         .plans
         .iter()

@@ -19,12 +19,12 @@ pub struct ReachableGraph {
     /// The releases that have entered the channels.
     members: BTreeSet<ReleaseId>,
     /// By release, and by target within it.
-    steps: BTreeMap<ReleaseId, BTreeMap<ReleaseId, Step>>,
+    steps: BTreeMap<ReleaseId, BTreeMap<ReleaseId, ReachableStep>>,
 }
 
 /// One update that can be taken.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Step {
+pub struct ReachableStep {
     /// What the cluster has to weigh.
     pub risks: BTreeSet<RiskId>,
     /// The channels that have it, in the order in which channels are shown, each with when it is offered there.
@@ -94,7 +94,7 @@ impl ReachableGraph {
     }
 
     /// The steps from a release, by target.
-    pub fn steps(&self, from: ReleaseId) -> impl Iterator<Item = (ReleaseId, &Step)> {
+    pub fn steps(&self, from: ReleaseId) -> impl Iterator<Item = (ReleaseId, &ReachableStep)> {
         self.steps
             .get(&from)
             .into_iter()
@@ -166,7 +166,7 @@ impl ReachableGraph {
 
     /// A route of steps as a plan, with as few changes of the channel as can be.
     fn plan(&self, route: &[ReleaseId]) -> Plan {
-        let steps: Vec<&Step> = route
+        let steps: Vec<&ReachableStep> = route
             .windows(2)
             .filter_map(|ends| self.steps.get(&ends[0])?.get(&ends[1]))
             .collect();
@@ -220,7 +220,7 @@ impl ShortestPaths<'_> {
 }
 
 impl Limits<'_> {
-    fn allow(self, to: ReleaseId, step: &Step) -> bool {
+    fn allow(self, to: ReleaseId, step: &ReachableStep) -> bool {
         let inside = self.within.is_none_or(|within| within.contains(&to));
         inside
             && self
@@ -230,9 +230,10 @@ impl Limits<'_> {
 }
 
 /// The channel of the first step that goes on for the most steps; of several, the first that is shown.
-fn longest<'a>(steps: &[&'a Step]) -> &'a (ChannelName, Timestamp) {
-    let has =
-        |step: &&&Step, name: &ChannelName| step.channels.iter().any(|(other, _)| other == name);
+fn longest<'a>(steps: &[&'a ReachableStep]) -> &'a (ChannelName, Timestamp) {
+    let has = |step: &&&ReachableStep, name: &ChannelName| {
+        step.channels.iter().any(|(other, _)| other == name)
+    };
     let run = |name: &ChannelName| steps.iter().take_while(|step| has(step, name)).count();
     let best = steps[0]
         .channels
@@ -242,14 +243,14 @@ fn longest<'a>(steps: &[&'a Step]) -> &'a (ChannelName, Timestamp) {
 }
 
 /// The steps from a release that can be taken in some channel that both ends have entered.
-fn steps(space: &SearchSpace<'_>, from: u32) -> BTreeMap<ReleaseId, Step> {
-    let step = |one: &crate::graph::Step| {
+fn steps(space: &SearchSpace<'_>, from: u32) -> BTreeMap<ReleaseId, ReachableStep> {
+    let step = |one: &crate::graph::GraphStep| {
         let openings = space.openings_by_now(from, one.release);
         let named = |(channel, opens)| (space.channel(channel).name.clone(), opens);
         let channels: Vec<(ChannelName, Timestamp)> = openings.map(named).collect();
         let risks = || space.risks(*one).iter().copied().collect();
         (!channels.is_empty()).then(|| {
-            let step = Step {
+            let step = ReachableStep {
                 risks: risks(),
                 channels,
             };

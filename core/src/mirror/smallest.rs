@@ -29,12 +29,12 @@ pub const MAX_LOOKS: usize = 50_000;
 pub struct Smallest {
     /// The releases that have to be there. The clusters' own are not among them unless somebody passes through.
     pub releases: BTreeSet<ReleaseId>,
-    pub proof: Proof,
+    pub proof: SizeProof,
 }
 
 /// What is known about a set's size.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Proof {
+pub enum SizeProof {
     /// No smaller one will do.
     Smallest,
     /// The search gave up: these are the best ways together.
@@ -70,25 +70,25 @@ pub fn smallest_within(
     let start = State::at(&bits, usize::from(!have.contains(&target)));
     for size in start.cost..enough {
         match search.grow(start.clone(), size) {
-            Found::Set(inside) => {
+            SearchOutcome::Set(inside) => {
                 let releases = inside.iter().map(|at| bits.releases[at]).collect();
                 return Smallest {
                     releases,
-                    proof: Proof::Smallest,
+                    proof: SizeProof::Smallest,
                 };
             }
-            Found::Nothing => {}
-            Found::GaveUp => {
+            SearchOutcome::Nothing => {}
+            SearchOutcome::GaveUp => {
                 return Smallest {
                     releases: together,
-                    proof: Proof::GaveUp { at_least: size },
+                    proof: SizeProof::GaveUp { at_least: size },
                 };
             }
         }
     }
     Smallest {
         releases: together,
-        proof: Proof::Smallest,
+        proof: SizeProof::Smallest,
     }
 }
 
@@ -210,7 +210,7 @@ impl State {
     }
 }
 
-enum Found {
+enum SearchOutcome {
     Set(Bits),
     Nothing,
     GaveUp,
@@ -223,26 +223,26 @@ struct Search<'a> {
 
 impl Search<'_> {
     /// A set of at most that size that contains what the state has, and nothing that it excludes.
-    fn grow(&mut self, state: State, size: usize) -> Found {
+    fn grow(&mut self, state: State, size: usize) -> SearchOutcome {
         let Some(left) = self.looks.checked_sub(1) else {
-            return Found::GaveUp;
+            return SearchOutcome::GaveUp;
         };
         self.looks = left;
         let mut state = state.with_all_that_is_free(self.bits);
         let unserved = self.bits.sources.without(&state.attached);
         if unserved.is_empty() {
-            return Found::Set(state.inside);
+            return SearchOutcome::Set(state.inside);
         }
         if !self.is_near_enough(&state, &unserved, size - state.cost) {
-            return Found::Nothing;
+            return SearchOutcome::Nothing;
         }
         for choice in self.choices(&state, &unserved) {
             match self.grow(state.clone().with(self.bits, choice, 1), size) {
-                Found::Nothing => state.excluded.insert(choice),
+                SearchOutcome::Nothing => state.excluded.insert(choice),
                 found => return found,
             }
         }
-        Found::Nothing
+        SearchOutcome::Nothing
     }
 
     /// Whether each of these gets to an attached release with so many more releases at most.

@@ -5,12 +5,12 @@
 
 use std::collections::BTreeSet;
 
-use super::search::{Barred, Cost, Search};
+use super::search::{BarredSteps, Cost, Search};
 
 /// So many ways, the best first; fewer if there are no more.
 pub(super) fn best_ways(search: &Search<'_>, start: u32, count: usize) -> Vec<Vec<u32>> {
     let mut found: Vec<Vec<u32>> = search
-        .best(&[start], &Barred::default())
+        .best(&[start], &BarredSteps::default())
         .into_iter()
         .collect();
     let mut candidates: BTreeSet<(Cost, Vec<u32>)> = BTreeSet::new();
@@ -21,7 +21,7 @@ pub(super) fn best_ways(search: &Search<'_>, start: u32, count: usize) -> Vec<Ve
                 .iter()
                 .filter(|way| way.len() > end && way[..end] == *begun);
             let next = same.map(|way| way[end]).collect();
-            let barred = Barred {
+            let barred = BarredSteps {
                 releases: begun[..end - 1].iter().copied().collect(),
                 next,
             };

@@ -21,8 +21,8 @@ use std::collections::BTreeSet;
 use jiff::Timestamp;
 
 pub use budget::{Budget, Unfinished};
-pub use no_path::{Barrier, NoGoal, NoPath, Obstacle, Stranded};
-pub use pace::{Pace, Timed, TimedHop};
+pub use no_path::{NoGoal, NoPath, Obstacle, PathBarrier, StrandedPath};
+pub use pace::{Pace, TimedHop, TimedPlan};
 pub use pools::{CatchUp, Pools, pools};
 pub use request::{Asker, Goal, Preference, Request, RiskPolicy};
 pub use scope::channels;
@@ -57,7 +57,7 @@ pub struct Hop {
 
 /// The ways to a goal.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Found {
+pub struct FoundPaths {
     /// The goal, as a release.
     pub goal: ReleaseId,
     /// The ways, the best first. At least one.
@@ -67,7 +67,7 @@ pub struct Found {
 }
 
 /// Finds the best ways, or says why there is none. `lasts` says how long each update takes.
-pub fn paths(graph: &Graph, request: &Request, lasts: &Lasts<'_>) -> Result<Found, NoPath> {
+pub fn paths(graph: &Graph, request: &Request, lasts: &Lasts<'_>) -> Result<FoundPaths, NoPath> {
     search(
         graph,
         &UncachedStepGraphs,
@@ -84,7 +84,7 @@ pub fn paths_within(
     request: &Request,
     lasts: &Lasts<'_>,
     budget: &Budget<'_>,
-) -> Result<Result<Found, NoPath>, Unfinished> {
+) -> Result<Result<FoundPaths, NoPath>, Unfinished> {
     let answer = search(graph, step_graphs, request, lasts, budget);
     budget.end().map_or(Ok(answer), Err)
 }
@@ -95,7 +95,7 @@ fn search(
     request: &Request,
     lasts: &Lasts<'_>,
     budget: &Budget<'_>,
-) -> Result<Found, NoPath> {
+) -> Result<FoundPaths, NoPath> {
     let channels = channels(graph, &request.via).map_err(NoPath::NoChannel)?;
     let start = scope::start(graph, &channels, request)?;
     let space = SearchSpace::new(
@@ -122,7 +122,7 @@ fn search(
                 .iter()
                 .map(|way| schedule::plan(&space, way, lasts))
                 .collect();
-            Ok(Found {
+            Ok(FoundPaths {
                 goal,
                 plans,
                 certainty: search.certainty.get(),

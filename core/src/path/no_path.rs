@@ -31,7 +31,7 @@ pub enum NoPath {
         nearest: Option<Plan>,
     },
     /// All that is there, but no way leads to the goal.
-    Stranded(Box<Stranded>),
+    Stranded(Box<StrandedPath>),
 }
 
 /// Why there is no such goal.
@@ -71,7 +71,7 @@ impl NoPath {
 
 /// How far one gets, and no farther.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Stranded {
+pub struct StrandedPath {
     /// Where one wants to go.
     pub goal: ReleaseId,
     /// The way to the newest release that can be reached and is not newer than the goal, if there is any.
@@ -79,14 +79,14 @@ pub struct Stranded {
     /// The newest release of the goal's minor version that can be reached.
     pub of_goals_minor: Option<ReleaseId>,
     /// Updates that would lead on and are not for this cluster, the most promising first. A mirror does not look for them.
-    pub barriers: Vec<Barrier>,
+    pub barriers: Vec<PathBarrier>,
     /// So many more of them there are.
     pub more_barriers: usize,
     /// A way that opens if these risks are accepted, the fewest that will do.
     pub with_risks: Option<Plan>,
 }
 
-impl Stranded {
+impl StrandedPath {
     /// Nothing is known but the goal.
     pub(crate) fn short_of(goal: ReleaseId) -> Self {
         Self {
@@ -102,7 +102,7 @@ impl Stranded {
 
 /// An update that would lead on, and why it is not for this cluster.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Barrier {
+pub struct PathBarrier {
     /// From a release that can be reached.
     pub from: ReleaseId,
     pub to: ReleaseId,
@@ -143,7 +143,7 @@ pub(super) fn stranded(
         .rev()
         .find(|release| version(**release).same_minor(version(goal)));
     let (barriers, more_barriers) = barriers(space, channels, request, &reached, goal);
-    NoPath::Stranded(Box::new(Stranded {
+    NoPath::Stranded(Box::new(StrandedPath {
         goal: space.id(goal),
         nearest,
         of_goals_minor: of_goals_minor.map(|release| space.id(*release)),
@@ -190,7 +190,7 @@ fn best(space: &SearchSpace<'_>, [start, end]: [u32; 2], lasts: &Lasts<'_>) -> O
 fn reached<'g>(
     space: &SearchSpace<'_>,
     start: u32,
-    steps: impl Fn(u32) -> &'g [crate::graph::Step],
+    steps: impl Fn(u32) -> &'g [crate::graph::GraphStep],
 ) -> BTreeSet<u32> {
     let mut seen = vec![false; space.count as usize];
     seen[start as usize] = true;
@@ -214,7 +214,7 @@ fn barriers(
     request: &Request,
     reached: &BTreeSet<u32>,
     goal: u32,
-) -> (Vec<Barrier>, usize) {
+) -> (Vec<PathBarrier>, usize) {
     let beyond = self::reached(space, goal, |release| space.into(release));
     let leaving = reached.iter().flat_map(|from| {
         let edges = space.budget.of(space.graph.edges_from(space.id(*from)));
@@ -232,13 +232,13 @@ fn barriers(
     // An edge within the channels says more than one that leads out of them; then the newest counts.
     leaving
         .sort_by_key(|(from, to, _)| (!space.is_held_together(*from, *to), Reverse((*from, *to))));
-    let mut told: Vec<Barrier> = Vec::new();
+    let mut told: Vec<PathBarrier> = Vec::new();
     let mut targets: BTreeSet<ReleaseId> = BTreeSet::new();
     for (_, _, edge) in leaving.iter().take(MAX_LOOKED_AT) {
         // What is said once of a target, or in the same words of another, need not be said again.
         let is_new = told.len() < MAX_BARRIERS && targets.insert(edge.to);
         let barrier = is_new.then(|| barrier(space, channels, request, *edge));
-        let known = |new: &Barrier| told.iter().any(|old| says_the_same(space.graph, old, new));
+        let known = |new: &PathBarrier| told.iter().any(|old| says_the_same(space.graph, old, new));
         told.extend(barrier.filter(|new| !known(new)));
     }
     let more = leaving.len() - told.len();
@@ -246,8 +246,8 @@ fn barriers(
 }
 
 /// Whether two barriers are the same, or the same risks: of one risk there are often many declarations.
-fn says_the_same(graph: &Graph, old: &Barrier, new: &Barrier) -> bool {
-    let risks = |barrier: &Barrier| match &barrier.obstacle {
+fn says_the_same(graph: &Graph, old: &PathBarrier, new: &PathBarrier) -> bool {
+    let risks = |barrier: &PathBarrier| match &barrier.obstacle {
         Obstacle::Rules {
             verdict:
                 Verdict {
@@ -271,7 +271,7 @@ fn barrier(
     channels: &[&Channel],
     request: &Request,
     edge: Edge,
-) -> Barrier {
+) -> PathBarrier {
     let holds_both = |channel: &Channel| {
         channel.membership(edge.from).is_some() && channel.membership(edge.to).is_some()
     };
@@ -300,7 +300,7 @@ fn barrier(
             Obstacle::NoChannelHoldsBoth(both.cloned().collect())
         }
     };
-    Barrier {
+    PathBarrier {
         from: edge.from,
         to: edge.to,
         obstacle,

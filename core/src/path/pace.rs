@@ -43,7 +43,7 @@ pub struct TimedHop {
 
 /// A plan with its times.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Timed {
+pub struct TimedPlan {
     pub hops: Vec<TimedHop>,
     /// All control planes, one after the other.
     pub control_planes: Spread,
@@ -83,13 +83,13 @@ impl Pace {
 
 impl Plan {
     /// When each hop is taken by a cluster that begins now and goes on as soon as it can.
-    pub fn timed(&self, graph: &Graph, now: Timestamp, pace: &Pace) -> Timed {
+    pub fn timed(&self, graph: &Graph, now: Timestamp, pace: &Pace) -> TimedPlan {
         let version = |id: ReleaseId| &graph.release(id).version;
         let (paused, running) = (
             with_pools(&pace.shape, Rollout::Paused),
             with_pools(&pace.shape, Rollout::Runs),
         );
-        let mut timed = Timed {
+        let mut timed = TimedPlan {
             hops: Vec::new(),
             control_planes: Spread::default(),
             total: Spread::default(),
@@ -138,7 +138,7 @@ impl Plan {
     }
 }
 
-impl Timed {
+impl TimedPlan {
     /// When the last control plane is there, and when everything is.
     pub fn ends(&self) -> Option<(Timestamp, Timestamp)> {
         self.hops.last().map(|hop| (hop.arrives, hop.settled))

@@ -8,9 +8,9 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap};
 
-use super::search::{Barred, Certainty, FAR, Search, Until};
+use super::search::{BarredSteps, Certainty, FAR, Search, Until};
 use super::search_space::SearchSpace;
-use crate::graph::Step;
+use crate::graph::GraphStep;
 
 /// So many sets are looked at.
 pub(super) const MAX_LABELS: usize = 100_000;
@@ -19,7 +19,7 @@ pub(super) const MAX_LABELS: usize = 100_000;
 pub(super) type Names = BTreeSet<u32>;
 
 /// The best way on, given the risks that one has met.
-pub(super) fn safest(search: &Search<'_>, begun: &[u32], barred: &Barred) -> Option<Vec<u32>> {
+pub(super) fn safest(search: &Search<'_>, begun: &[u32], barred: &BarredSteps) -> Option<Vec<u32>> {
     let start = *begun.last()?;
     let met = names(search.space, begun);
     let Some(sets) = fewest_risks(search, start, &met, barred) else {
@@ -43,7 +43,7 @@ pub(super) fn names(space: &SearchSpace<'_>, way: &[u32]) -> Names {
     steps.flat_map(|step| of(space, step)).collect()
 }
 
-fn of<'g>(space: &'g SearchSpace<'_>, step: Step) -> impl Iterator<Item = u32> + 'g {
+fn of<'g>(space: &'g SearchSpace<'_>, step: GraphStep) -> impl Iterator<Item = u32> + 'g {
     let graph = space.graph;
     // Risks are numbered by name, so those of one name stand together.
     let first = move |id: u32| {
@@ -62,7 +62,7 @@ fn fewest_risks(
     search: &Search<'_>,
     start: u32,
     met: &Names,
-    barred: &Barred,
+    barred: &BarredSteps,
 ) -> Option<Vec<Names>> {
     let space = search.space;
     // Nobody goes where the goal cannot be reached from; and who is nearer to it is looked at first.
@@ -97,7 +97,7 @@ fn fewest_risks(
         if !stays {
             continue;
         }
-        let leads_on = |step: &&Step| {
+        let leads_on = |step: &&GraphStep| {
             left[step.release as usize] != FAR && barred.is_free(start, at, step.release)
         };
         for step in space.out(at).iter().filter(leads_on) {
@@ -125,7 +125,7 @@ fn fewest_risks(
 }
 
 /// The way on which risks, counted at each hop, are the fewest; then over the fewest hops, then the newest releases.
-fn fewest_risky_steps(search: &Search<'_>, start: u32, barred: &Barred) -> Option<Vec<u32>> {
+fn fewest_risky_steps(search: &Search<'_>, start: u32, barred: &BarredSteps) -> Option<Vec<u32>> {
     let space = search.space;
     // For each release: risks and hops from here to the goal, and the next release.
     let mut best: Vec<Option<(usize, u32, Reverse<u32>)>> = vec![None; space.count as usize];
@@ -266,7 +266,10 @@ mod tests {
         });
         for (limit, certainty) in [(MAX_LABELS, Certainty::Best), (1, Certainty::SearchLimit)] {
             search.max_labels = limit;
-            assert_eq!(search.best(&[0], &Barred::default()), Some(vec![0, 2, 3]));
+            assert_eq!(
+                search.best(&[0], &BarredSteps::default()),
+                Some(vec![0, 2, 3])
+            );
             assert_eq!(search.certainty.get(), certainty);
         }
     }

@@ -12,8 +12,8 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::search_space::{Ends, SearchSpace};
 use super::{Preference, safest, schedule};
+use crate::graph::GraphStep;
 use crate::graph::ReleaseId;
-use crate::graph::Step;
 
 /// How long it takes from one release to another: never less than nothing.
 pub type Lasts<'a> = dyn Fn(ReleaseId, ReleaseId) -> SignedDuration + 'a;
@@ -49,7 +49,7 @@ pub(super) struct Cost {
 
 /// Where one is not to go again: releases, and what must not be the next one.
 #[derive(Debug, Default)]
-pub(super) struct Barred {
+pub(super) struct BarredSteps {
     pub(super) releases: BTreeSet<u32>,
     pub(super) next: BTreeSet<u32>,
 }
@@ -65,7 +65,7 @@ pub(super) enum Until {
     Everywhere,
 }
 
-impl Barred {
+impl BarredSteps {
     pub(super) fn is_free(&self, start: u32, from: u32, to: u32) -> bool {
         !(self.releases.contains(&to)
             || self.releases.contains(&from)
@@ -91,7 +91,7 @@ impl<'a> Search<'a> {
     }
 
     /// The best way that begins so, as releases, if there is one.
-    pub(super) fn best(&self, begun: &[u32], barred: &Barred) -> Option<Vec<u32>> {
+    pub(super) fn best(&self, begun: &[u32], barred: &BarredSteps) -> Option<Vec<u32>> {
         let start = *begun.last()?;
         let rest = match self.prefer {
             Preference::FewestHops => self.fewest(begun, barred),
@@ -120,7 +120,7 @@ impl<'a> Search<'a> {
     }
 
     /// Over the fewest hops; of those ways, one over releases that are there by now.
-    fn fewest(&self, begun: &[u32], barred: &Barred) -> Option<Vec<u32>> {
+    fn fewest(&self, begun: &[u32], barred: &BarredSteps) -> Option<Vec<u32>> {
         let start = *begun.last()?;
         let any = self.fewest_over(start, barred, |_, _| true)?;
         // A way that has begun with a release that is not there yet gains nothing any more.
@@ -137,8 +137,8 @@ impl<'a> Search<'a> {
     pub(super) fn fewest_over(
         &self,
         start: u32,
-        barred: &Barred,
-        may: impl Fn(u32, Step) -> bool,
+        barred: &BarredSteps,
+        may: impl Fn(u32, GraphStep) -> bool,
     ) -> Option<Vec<u32>> {
         let space = self.space;
         let hops = self.hops_to_goal(start, barred, Until::Start, &may);
@@ -161,9 +161,9 @@ impl<'a> Search<'a> {
     pub(super) fn hops_to_goal(
         &self,
         start: u32,
-        barred: &Barred,
+        barred: &BarredSteps,
         until: Until,
-        may: impl Fn(u32, Step) -> bool,
+        may: impl Fn(u32, GraphStep) -> bool,
     ) -> Vec<u32> {
         self.space.budget.take(self.space.count as usize);
         let mut hops: Vec<u32> = vec![FAR; self.space.count as usize];
@@ -188,7 +188,7 @@ impl<'a> Search<'a> {
     }
 
     /// By the earliest arrival; then over the fewest hops by which one arrives no later.
-    fn soonest(&self, start: u32, now: Timestamp, barred: &Barred) -> Option<Vec<u32>> {
+    fn soonest(&self, start: u32, now: Timestamp, barred: &BarredSteps) -> Option<Vec<u32>> {
         // What leads nowhere need not be timed.
         let left = self.hops_to_goal(start, barred, Until::Everywhere, |_, _| true);
         if left[start as usize] == FAR {
@@ -217,7 +217,7 @@ impl<'a> Search<'a> {
         start: u32,
         now: Timestamp,
         left: &[u32],
-        barred: &Barred,
+        barred: &BarredSteps,
     ) -> Vec<Option<Timestamp>> {
         let mut arrivals: Vec<Option<Timestamp>> = vec![None; self.space.count as usize];
         arrivals[start as usize] = Some(now);
@@ -255,7 +255,7 @@ impl<'a> Search<'a> {
         now: Timestamp,
         due: Timestamp,
         arrivals: &[Option<Timestamp>],
-        barred: &Barred,
+        barred: &BarredSteps,
     ) -> Vec<Vec<Option<Timestamp>>> {
         let count = self.space.count as usize;
         let mut latest = vec![vec![None; count]];

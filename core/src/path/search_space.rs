@@ -14,7 +14,7 @@ use crate::cluster::Cluster;
 use crate::graph::model::BlockSetId;
 use crate::graph::rules::Edges;
 use crate::graph::{Channel, Edge, Graph, ReleaseId, RiskId, Situation};
-use crate::graph::{ChannelView, ClientClass, Step};
+use crate::graph::{ChannelView, ClientClass, GraphStep};
 use crate::rules::{Policy, Rule};
 use crate::verdict::Answer;
 
@@ -126,22 +126,22 @@ impl<'a> SearchSpace<'a> {
     }
 
     /// The steps out of a release, the oldest target first.
-    pub(crate) fn out(&self, release: u32) -> &[Step] {
+    pub(crate) fn out(&self, release: u32) -> &[GraphStep] {
         self.budget.of(self.drawn.steps.out(release))
     }
 
     /// The steps into a release, the oldest source first.
-    pub(crate) fn into(&self, release: u32) -> &[Step] {
+    pub(crate) fn into(&self, release: u32) -> &[GraphStep] {
         self.budget.of(self.drawn.steps.leading_to(release))
     }
 
     /// The risks of a step.
-    pub(crate) fn risks(&self, step: Step) -> &[RiskId] {
+    pub(crate) fn risks(&self, step: GraphStep) -> &[RiskId] {
         self.drawn.risks(step)
     }
 
     /// The step between two releases, if there is one.
-    pub(crate) fn step(&self, from: u32, to: u32) -> Option<Step> {
+    pub(crate) fn step(&self, from: u32, to: u32) -> Option<GraphStep> {
         self.drawn.steps.between(from, to)
     }
 

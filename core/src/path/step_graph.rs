@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use super::RiskPolicy;
-use crate::graph::{BlockVerdicts, ClientClass, Step, Steps, numbers};
+use crate::graph::{BlockVerdicts, ClientClass, GraphStep, GraphSteps, numbers};
 use crate::graph::{Channel, Graph, RiskId};
 use crate::version::Arch;
 
@@ -31,7 +31,7 @@ pub struct UncachedStepGraphs;
 
 #[derive(Debug)]
 pub struct StepGraph {
-    pub(super) steps: Steps,
+    pub(super) steps: GraphSteps,
     /// For each release, the channels that hold it, a bit each, in this many words.
     held_by: Vec<u64>,
     pub(super) words: usize,
@@ -64,7 +64,7 @@ impl StepGraph {
             .map(|blocks| verdicts.risks(blocks).is_some_and(is_taken))
             .collect();
         let held = |release: u32| held(&held_by, words, release);
-        let steps = Steps::lay_out(
+        let steps = GraphSteps::lay_out(
             graph,
             of.arch,
             |from| held(from).iter().any(|word| *word != 0),
@@ -79,7 +79,7 @@ impl StepGraph {
     }
 
     /// The risks of a step.
-    pub(super) fn risks(&self, step: Step) -> &[RiskId] {
+    pub(super) fn risks(&self, step: GraphStep) -> &[RiskId] {
         self.verdicts.risks(step.blocks).unwrap_or_default()
     }
 

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
 
-use crate::fleet::{BadQuestion, Desk, OfferBook, Start, StartKind};
+use crate::fleet::{BadQuestion, FleetPlanner, OfferBook, Start, StartKind};
 use crate::fleet::{
     ClusterState, FleetInput, Name, Offer, Owner, Product, Upgrade, UpgradeId, UpgradeState,
 };
@@ -42,10 +42,10 @@ pub struct Forecast {
 }
 
 /// What a cluster on that version would be offered then.
-pub type Offers<'a> = &'a dyn Fn(&ClusterState, Timestamp) -> Option<Arc<[Offer]>>;
+pub type FutureOffers<'a> = &'a dyn Fn(&ClusterState, Timestamp) -> Option<Arc<[Offer]>>;
 
 /// Is told how far the clock has come.
-pub type Progress<'a> = &'a mut dyn FnMut(Timestamp);
+pub type ProgressListener<'a> = &'a mut dyn FnMut(Timestamp);
 
 impl Default for Assumptions {
     fn default() -> Self {
@@ -64,7 +64,7 @@ pub fn forecast_days(
     graph: Option<&Graph>,
     now: Timestamp,
     days: u32,
-    progress: Progress<'_>,
+    progress: ProgressListener<'_>,
 ) -> Result<Vec<Forecast>, BadQuestion> {
     if !(1..=MAX_DAYS).contains(&days) {
         return Err(BadQuestion::Days { most: MAX_DAYS });
@@ -92,8 +92,8 @@ pub fn forecast(
     from: Timestamp,
     until: Timestamp,
     assumed: &Assumptions,
-    offers: Offers<'_>,
-    progress: Progress<'_>,
+    offers: FutureOffers<'_>,
+    progress: ProgressListener<'_>,
 ) -> Vec<Forecast> {
     let next_id = input
         .upgrades
@@ -133,16 +133,17 @@ struct Simulation<'a> {
     /// What the fleet looks like, for when the desk has to be made anew.
     input: FleetInput,
     assumed: &'a Assumptions,
-    offers: Offers<'a>,
+    offers: FutureOffers<'a>,
     next_id: i64,
-    desk: Option<Desk>,
+    desk: Option<FleetPlanner>,
     forecasts: Vec<Forecast>,
 }
 
 impl Simulation<'_> {
-    fn desk(&mut self) -> &mut Desk {
+    fn desk(&mut self) -> &mut FleetPlanner {
         let input = &self.input;
-        self.desk.get_or_insert_with(|| Desk::new(input.clone()))
+        self.desk
+            .get_or_insert_with(|| FleetPlanner::new(input.clone()))
     }
 
     /// The desk has to be made anew, with the soak that this one knows.

@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 use jiff::{SignedDuration, Timestamp};
 use towpath_core::agent::rules::Moment;
 use towpath_core::agent::{
-    Advice, Asked, AutomaticPolicy, Condition, Declared, Evidence, Memory, Offer, OptIn, Past,
-    Stamp, Standing, Status, Witness,
+    Advice, AutomaticPolicy, ClusterStanding, Condition, Evidence, ImageDeclaration, Memory, OptIn,
+    Past, Stamp, Status, UpdateOffer, UpdateTarget, Witness,
 };
 use towpath_core::agent::{Choice, choose};
 use towpath_core::cluster::Fact;
-use towpath_core::cluster::objects::{Facts, HistoryEntry, Node, Pool, Progress};
+use towpath_core::cluster::objects::{Facts, HistoryEntry, MachineConfigPool, Node, Progress};
 use towpath_core::fleet::Name;
 use towpath_core::signatures::{SignatureVerdict, Signer};
 use towpath_core::verdict::Answer;
@@ -19,7 +19,7 @@ use towpath_core::version::{Arch, Minor, Version};
 /// All that a decision depends on.
 #[derive(Debug, Clone)]
 pub(crate) struct Story {
-    pub(crate) standing: Standing,
+    pub(crate) standing: ClusterStanding,
     pub(crate) facts: Facts,
     pub(crate) policy: AutomaticPolicy,
     pub(crate) memory: Memory,
@@ -55,7 +55,7 @@ pub(crate) fn verified() -> SignatureVerdict {
 /// A signed image that says these things.
 pub(crate) fn witness(is: &str, previous: &[&str], next: &[&str]) -> Witness {
     let versions = |list: &[&str]| list.iter().map(|text| version(text)).collect();
-    let declared = Declared {
+    let declared = ImageDeclaration {
         version: is.into(),
         arch: Arch::default(),
         previous: versions(previous),
@@ -67,19 +67,19 @@ pub(crate) fn witness(is: &str, previous: &[&str], next: &[&str]) -> Witness {
     }
 }
 
-pub(crate) fn offer(to: &str) -> Offer {
-    Offer {
+pub(crate) fn offer(to: &str) -> UpdateOffer {
+    UpdateOffer {
         version: version(to),
         image: image(to),
         advice: Advice::Recommended,
     }
 }
 
-pub(crate) fn asked(to: &str) -> Asked {
-    Asked {
+pub(crate) fn asked(to: &str) -> UpdateTarget {
+    UpdateTarget {
         version: Some(version(to)),
         image: Some(image(to)),
-        ..Asked::default()
+        ..UpdateTarget::default()
     }
 }
 
@@ -116,7 +116,7 @@ impl Story {
             objections: Fact::Known(Vec::new()),
             operator_objections: Fact::Known(Vec::new()),
             nodes: Fact::Known(vec![worker(33)]),
-            pools: Fact::Known(vec![Pool {
+            pools: Fact::Known(vec![MachineConfigPool {
                 name: "worker".into(),
                 is_paused: false,
             }]),
@@ -131,7 +131,7 @@ impl Story {
             started: Some(at("2026-11-06T10:00Z")),
             ended: Some(at("2026-11-06T12:00Z")),
         };
-        let standing = Standing {
+        let standing = ClusterStanding {
             opt_in: OptIn::Wanted,
             desired: Some(asked("4.20.1")),
             asked: None,

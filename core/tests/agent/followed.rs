@@ -1,8 +1,8 @@
 //! What becomes of an update that we started.
 
 use jiff::SignedDuration;
-use towpath_core::agent::{Condition, Course, Memory, Past, Stamp, Started, Status};
-use towpath_core::agent::{Outcome, follow};
+use towpath_core::agent::{Condition, Course, Memory, Past, Stamp, StartedUpdate, Status};
+use towpath_core::agent::{UpdateOutcome, follow};
 use towpath_core::cluster::Fact;
 use towpath_core::cluster::objects::Progress;
 
@@ -12,7 +12,7 @@ use crate::cluster::{Story, asked, at, condition, version};
 fn started() -> Story {
     Story::but(|story| {
         let at = at("2026-11-16T11:00Z");
-        story.memory.started = Some(Started {
+        story.memory.started = Some(StartedUpdate {
             version: version("4.20.3"),
             at,
             course: Course::Running,
@@ -33,7 +33,7 @@ fn begun(story: &mut Story, progress: Progress) {
     story.standing.past.insert(0, past);
 }
 
-fn followed(story: &Story) -> (Memory, Option<Outcome>) {
+fn followed(story: &Story) -> (Memory, Option<UpdateOutcome>) {
     follow(&story.memory, &story.standing, &story.stamp, story.now)
 }
 
@@ -55,7 +55,7 @@ fn it_is_remembered_until_it_is_complete() {
     let took = SignedDuration::from_mins(45);
     assert_eq!(
         outcome,
-        Some(Outcome::Completed {
+        Some(UpdateOutcome::Completed {
             version: version("4.20.3"),
             took
         })
@@ -77,7 +77,7 @@ fn a_failure_counts_once_and_completion_forgives_it() {
         .insert("Failing".into(), failing.clone());
     let (memory, outcome) = followed(&story);
     assert!(
-        matches!(outcome, Some(Outcome::Failed { .. })),
+        matches!(outcome, Some(UpdateOutcome::Failed { .. })),
         "{outcome:?}"
     );
     assert_eq!(memory.failures, 1);
@@ -88,7 +88,7 @@ fn a_failure_counts_once_and_completion_forgives_it() {
     begun(&mut story, Progress::Completed);
     let (memory, outcome) = followed(&story);
     assert!(
-        matches!(outcome, Some(Outcome::Completed { .. })),
+        matches!(outcome, Some(UpdateOutcome::Completed { .. })),
         "{outcome:?}"
     );
     assert_eq!(memory.failures, 0);
@@ -113,7 +113,7 @@ fn an_update_that_is_not_accepted_has_failed() {
     let why = "Reason: in its own words".to_owned();
     assert_eq!(
         outcome,
-        Some(Outcome::Failed {
+        Some(UpdateOutcome::Failed {
             version: version("4.20.3"),
             why
         })
@@ -128,7 +128,7 @@ fn a_person_who_chooses_otherwise_ends_it_and_one_who_brings_the_cluster_on_forg
     let (memory, outcome) = followed(&story);
     assert_eq!(
         outcome,
-        Some(Outcome::GivenUp {
+        Some(UpdateOutcome::GivenUp {
             version: version("4.20.3")
         })
     );
@@ -173,7 +173,7 @@ fn what_was_seen_just_before_our_start_ends_nothing() {
     );
     story.now = at("2026-11-16T11:11Z");
     assert!(
-        matches!(followed(&story).1, Some(Outcome::GivenUp { .. })),
+        matches!(followed(&story).1, Some(UpdateOutcome::GivenUp { .. })),
         "somebody took it back"
     );
 }
@@ -214,7 +214,7 @@ fn the_newest_graph_is_remembered_unless_it_is_of_the_future() {
 fn what_was_written_down_by_a_clock_that_was_wrong_counts_from_now_on() {
     let mut story = started();
     let future = at("2036-01-01T00:00Z");
-    story.memory.started = Some(Started {
+    story.memory.started = Some(StartedUpdate {
         version: version("4.20.3"),
         at: future,
         course: Course::Running,
@@ -233,7 +233,7 @@ fn what_was_written_down_by_a_clock_that_was_wrong_counts_from_now_on() {
     story.now += SignedDuration::from_mins(11);
     assert_eq!(
         followed(&story).1,
-        Some(Outcome::GivenUp {
+        Some(UpdateOutcome::GivenUp {
             version: version("4.20.3")
         })
     );
@@ -252,7 +252,7 @@ fn an_update_that_completed_before_anybody_looked_is_complete_whatever_came_afte
     story.standing.past.insert(0, past);
     (story.standing.asked, story.standing.desired) = (Some(asked("4.20.4")), Some(asked("4.20.4")));
     assert!(
-        matches!(followed(&story).1, Some(Outcome::Completed { .. })),
+        matches!(followed(&story).1, Some(UpdateOutcome::Completed { .. })),
         "{:?}",
         followed(&story).1
     );
@@ -260,7 +260,7 @@ fn an_update_that_completed_before_anybody_looked_is_complete_whatever_came_afte
     story.standing.past[1].ended = Some(at("2026-11-16T10:00Z"));
     assert_eq!(
         followed(&story).1,
-        Some(Outcome::GivenUp {
+        Some(UpdateOutcome::GivenUp {
             version: version("4.20.3")
         })
     );
@@ -273,7 +273,7 @@ fn what_somebody_took_back_is_not_started_again_by_itself() {
     let (memory, outcome) = followed(&story);
     assert_eq!(
         outcome,
-        Some(Outcome::GivenUp {
+        Some(UpdateOutcome::GivenUp {
             version: version("4.20.3")
         })
     );

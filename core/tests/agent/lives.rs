@@ -3,7 +3,9 @@
 use jiff::{SignedDuration, Timestamp};
 use proptest::prelude::*;
 use towpath_core::agent::follow;
-use towpath_core::agent::{Asked, Course, Memory, OptIn, Past, Proof, Started, Status};
+use towpath_core::agent::{
+    Course, Memory, OptIn, Past, RequiredProof, StartedUpdate, Status, UpdateTarget,
+};
 use towpath_core::cluster::objects::Progress;
 
 use crate::cluster::{Story, asked, at, condition, offer, version};
@@ -60,7 +62,7 @@ fn event() -> impl Strategy<Value = Event> {
 impl World {
     fn new() -> Self {
         let story = Story::but(|story| {
-            (story.policy.proof, story.policy.max_graph_age) = (Proof::Nothing, None);
+            (story.policy.proof, story.policy.max_graph_age) = (RequiredProof::Nothing, None);
             story.policy.at_least_between = SignedDuration::ZERO;
         });
         let real = story.now;
@@ -149,7 +151,7 @@ impl World {
                 self.story.memory.started.is_none() || seen.memory.started.is_none(),
                 "one of ours at a time"
             );
-            let started = Started {
+            let started = StartedUpdate {
                 version: taken.version.clone(),
                 at: seen.now,
                 course: Course::Running,
@@ -159,10 +161,10 @@ impl World {
                 ..seen.memory
             };
             let (version, image) = (Some(taken.version.clone()), Some(taken.image));
-            self.story.standing.asked = Some(Asked {
+            self.story.standing.asked = Some(UpdateTarget {
                 version,
                 image,
-                ..Asked::default()
+                ..UpdateTarget::default()
             });
             self.written();
         } else if seen.memory.is_worth_writing_over(&before) {

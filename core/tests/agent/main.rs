@@ -9,7 +9,7 @@ mod properties;
 use cluster::{Story, asked, at, condition, image, offer, version, witness};
 use jiff::SignedDuration;
 use towpath_core::agent::{
-    Advice, Asked, Downgrades, Evidence, OptIn, Pin, Proof, Stamp, Status, Witness,
+    Advice, Downgrades, Evidence, OptIn, Pin, RequiredProof, Stamp, Status, UpdateTarget, Witness,
 };
 use towpath_core::cluster::Fact;
 use towpath_core::fleet::{MaintenanceWindow, Schedule};
@@ -33,7 +33,7 @@ fn the_highest_version_that_is_recommended_is_taken() {
             reason: "SlowStart".into(),
             message: "it applies".into(),
         };
-        let top = towpath_core::agent::Offer {
+        let top = towpath_core::agent::UpdateOffer {
             advice,
             ..offer("4.20.3")
         };
@@ -87,38 +87,38 @@ fn a_cluster_that_is_not_at_rest_is_left_alone() {
 
 #[test]
 fn what_a_person_asked_for_comes_first() {
-    let person = |choice: Asked| Story::but(|story| story.standing.asked = Some(choice));
+    let person = |choice: UpdateTarget| Story::but(|story| story.standing.asked = Some(choice));
     check(&person(asked("4.20.2")), "waits: UpdateRequested");
     check(
-        &person(Asked {
+        &person(UpdateTarget {
             image: Some(image("4.20.9")),
-            ..Asked::default()
+            ..UpdateTarget::default()
         }),
         "waits: UpdateRequested",
     );
     check(
-        &person(Asked {
+        &person(UpdateTarget {
             version: Some(version("4.20.2")),
-            ..Asked::default()
+            ..UpdateTarget::default()
         }),
         "waits: UpdateRequested",
     );
     check(
-        &person(Asked {
+        &person(UpdateTarget {
             unread: Some("next".into()),
-            ..Asked::default()
+            ..UpdateTarget::default()
         }),
         "waits: UpdateRequested",
     );
     check(
-        &person(Asked {
+        &person(UpdateTarget {
             arch: Some("Multi".into()),
             ..asked("4.20.1")
         }),
         "waits: UpdateRequested",
     );
     let is_multi = Story::but(|story| {
-        let multi = Asked {
+        let multi = UpdateTarget {
             arch: Some("Multi".into()),
             ..asked("4.20.1")
         };
@@ -127,7 +127,7 @@ fn what_a_person_asked_for_comes_first() {
     check(&is_multi, "takes 4.20.3");
     // What the cluster runs already has been asked for at some time.
     check(&person(asked("4.20.1")), "takes 4.20.3");
-    check(&person(Asked::default()), "takes 4.20.3");
+    check(&person(UpdateTarget::default()), "takes 4.20.3");
 }
 
 #[test]
@@ -364,7 +364,7 @@ fn a_graph_neither_goes_back_nor_stands_still() {
 fn for_the_loop_of_the_document_downgrades_can_be_allowed() {
     let back = |downgrades| {
         Story::but(|story| {
-            (story.policy.downgrades, story.policy.proof) = (downgrades, Proof::Nothing);
+            (story.policy.downgrades, story.policy.proof) = (downgrades, RequiredProof::Nothing);
             story.standing.offers = vec![offer("4.20.0")];
         })
     };

@@ -1,7 +1,7 @@
 //! Properties: what is taken is offered and proved; forgetting a fact never makes a cluster take more; a second look starts nothing twice.
 
 use proptest::prelude::*;
-use towpath_core::agent::{Advice, Offer, OptIn, Status, Witness};
+use towpath_core::agent::{Advice, OptIn, Status, UpdateOffer, Witness};
 use towpath_core::cluster::Fact;
 use towpath_core::signatures::SignatureVerdict;
 use towpath_core::verdict::Answer;
@@ -41,14 +41,14 @@ fn story() -> impl Strategy<Value = Story> {
     })
 }
 
-fn advised(to: &str, advice: u8) -> Offer {
+fn advised(to: &str, advice: u8) -> UpdateOffer {
     let (reason, message) = ("Risk".into(), "it may apply".into());
     let advice = match advice {
         0 => Advice::Recommended,
         1 => Advice::NotRecommended { reason, message },
         _ => Advice::NotKnown { reason, message },
     };
-    Offer {
+    UpdateOffer {
         advice,
         ..offer(to)
     }

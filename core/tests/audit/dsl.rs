@@ -4,7 +4,8 @@ use std::fmt::Write;
 
 use jiff::Timestamp;
 use towpath_core::audit::{
-    Audit, Barrier, Baseline, Cause, Outcome, Reachability, Scope, Stranding, audit, strandings,
+    Audit, Barrier, Baseline, GoalOutcome, Reachability, Scope, Stranding, StrandingCause, audit,
+    strandings,
 };
 use towpath_core::graph::ClientClass;
 use towpath_core::graph::{Graph, ReleaseId};
@@ -92,8 +93,8 @@ pub(crate) fn stranding_text(graph: &Graph, stranding: &Stranding) -> String {
 fn outlook_text(graph: &Graph, outlook: &Reachability) -> String {
     let goal = &graph.release(outlook.goal).version;
     match &outlook.outcome {
-        Outcome::Way(found) if found.releases.len() == 1 => "is there".to_owned(),
-        Outcome::Way(found) => {
+        GoalOutcome::Way(found) if found.releases.len() == 1 => "is there".to_owned(),
+        GoalOutcome::Way(found) => {
             let risks: String = found
                 .risks
                 .iter()
@@ -101,7 +102,7 @@ fn outlook_text(graph: &Graph, outlook: &Reachability) -> String {
                 .collect();
             way(graph, &found.releases, " -> ") + &risks
         }
-        Outcome::Stranded(Cause::Blocks { blocks, way: opens }) => {
+        GoalOutcome::Stranded(StrandingCause::Blocks { blocks, way: opens }) => {
             let files: Vec<&str> = blocks
                 .iter()
                 .map(|id| &*graph.block(*id).origin.file)
@@ -112,8 +113,12 @@ fn outlook_text(graph: &Graph, outlook: &Reachability) -> String {
                 way(graph, opens, " -> ")
             )
         }
-        Outcome::Stranded(Cause::NoEdgeLeaves) => format!("not to {goal}: no edge leaves"),
-        Outcome::Stranded(Cause::NoEdgeReaches) => format!("not to {goal}: no edge reaches"),
+        GoalOutcome::Stranded(StrandingCause::NoEdgeLeaves) => {
+            format!("not to {goal}: no edge leaves")
+        }
+        GoalOutcome::Stranded(StrandingCause::NoEdgeReaches) => {
+            format!("not to {goal}: no edge reaches")
+        }
     }
 }
 

@@ -321,7 +321,7 @@ fn a_disputed_payload_strands_like_a_block_and_an_old_source_strands_nobody() {
 fn the_checker_refuses_what_is_not_so() {
     use std::collections::BTreeSet;
     use std::panic::{AssertUnwindSafe, catch_unwind};
-    use towpath_core::audit::{Audit, Cause, Outcome};
+    use towpath_core::audit::{Audit, GoalOutcome, StrandingCause};
     let text = "channel stable-4.9 4.9.0 4.9.1 4.9.2 4.9.3
          edges 4.9.0 -> 4.9.1
          edges 4.9.1 -> 4.9.2
@@ -345,8 +345,8 @@ fn the_checker_refuses_what_is_not_so() {
         assert!(catch_unwind(AssertUnwindSafe(check)).is_err());
     };
     // The way stops short; a risk is not told; it leads the other way.
-    let way = |audit: &mut Audit, change: &dyn Fn(&mut towpath_core::audit::Way)| {
-        let Outcome::Way(way) = &mut audit.sections[0].releases[1].head.outcome else {
+    let way = |audit: &mut Audit, change: &dyn Fn(&mut towpath_core::audit::CertifiedWay)| {
+        let GoalOutcome::Way(way) = &mut audit.sections[0].releases[1].head.outcome else {
             panic!("4.9.1 has a way")
         };
         change(way);
@@ -355,8 +355,8 @@ fn the_checker_refuses_what_is_not_so() {
     refused(&|audit| way(audit, &|way| way.risks.clear()));
     refused(&|audit| way(audit, &|way| way.releases.reverse()));
     // A block too many; one too few; no edge where there is one.
-    let cause = |audit: &mut Audit, change: &dyn Fn(&mut Cause)| {
-        let Outcome::Stranded(cause) = &mut audit.sections[0].releases[0].head.outcome else {
+    let cause = |audit: &mut Audit, change: &dyn Fn(&mut StrandingCause)| {
+        let GoalOutcome::Stranded(cause) = &mut audit.sections[0].releases[0].head.outcome else {
             panic!("stranded")
         };
         change(cause);
@@ -367,7 +367,7 @@ fn the_checker_refuses_what_is_not_so() {
             .map(|number| towpath_core::graph::BlockId(*number))
             .collect();
         cause(audit, &|cause| {
-            *cause = Cause::Blocks {
+            *cause = StrandingCause::Blocks {
                 blocks: ids.clone(),
                 way: vec![],
             }
@@ -375,5 +375,5 @@ fn the_checker_refuses_what_is_not_so() {
     };
     refused(&|audit| blocks(audit, &[0, 1]));
     refused(&|audit| blocks(audit, &[]));
-    refused(&|audit| cause(audit, &|cause| *cause = Cause::NoEdgeReaches));
+    refused(&|audit| cause(audit, &|cause| *cause = StrandingCause::NoEdgeReaches));
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use proptest::prelude::*;
-use towpath_core::audit::{Cause, Scope, audit};
+use towpath_core::audit::{Scope, StrandingCause, audit};
 use towpath_core::cluster::Platform;
 use towpath_core::finding::Place;
 use towpath_core::graph::{Audience, Block, Graph, GraphData, MatchingRule, Pattern, Releases};
@@ -143,7 +143,7 @@ proptest! {
                 for standing in &section.releases {
                     for (_, outlook) in standing.goals() {
                         let Some(cause) = outlook.outcome.cause() else { continue };
-                        let told = if let Cause::Blocks { blocks, .. } = cause { Some(blocks.len()) } else { None };
+                        let told = if let StrandingCause::Blocks { blocks, .. } = cause { Some(blocks.len()) } else { None };
                         let opens = |files: &Files| {
                             let look = || checker.steps_without(files, section, class);
                             let steps = known.entry(files.clone()).or_insert_with(look);

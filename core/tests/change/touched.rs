@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use towpath_core::change::{Touched, touched};
+use towpath_core::change::{TouchedClusters, touched};
 use towpath_core::cluster::{ClusterId, Fact, Platform};
 use towpath_core::fleet::{Binding, ClusterState, Health, Product};
 use towpath_core::graph::ChannelName;
@@ -58,7 +58,7 @@ fn cluster(number: u32, version: &str, channel: Option<&str>, platform: &str) ->
     }
 }
 
-fn check(now: &str, [base, new]: [&str; 2]) -> Touched {
+fn check(now: &str, [base, new]: [&str; 2]) -> TouchedClusters {
     let mut by_channel = touched(&graph(base), &graph(new), &fleet(), day(now));
     assert_eq!(by_channel.len(), 1, "who follows no channel is not counted");
     by_channel.remove("stable").unwrap()
@@ -69,7 +69,7 @@ fn a_block_touches_whom_it_was_offered_to() {
     let blocked = format!("{BASE}\nblock 4.9.2 from .*");
     assert_eq!(
         check("20", [BASE, &blocked]),
-        Touched {
+        TouchedClusters {
             clusters: 101,
             touched: 100,
             gain: 0,
@@ -78,7 +78,7 @@ fn a_block_touches_whom_it_was_offered_to() {
     );
     assert_eq!(
         check("20", [&blocked, BASE]),
-        Touched {
+        TouchedClusters {
             clusters: 101,
             touched: 100,
             gain: 100,
@@ -92,7 +92,7 @@ fn a_targeted_block_touches_its_platforms() {
     let blocked = format!("{BASE}\nblock 4.9.2 from .* on AWS");
     assert_eq!(
         check("20", [BASE, &blocked]),
-        Touched {
+        TouchedClusters {
             clusters: 101,
             touched: 10,
             gain: 0,
@@ -120,7 +120,7 @@ fn a_risk_to_weigh_is_less_than_an_open_offer_and_more_than_none() {
     let blocked = format!("{BASE}\nblock 4.9.2 from .*");
     assert_eq!(
         check("20", [BASE, &risky]),
-        Touched {
+        TouchedClusters {
             clusters: 101,
             touched: 100,
             gain: 0,
@@ -129,7 +129,7 @@ fn a_risk_to_weigh_is_less_than_an_open_offer_and_more_than_none() {
     );
     assert_eq!(
         check("20", [&blocked, &risky]),
-        Touched {
+        TouchedClusters {
             clusters: 101,
             touched: 100,
             gain: 100,

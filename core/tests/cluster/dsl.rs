@@ -7,7 +7,8 @@ use std::fmt::Write;
 use expect_test::Expect;
 use towpath_core::cluster::Fact;
 use towpath_core::cluster::objects::{
-    ApiName, ApiUse, ApiUser, Facts, HistoryEntry, Node, Objection, Operator, Pool, Progress, Range,
+    ApiName, ApiUse, ApiUser, Facts, HistoryEntry, MachineConfigPool, Node, Objection, Operator,
+    Progress, Range,
 };
 use towpath_core::cluster::ready;
 use towpath_core::cluster::rules::MaxSkew;
@@ -117,7 +118,7 @@ fn read(story: &str) -> Story {
                 })
             }
             ["pool", name, state] => {
-                list(&mut facts.pools).push(Pool {
+                list(&mut facts.pools).push(MachineConfigPool {
                     name: (*name).into(),
                     is_paused: *state == "paused",
                 });

@@ -3,7 +3,8 @@
 use proptest::prelude::*;
 use towpath_core::cluster::Fact;
 use towpath_core::cluster::objects::{
-    ApiName, ApiUse, ApiUser, Facts, HistoryEntry, Node, Objection, Operator, Pool, Progress, Range,
+    ApiName, ApiUse, ApiUser, Facts, HistoryEntry, MachineConfigPool, Node, Objection, Operator,
+    Progress, Range,
 };
 use towpath_core::cluster::ready;
 use towpath_core::cluster::rules::MaxSkew;
@@ -122,7 +123,7 @@ fn any_facts() -> impl Strategy<Value = Facts> {
                 Fact::Unknown => Fact::Unknown,
             },
         });
-    let pool = ("p|q|master", any::<bool>()).prop_map(|(name, is_paused)| Pool {
+    let pool = ("p|q|master", any::<bool>()).prop_map(|(name, is_paused)| MachineConfigPool {
         name: name.into(),
         is_paused,
     });

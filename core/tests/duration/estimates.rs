@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use expect_test::{Expect, expect};
-use towpath_core::duration::{MaxUnavailable, Pool, hop_duration, rollout_seconds};
+use towpath_core::duration::{MaxUnavailable, PoolShape, hop_duration, rollout_seconds};
 
 use super::{at_once, minutes, shape, usual};
 
@@ -210,7 +210,7 @@ fn iterations_on_both_sides_of_each_boundary() {
         (3, "67%", 2, 2),
         (3, "100%", 3, 1),
     ] {
-        let pool = Pool {
+        let pool = PoolShape {
             nodes,
             max_unavailable: at_once(max_unavailable),
             ..plain.clone()

@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 
 use expect_test::expect;
-use towpath_core::duration::{Basis, Fit, Kind, MinorStep, Spread, Update, Verdict, fit, judge};
+use towpath_core::duration::{
+    Basis, CalibrationVerdict, Fit, MinorStep, Spread, Update, UpdateKind, fit, judge,
+};
 
 use super::usual;
 
@@ -109,7 +111,7 @@ fn known_parameters_are_recovered_within_a_tenth() {
     }
     assert_eq!(
         (fit.calibration.p50.verdict(), fit.calibration.p90.verdict()),
-        (Verdict::Fits, Verdict::Fits)
+        (CalibrationVerdict::Fits, CalibrationVerdict::Fits)
     );
 }
 
@@ -153,7 +155,7 @@ fn an_outlier_of_ten_times_moves_the_middle_by_less_than_a_hundredth_and_the_tai
     let mut hung = calm.clone();
     hung[3].seconds *= 10;
     let (calm, hung) = (fit(&calm, &usual()), fit(&hung, &usual()));
-    let basis = Basis::Kind(Kind::Minor);
+    let basis = Basis::Kind(UpdateKind::Minor);
     let (calm, hung) = (fitted(&calm, &basis), fitted(&hung, &basis));
     assert!(
         is_near(hung.likely, calm.likely as f64 / 60.0, 0.01),
@@ -184,20 +186,20 @@ fn a_wrong_model_shows_it() {
     let wrong = judge(&twice_as_long, &usual());
     assert_eq!(
         (wrong.p50.within, wrong.p50.verdict()),
-        (0, Verdict::TooShort)
+        (0, CalibrationVerdict::TooShort)
     );
     let half_as_long = drawn(300, "4.14.1", "4.14.2", 35.0, 0.2, 6);
     let wrong = judge(&half_as_long, &usual());
     assert_eq!(
         (wrong.p50.verdict(), wrong.p90.verdict()),
-        (Verdict::TooLong, Verdict::TooLong)
+        (CalibrationVerdict::TooLong, CalibrationVerdict::TooLong)
     );
     assert!((1.8..2.2).contains(&wrong.typical_factor), "{wrong:?}");
     let right = drawn(300, "4.14.1", "4.14.2", 70.0, 0.861, 9);
     let right = judge(&right, &usual());
     assert_eq!(
         (right.p50.verdict(), right.p90.verdict()),
-        (Verdict::Fits, Verdict::Fits),
+        (CalibrationVerdict::Fits, CalibrationVerdict::Fits),
         "{right:?}"
     );
 }
@@ -230,7 +232,7 @@ fn a_few_updates_prove_nothing() {
     let fit = fit(&drawn(19, "4.14.1", "4.15.2", 80.0, 0.3, 1), &usual());
     assert_eq!(
         (fit.calibration.p50.verdict(), fit.calibration.p50.of),
-        (Verdict::TooFew, 19)
+        (CalibrationVerdict::TooFew, 19)
     );
 }
 

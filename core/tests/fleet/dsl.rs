@@ -22,11 +22,11 @@ use jiff::{SignedDuration, Timestamp};
 use towpath_core::cluster::{ClusterId, Fact, Platform};
 use towpath_core::finding::Place;
 use towpath_core::fleet::{
-    Approval, Binding, ClusterPolicy, ClusterState, FleetInput, Gate, GraphObjection, Health,
-    LeftAlone, Name, Offer, Organisation, Owner, Parallel, Pause, Pool, Product, Sector, SoakSum,
-    Upgrade, UpgradeId, UpgradePolicy, UpgradeState,
+    Approval, Binding, ClusterPolicy, ClusterState, FleetInput, GraphObjection, Health, LeftAlone,
+    Name, NodePool, Offer, Organisation, Owner, Parallel, Pause, Product, Sector, SoakSum, Upgrade,
+    UpgradeId, UpgradePolicy, UpgradeState, VersionGate,
 };
-use towpath_core::fleet::{Decision, Desk, dispatch};
+use towpath_core::fleet::{Decision, FleetPlanner, dispatch};
 use towpath_core::graph::Pattern;
 use towpath_core::graph::rules::KNOWN_RISK;
 use towpath_core::simulate::{Assumptions, forecast};
@@ -72,7 +72,7 @@ pub(crate) fn check_days(days: i64, text: &str, expected: expect_test::Expect) {
     expected.assert_eq(&lines.collect::<String>());
 }
 
-pub(crate) fn told(desk: &Desk, decision: &Decision) -> String {
+pub(crate) fn told(desk: &FleetPlanner, decision: &Decision) -> String {
     let mut text = String::new();
     let names = desk
         .roster()
@@ -203,7 +203,7 @@ pub(crate) fn read(text: &str) -> Story {
                 version: version(line.after("on").unwrap()),
                 seconds: (line.0[4].parse::<f64>().unwrap() * 86_400.0) as i64,
             }),
-            "gate" => story.input.gates.push(Gate {
+            "gate" => story.input.gates.push(VersionGate {
                 id: line.0[1].into(),
                 version_prefix: line.after("before").unwrap().into(),
                 label: line
@@ -365,7 +365,7 @@ fn cluster(story: &mut Story, line: &Words<'_>, organisation: &str) {
     };
     let pools = line.list("pools").map(|pool| {
         let (id, at) = pool.split_once('=').unwrap();
-        Pool {
+        NodePool {
             id: id.into(),
             version: version(at),
         }

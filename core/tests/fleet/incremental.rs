@@ -2,8 +2,10 @@
 
 use jiff::{SignedDuration, Timestamp};
 use proptest::prelude::*;
-use towpath_core::fleet::{Decision, Desk, dispatch};
-use towpath_core::fleet::{FleetInput, Health, Owner, Upgrade, UpgradeId, UpgradeState};
+use towpath_core::fleet::{
+    ClusterIdx, FleetInput, Health, Owner, Upgrade, UpgradeId, UpgradeState,
+};
+use towpath_core::fleet::{Decision, FleetPlanner, dispatch};
 
 use crate::dsl::read;
 use crate::properties::any_fleet;
@@ -18,7 +20,7 @@ proptest! {
     fn following_equals_deciding_anew(seed: u64, changes in proptest::collection::vec((0u8..8, 0usize..9, 0u64..200), 1..12)) {
         let story = read(&any_fleet(seed));
         let (mut input, mut now) = (story.input, story.now);
-        let mut desk = Desk::new(input.clone());
+        let mut desk = FleetPlanner::new(input.clone());
         for change in changes {
             desk = follow(desk, &mut input, &mut now, change);
             let decision = desk.pass(now);
@@ -40,11 +42,11 @@ fn sorted(mut decision: Decision) -> Decision {
 
 /// Applies a change to the input and to the desk; a desk that cannot follow is made anew.
 fn follow(
-    mut desk: Desk,
+    mut desk: FleetPlanner,
     input: &mut FleetInput,
     now: &mut Timestamp,
     (what, which, how): Change,
-) -> Desk {
+) -> FleetPlanner {
     let which = which % input.clusters.len();
     let followed = match what {
         0 => {
@@ -75,7 +77,7 @@ fn follow(
             let (state, version) = (state.clone(), state.version.clone());
             let credit = (what == 3).then_some((&version, how as i64 * 3_600));
             if let Some((version, seconds)) = credit {
-                let counts = |member: &u32| {
+                let counts = |member: &ClusterIdx| {
                     state.binding.is_bound() && desk.roster().name_clash(*member).is_none()
                 };
                 let member = desk.roster().find(state.id.as_str()).filter(counts);
@@ -159,6 +161,6 @@ fn follow(
     };
     match followed {
         true => desk,
-        false => Desk::new(input.clone()),
+        false => FleetPlanner::new(input.clone()),
     }
 }

@@ -2,7 +2,7 @@
 
 use expect_test::expect;
 use towpath_core::fleet::{Binding, name_findings};
-use towpath_core::fleet::{Desk, Ledger};
+use towpath_core::fleet::{FleetPlanner, Ledger};
 
 use crate::dsl::{check, read};
 
@@ -18,7 +18,7 @@ fn one_report_of_a_foreign_cluster_called_off_a_planned_upgrade() {
     ";
     let expected = |foreign: &str| {
         let story = read(&format!("{fleet}{foreign}"));
-        let (mut desk, now) = (Desk::new(story.input), story.now);
+        let (mut desk, now) = (FleetPlanner::new(story.input), story.now);
         desk.pass(now).cancels.len()
     };
     assert_eq!(expected(""), 0);
@@ -161,7 +161,7 @@ fn time_that_passes_credits_only_who_is_bound() {
         let story = read(&format!(
             "cluster b at 4.9.1 workloads other\ncluster a at 4.9.1 {text}"
         ));
-        let mut desk = Desk::new(story.input);
+        let mut desk = FleetPlanner::new(story.input);
         desk.time_passes(60, story.now);
         let soaked: i64 = desk
             .roster()
@@ -184,7 +184,7 @@ fn a_cluster_that_gets_bound_is_judged_anew() {
         .find(|state| state.id.as_str() == "id-x")
         .unwrap()
         .clone();
-    let mut desk = Desk::new(story.input);
+    let mut desk = FleetPlanner::new(story.input);
     assert!(desk.seen(bound.clone(), None), "as before");
     bound.binding = Binding::Bound;
     assert!(

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use jiff::SignedDuration;
 use proptest::prelude::*;
+use towpath_core::fleet::ClusterIdx;
 use towpath_core::fleet::{dispatch, oldest_needed};
 use towpath_core::version::Version;
 
@@ -200,13 +201,13 @@ proptest! {
         let story = read(&any_fleet(seed));
         let (desk, decision) = dispatch(story.input.clone(), story.now);
         let active = story.input.upgrades.iter().filter(|upgrade| upgrade.state.is_active()).map(|u| &u.cluster);
-        let mut busy: Vec<u32> = active.filter_map(|id| desk.roster().find(id.as_str())).collect();
+        let mut busy: Vec<ClusterIdx> = active.filter_map(|id| desk.roster().find(id.as_str())).collect();
         for start in &decision.starts {
             let member = desk.roster().find(start.cluster.as_str()).unwrap();
             prop_assert!(!busy.contains(&member), "one upgrade at a time");
             for lock in &start.locks {
                 let name = lock.mutex.rsplit('/').next().unwrap();
-                let holds = |other: &&u32| {
+                let holds = |other: &&ClusterIdx| {
                     let (policy, of) = (desk.roster().policy(**other), desk.roster().cluster(**other));
                     let here = of.organisation == start.organisation;
                     let shares = &story.input.policy.organisations[&of.organisation].shared_mutexes;

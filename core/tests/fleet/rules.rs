@@ -2,7 +2,7 @@
 
 use expect_test::expect;
 use jiff::SignedDuration;
-use towpath_core::fleet::Desk;
+use towpath_core::fleet::FleetPlanner;
 
 use crate::dsl::{check, read};
 
@@ -395,8 +395,8 @@ fn a_refused_version_comes_back_when_its_time_has_come_without_anything_else_cha
         upgrade a to 4.10.2 refused hours-ago 0 failures 2
         ",
     );
-    let mut desk = Desk::new(story.input);
-    let starts = |desk: &mut Desk, minutes| {
+    let mut desk = FleetPlanner::new(story.input);
+    let starts = |desk: &mut FleetPlanner, minutes| {
         desk.pass(story.now + SignedDuration::from_mins(minutes))
             .starts
             .len()

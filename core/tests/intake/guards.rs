@@ -44,7 +44,7 @@ pub(crate) fn codes(before: &Summary, after: &Summary, allow: &Allowances) -> Ve
             before,
             largest: &largest,
             after,
-            change: Change::UNKNOWN,
+            change: CopyChange::UNKNOWN,
             coverage: None,
         },
         allow,
@@ -90,7 +90,7 @@ fn a_source_may_not_turn_empty_nor_shrink_by_more_than_its_share() {
 fn what_a_person_allows_is_taken() {
     let (before, after) = (summary(100, 100), summary(50, 0));
     let allow = |name: &str| Allowances {
-        allowed: [Objection::named(name).unwrap()].into(),
+        allowed: [CopyObjection::named(name).unwrap()].into(),
         ..strict()
     };
     assert_eq!(
@@ -109,7 +109,7 @@ fn what_a_person_allows_is_taken() {
         ),
         [""; 0]
     );
-    assert_eq!(Objection::named("everything"), None);
+    assert_eq!(CopyObjection::named("everything"), None);
 }
 
 #[test]
@@ -154,7 +154,7 @@ fn a_refusal_says_how_it_is_allowed() {
         before: &before,
         largest: &largest,
         after: &after,
-        change: Change::UNKNOWN,
+        change: CopyChange::UNKNOWN,
         coverage: None,
     };
     let Judgement::Refused(findings) = judge("mirror", &comparison, &strict()) else {
@@ -170,14 +170,14 @@ fn a_refusal_says_how_it_is_allowed() {
 /// A source that is judged as a service would, day by day.
 struct Days {
     before: Summary,
-    highs: Highs,
+    highs: RecentMaxima,
     now: Timestamp,
 }
 
 impl Days {
     fn starting(copy: Summary) -> Self {
         let now = "2026-01-01T12:00:00Z".parse().unwrap();
-        let mut highs = Highs::default();
+        let mut highs = RecentMaxima::default();
         highs.note(&copy, now);
         Self {
             before: copy,
@@ -193,7 +193,7 @@ impl Days {
             before: &self.before,
             largest: &largest,
             after: &after,
-            change: Change::UNKNOWN,
+            change: CopyChange::UNKNOWN,
             coverage: None,
         };
         let judgement = judge("releases", &comparison, allow);
@@ -244,7 +244,7 @@ fn a_source_that_shrinks_step_by_step_is_stopped() {
 fn what_was_allowed_is_what_later_copies_are_measured_by() {
     let mut days = Days::starting(summary(100, 20));
     let allow = Allowances {
-        allowed: [Objection::Shrink].into(),
+        allowed: [CopyObjection::Shrink].into(),
         ..strict()
     };
     assert_eq!(days.later(1, summary(50, 5), &allow), [""; 0]);
@@ -278,7 +278,10 @@ fn verified_releases_may_not_go_one_by_one_and_nothing_is_lost_where_nobody_coun
 
 #[test]
 fn days_that_have_not_been_do_not_count() {
-    let (mut highs, now) = (Highs::default(), "2026-01-01T12:00:00Z".parse().unwrap());
+    let (mut highs, now) = (
+        RecentMaxima::default(),
+        "2026-01-01T12:00:00Z".parse().unwrap(),
+    );
     let tomorrow = now + SignedDuration::from_hours(24);
     highs.note(&summary(100, 0), tomorrow);
     assert_eq!(highs.largest(now), BTreeMap::new());
@@ -286,7 +289,7 @@ fn days_that_have_not_been_do_not_count() {
     let expected = BTreeMap::from([(Measure::Releases, 50), (Measure::Blocks, 1)]);
     assert_eq!(
         (highs.largest(tomorrow), highs.clone()),
-        (expected, Highs::of(highs.counts()))
+        (expected, RecentMaxima::of(highs.counts()))
     );
 }
 
@@ -369,7 +372,7 @@ fn codes_of_blocks(before: &[Block], after: &[Block]) -> Vec<&'static str> {
         before: &Summary::default().with_coverage(coverage.blocks_before, coverage.edges_before),
         largest: &largest,
         after: &Summary::default().with_coverage(coverage.blocks_after, stay),
-        change: Change::UNKNOWN,
+        change: CopyChange::UNKNOWN,
         coverage: Some(coverage),
     };
     codes_of(judge("graph-data", &comparison, &strict()))
@@ -460,7 +463,7 @@ fn what_blocks_do_is_counted_and_not_files() {
 #[test]
 fn counts_follow_the_edges_that_there_are() {
     let now = "2026-01-01T12:00:00Z".parse().unwrap();
-    let mut highs = Highs::default();
+    let mut highs = RecentMaxima::default();
     highs.note(&Summary::default().with_coverage(4, 100), now);
     highs.rescale(Measure::Covered, 90, 45);
     assert_eq!(
@@ -573,7 +576,7 @@ fn codes_of_data(before: &GraphData, after: &GraphData) -> Vec<&'static str> {
         made(Summary::of_graph_data(after), "2026-01-01T00:00:00Z"),
     );
     let (change, largest) = (
-        Change::of_graph_data(before, after),
+        CopyChange::of_graph_data(before, after),
         summaries.0.counts.clone(),
     );
     let comparison = Comparison {
@@ -647,7 +650,7 @@ fn releases(versions: &[&str], edges: Vec<DeclaredEdge>) -> Releases {
 }
 
 fn codes_of_releases(before: &Releases, after: &Releases) -> Vec<&'static str> {
-    let (change, largest) = (Change::of_releases(before, after), BTreeMap::new());
+    let (change, largest) = (CopyChange::of_releases(before, after), BTreeMap::new());
     let (before, after) = (Summary::of_releases(before), Summary::of_releases(after));
     codes_of(judge(
         "releases",
@@ -724,7 +727,7 @@ fn service(versions: &[&str], not_in_channel: &[&str]) -> (Releases, Vec<Channel
 fn a_service_that_looks_older_may_not_bring_a_release_back_into_a_channel() {
     let before = service(&["4.9.0", "4.9.1", "4.9.9"], &["4.9.1"]);
     let codes = |after: (Releases, Vec<ChannelSpec>)| {
-        let change = Change::of_service((&before.0, &before.1), (&after.0, &after.1));
+        let change = CopyChange::of_service((&before.0, &before.1), (&after.0, &after.1));
         let (before, after, largest) = (
             Summary::of_releases(&before.0),
             Summary::of_releases(&after.0),
@@ -782,7 +785,7 @@ fn a_block_gets_through_while_another_release_is_promoted() {
         |releases: Releases, members: &[&str]| (releases, data(members, vec![], 1).channels);
     let before = with_channel(triangle(12, &[]), &["4.9.0"]);
     let after = with_channel(triangle(12, &[11]), &["4.9.0", "4.9.1"]);
-    let change = Change::of_service((&before.0, &before.1), (&after.0, &after.1));
+    let change = CopyChange::of_service((&before.0, &before.1), (&after.0, &after.1));
     let (before, after, largest) = (
         Summary::of_releases(&before.0),
         Summary::of_releases(&after.0),
@@ -864,7 +867,7 @@ fn what_is_allowed_once_ends_and_is_for_the_copy_that_was_refused() {
         "2026-01-01T12:00:00Z".parse().unwrap(),
         SignedDuration::from_mins(1),
     );
-    let shrink = [Objection::Shrink];
+    let shrink = [CopyObjection::Shrink];
     let allowed = AllowedOnce::new(&shrink, Some("a"), minute, now);
     assert_eq!(
         (allowed.of("a", now).len(), allowed.of("b", now).len()),

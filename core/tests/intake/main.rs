@@ -91,7 +91,7 @@ fn risky(from: u32, to: u32, name: &str) -> DeclaredEdge {
 }
 
 /// The graph of a union, with one channel that holds everything.
-fn graph(united: United) -> Graph {
+fn graph(united: UnitedReleases) -> Graph {
     let member = |release: &DeclaredRelease| Member {
         name: ReleaseName {
             version: release.version.clone(),
@@ -129,7 +129,7 @@ fn told(graph: &Graph, from: &str) -> Vec<String> {
         now: Timestamp::UNIX_EPOCH,
     };
     let explained = explain(&at, &from.parse().unwrap(), None, None);
-    let line = |candidate: &towpath_core::graph::Candidate| {
+    let line = |candidate: &towpath_core::graph::ExplainedRelease| {
         let reasons: Vec<String> = candidate
             .verdict
             .reasons

@@ -26,7 +26,7 @@ fn source(name: &str, release_in_question: DeclaredRelease) -> Supply {
     )
 }
 
-fn findings(united: &United) -> Vec<String> {
+fn findings(united: &UnitedReleases) -> Vec<String> {
     united
         .findings
         .iter()
@@ -244,7 +244,7 @@ fn a_version_that_is_known_may_not_become_another_image() {
         assert_eq!(codes(&before, &after, &strict()), expected, "{after:?}");
     }
     let allowed = Allowances {
-        allowed: [Objection::named("payload").unwrap()].into(),
+        allowed: [CopyObjection::named("payload").unwrap()].into(),
         ..strict()
     };
     assert_eq!(
@@ -320,14 +320,14 @@ fn at(day: i64) -> Timestamp {
 #[test]
 fn a_version_that_went_may_not_come_back_as_another_image() {
     let (first, without) = (copy(&[("4.9.0", 0), ("4.9.1", 1)]), copy(&[("4.9.0", 0)]));
-    let mut vanished = Vanished::default();
+    let mut vanished = WithdrawnReleases::default();
     vanished.note(&first.payloads, &without.payloads, at(0));
     // A restart in between.
     let kept = vanished
         .entries()
         .map(|(day, version, arch, digest)| (day, version.clone(), arch.clone(), digest));
-    let mut vanished = Vanished::of(kept.collect::<Vec<_>>());
-    let codes_at = |vanished: &Vanished, after: &Summary, day: i64| {
+    let mut vanished = WithdrawnReleases::of(kept.collect::<Vec<_>>());
+    let codes_at = |vanished: &WithdrawnReleases, after: &Summary, day: i64| {
         let payloads = vanished.beside(&without.payloads, at(day));
         codes(
             &Summary {
@@ -357,7 +357,7 @@ fn a_version_that_went_may_not_come_back_as_another_image() {
     vanished.forget(&other.payloads);
     assert_eq!(
         vanished,
-        Vanished::default(),
+        WithdrawnReleases::default(),
         "it was allowed, and is what it is"
     );
 }
@@ -374,7 +374,7 @@ fn of_what_went_so_much_is_remembered_and_the_latest_of_it() {
         })
         .payloads
     };
-    let mut vanished = Vanished::default();
+    let mut vanished = WithdrawnReleases::default();
     vanished.note(&many(9, 6_000), &Payloads::default(), at(0));
     vanished.note(&many(1, 6_000), &Payloads::default(), at(1));
     let versions: Vec<&Version> = vanished

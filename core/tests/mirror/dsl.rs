@@ -131,9 +131,9 @@ fn read(text: &str) -> (Graph, Wish) {
         channels: Vec::new(),
         platform: Fact::Unknown,
         taken: RiskPolicy::Unknown,
-        choice: Choice::Smallest,
+        choice: MirrorChoice::Smallest,
         branching: Branching::Ways,
-        start: Start::LeftOut,
+        start: MirrorStart::LeftOut,
         have: Have::default(),
     };
     let (data, releases) = read_with(text, |words| match *words {
@@ -160,7 +160,7 @@ fn read(text: &str) -> (Graph, Wish) {
                 .map(|name| ReleaseName::parse(name).unwrap())
                 .collect();
         }
-        ["start"] => wish.start = Start::Included,
+        ["start"] => wish.start = MirrorStart::Included,
         ["around"] => wish.branching = Branching::WaysAround,
         _ => panic!("{words:?} says nothing"),
     });

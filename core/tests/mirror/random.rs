@@ -11,7 +11,7 @@ use towpath_core::graph::{
 };
 use towpath_core::mirror::entries::documents;
 use towpath_core::mirror::reachable_graph::{Limits, ReachableGraph};
-use towpath_core::mirror::smallest::{Proof, smallest, smallest_within};
+use towpath_core::mirror::smallest::{SizeProof, smallest, smallest_within};
 use towpath_core::mirror::{Need, Presence, Purpose};
 use towpath_core::path::RiskPolicy;
 use towpath_core::version::{Arch, ReleaseName, Version};
@@ -197,7 +197,7 @@ proptest! {
         for source in case.sources.iter().filter(|id| case.gets_there(id.0, u32::MAX)) {
             prop_assert!(case.gets_there(source.0, there), "{source:?} does not get there");
         }
-        prop_assert_eq!(found.proof, Proof::Smallest);
+        prop_assert_eq!(found.proof, SizeProof::Smallest);
         // The target is counted for nobody's sake where nobody has to go there.
         let somebody = case.sources.iter().any(|id| *id != case.target && case.gets_there(id.0, u32::MAX));
         if somebody {
@@ -214,8 +214,8 @@ proptest! {
         }
         let size = (there & !bits(&case.have)).count_ones();
         match found.proof {
-            Proof::Smallest => prop_assert!(size <= case.fewest().max(1)),
-            Proof::GaveUp { at_least } => prop_assert!(at_least as u32 <= case.fewest() && case.fewest() <= size),
+            SizeProof::Smallest => prop_assert!(size <= case.fewest().max(1)),
+            SizeProof::GaveUp { at_least } => prop_assert!(at_least as u32 <= case.fewest() && case.fewest() <= size),
         }
     }
 

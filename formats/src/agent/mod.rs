@@ -14,16 +14,16 @@ pub use text::{Condition, text, upgradeable};
 
 use jiff::Timestamp;
 use towpath_core::agent::Choice;
-use towpath_core::agent::{Memory, Standing};
-use towpath_core::cluster::Gate;
+use towpath_core::agent::{ClusterStanding, Memory};
+use towpath_core::cluster::UpgradeableGate;
 
 /// All that an agent has to tell after a look at its cluster.
 #[derive(Debug, Clone, Copy)]
 pub struct Told<'a> {
-    pub standing: &'a Standing,
+    pub standing: &'a ClusterStanding,
     pub choice: &'a Choice,
     /// Whether the minor version may change; none if what the cluster runs is not known.
-    pub gate: Option<&'a Gate>,
+    pub gate: Option<&'a UpgradeableGate>,
     pub memory: &'a Memory,
     pub now: Timestamp,
 }

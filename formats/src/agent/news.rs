@@ -3,11 +3,11 @@
 use std::collections::BTreeSet;
 
 use jiff::Timestamp;
-use towpath_core::agent::Outcome;
+use towpath_core::agent::UpdateOutcome;
 use towpath_core::agent::rules::{
     GRAPH_WENT_BACK, NOT_SIGNED, ONLY_CLAIMED, OTHER_ARCH, OTHER_RELEASE, TOO_MANY_FAILURES,
 };
-use towpath_core::cluster::Gate;
+use towpath_core::cluster::UpgradeableGate;
 use towpath_core::verdict::{Answer, Code, Reason};
 use towpath_core::version::Version;
 
@@ -33,7 +33,7 @@ pub enum Weight {
 const MAX_ATTACKS: usize = 10;
 
 /// What is new after a pass: an update that was started, what became of it, offers that nobody believes, and an agent that has stopped.
-pub fn news(told: &Told<'_>, outcome: Option<&Outcome>) -> Vec<News> {
+pub fn news(told: &Told<'_>, outcome: Option<&UpdateOutcome>) -> Vec<News> {
     let started = told
         .memory
         .started
@@ -64,17 +64,17 @@ pub fn of_start(version: &Version, at: Timestamp) -> News {
 }
 
 /// What became of an update.
-fn of_outcome(outcome: &Outcome) -> News {
+fn of_outcome(outcome: &UpdateOutcome) -> News {
     match outcome {
-        Outcome::Completed { version, took } => normal(
+        UpdateOutcome::Completed { version, took } => normal(
             "AutomaticUpdateCompleted",
             format!("the update to {version} is complete; it took {took:#}"),
         ),
-        Outcome::Failed { version, why } => warning(
+        UpdateOutcome::Failed { version, why } => warning(
             "AutomaticUpdateFailed",
             format!("the update to {version} fails: {}", plain(why)),
         ),
-        Outcome::GivenUp { version } => {
+        UpdateOutcome::GivenUp { version } => {
             let message =
                 format!("the update to {version} was given up: something else was asked for");
             normal("AutomaticUpdateGivenUp", message)
@@ -83,7 +83,7 @@ fn of_outcome(outcome: &Outcome) -> News {
 }
 
 /// The gate has opened or closed.
-pub fn of_gate(gate: &Gate) -> News {
+pub fn of_gate(gate: &UpgradeableGate) -> News {
     let codes: BTreeSet<&str> = gate.objections().map(|reason| reason.code().name).collect();
     let codes: Vec<&str> = codes.into_iter().collect();
     match gate.is_open() {

@@ -3,7 +3,7 @@
 //! Everything is optional. What is not known is an error: a rule that nobody understands must not be passed over.
 
 use jiff::SignedDuration;
-use towpath_core::agent::{AutomaticPolicy, Downgrades, Pin, Proof};
+use towpath_core::agent::{AutomaticPolicy, Downgrades, Pin, RequiredProof};
 use towpath_core::cluster::rules::MaxSkew;
 use towpath_core::finding::{Finding, Place};
 use towpath_core::fleet::Schedule;
@@ -108,8 +108,8 @@ fn fill(reader: &mut Reader, record: Record<'_>, policy: &mut AgentPolicy) {
         _ => None,
     };
     let proof = |text: &str| match text {
-        "signed" => Some(Proof::Signed),
-        "nothing" => Some(Proof::Nothing),
+        "signed" => Some(RequiredProof::Signed),
+        "nothing" => Some(RequiredProof::Nothing),
         _ => None,
     };
     let given = record.get("downgrades");

@@ -4,7 +4,7 @@
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
-use towpath_core::agent::{Course, Memory, Started};
+use towpath_core::agent::{Course, Memory, StartedUpdate};
 use towpath_core::version::Version;
 
 /// A record as it is written.
@@ -50,7 +50,7 @@ pub fn read(record: Option<&str>) -> Result<Memory, String> {
         } else {
             Course::Running
         };
-        Ok::<_, String>(Started {
+        Ok::<_, String>(StartedUpdate {
             version,
             at: time(&start.at)?,
             course,

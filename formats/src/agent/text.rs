@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write;
 
 use towpath_core::agent::OptIn;
-use towpath_core::cluster::Gate;
+use towpath_core::cluster::UpgradeableGate;
 use towpath_core::verdict::{Reason, Verdict};
 
 use super::Told;
@@ -78,7 +78,7 @@ pub(super) fn word(verdict: &Verdict) -> String {
 }
 
 /// The condition `Upgradeable` of our ClusterOperator: reason codes, and a message that enumerates what stands in the way.
-pub fn upgradeable(gate: &Gate) -> Condition {
+pub fn upgradeable(gate: &UpgradeableGate) -> Condition {
     let against: Vec<&Reason> = gate.objections().collect();
     if against.is_empty() {
         let message =

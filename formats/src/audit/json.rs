@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 use towpath_core::audit::{
-    Cause, Outcome, Reachability, ReleaseReport, Section, StrandedReleases, Stranding,
+    GoalOutcome, Reachability, ReleaseReport, Section, StrandedReleases, Stranding, StrandingCause,
 };
 use towpath_core::graph::ClientClass;
 use towpath_core::graph::{BlockId, Graph, ReleaseId};
@@ -47,7 +47,7 @@ fn outlook(graph: &Graph, outlook: &Reachability) -> Value {
     let mut value =
         json!({"goal": version(graph, outlook.goal), "grade": outlook.outcome.grade().code()});
     match &outlook.outcome {
-        Outcome::Way(way) => {
+        GoalOutcome::Way(way) => {
             value["way"] = versions(graph, &way.releases);
             value["risks"] = way
                 .risks
@@ -55,13 +55,17 @@ fn outlook(graph: &Graph, outlook: &Reachability) -> Value {
                 .map(|risk| json!(graph.risk(*risk).name))
                 .collect();
         }
-        Outcome::Stranded(Cause::Blocks { blocks, way }) => {
+        GoalOutcome::Stranded(StrandingCause::Blocks { blocks, way }) => {
             value["cause"] = json!("blocks");
             value["blocks"] = files(graph, blocks);
             value["wayWithoutThem"] = versions(graph, way);
         }
-        Outcome::Stranded(Cause::NoEdgeLeaves) => value["cause"] = json!("noEdgeLeaves"),
-        Outcome::Stranded(Cause::NoEdgeReaches) => value["cause"] = json!("noEdgeReaches"),
+        GoalOutcome::Stranded(StrandingCause::NoEdgeLeaves) => {
+            value["cause"] = json!("noEdgeLeaves")
+        }
+        GoalOutcome::Stranded(StrandingCause::NoEdgeReaches) => {
+            value["cause"] = json!("noEdgeReaches")
+        }
     }
     value
 }

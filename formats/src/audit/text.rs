@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::fmt::Write;
 
 use towpath_core::audit::{
-    Audit, Barrier, Cause, Outcome, Reachability, ReleaseReport, Section, StrandedReleases,
-    Stranding,
+    Audit, Barrier, GoalOutcome, Reachability, ReleaseReport, Section, StrandedReleases, Stranding,
+    StrandingCause,
 };
 use towpath_core::graph::ClientClass;
 use towpath_core::graph::{BlockId, ChannelName, Graph, ReleaseId};
@@ -279,9 +279,9 @@ pub fn ways(report: &AuditReport<'_>, version: &Version) -> String {
 
 fn outlook_text(graph: &Graph, outlook: &Reachability) -> String {
     match &outlook.outcome {
-        Outcome::Way(way) if way.releases.len() == 1 => "it is there".to_owned(),
-        Outcome::Way(way) if way.risks.is_empty() => arrows(graph, &way.releases),
-        Outcome::Way(way) => {
+        GoalOutcome::Way(way) if way.releases.len() == 1 => "it is there".to_owned(),
+        GoalOutcome::Way(way) if way.risks.is_empty() => arrows(graph, &way.releases),
+        GoalOutcome::Way(way) => {
             let risks: Vec<&str> = way
                 .risks
                 .iter()
@@ -293,15 +293,15 @@ fn outlook_text(graph: &Graph, outlook: &Reachability) -> String {
                 risks.join(" or ")
             )
         }
-        Outcome::Stranded(Cause::Blocks { blocks, way }) => {
+        GoalOutcome::Stranded(StrandingCause::Blocks { blocks, way }) => {
             format!(
                 "{}; without: {}",
                 files(graph, blocks).join(" + "),
                 arrows(graph, way)
             )
         }
-        Outcome::Stranded(Cause::NoEdgeReaches) => "no edge leads there".to_owned(),
-        Outcome::Stranded(Cause::NoEdgeLeaves) => "no edge leaves it".to_owned(),
+        GoalOutcome::Stranded(StrandingCause::NoEdgeReaches) => "no edge leads there".to_owned(),
+        GoalOutcome::Stranded(StrandingCause::NoEdgeLeaves) => "no edge leaves it".to_owned(),
     }
 }
 

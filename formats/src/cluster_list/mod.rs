@@ -13,7 +13,9 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use towpath_core::cluster::ClusterId;
 use towpath_core::finding::{Finding, Place};
-use towpath_core::fleet::{ClusterState, Gate, Labels, Minimum, Name, Offer, SoakSum, Upgrade};
+use towpath_core::fleet::{
+    ClusterState, Labels, Minimum, Name, Offer, SoakSum, Upgrade, VersionGate,
+};
 use towpath_core::version::Version;
 
 use crate::fleet_policy::SharedValues;
@@ -33,7 +35,7 @@ pub struct ClusterList {
     pub clusters: Vec<ClusterState>,
     /// Where each of `clusters` stands, in the same order.
     pub origins: Vec<Place>,
-    pub gates: Vec<Gate>,
+    pub gates: Vec<VersionGate>,
     /// Upgrades that somebody has planned or started.
     pub upgrades: Vec<Upgrade>,
     /// The lowest versions elsewhere, by organisation.
@@ -168,7 +170,7 @@ impl ListReading {
     fn missed(&mut self, section: &str) {
         match section {
             "clusters" => self.list.unread += 1,
-            "versionGates" => self.list.gates.push(Gate::of(None, None, None)),
+            "versionGates" => self.list.gates.push(VersionGate::of(None, None, None)),
             _ => {}
         }
     }
@@ -231,13 +233,13 @@ impl ListReading {
     }
 
     /// A gate. What is not understood of it is a finding, and the gate holds all the same.
-    fn gate(&mut self, reader: &mut Reader, node: &Node) -> Gate {
+    fn gate(&mut self, reader: &mut Reader, node: &Node) -> VersionGate {
         let record = reader.open_record(node, "a gate");
         let mut text = |field: &'static str, remedy: &str| {
             let node = reader.required(record?, field, remedy)?;
             reader.name(node, field).map(|name| self.known.name(name))
         };
-        Gate::of(
+        VersionGate::of(
             text("id", "add it; until then nobody can acknowledge the gate"),
             text(
                 "versionPrefix",

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use towpath_core::cluster::{ClusterId, Fact, Platform};
 use towpath_core::finding::Finding;
 use towpath_core::fleet::{
-    Binding, ClusterState, Health, Name, Offer, Owner, Pool, Product, Upgrade, UpgradeId,
+    Binding, ClusterState, Health, Name, NodePool, Offer, Owner, Product, Upgrade, UpgradeId,
     UpgradeState,
 };
 use towpath_core::graph::ChannelName;
@@ -144,12 +144,12 @@ impl ListReading {
         }
     }
 
-    fn pool(&mut self, reader: &mut Reader, node: &Node) -> Option<Pool> {
+    fn pool(&mut self, reader: &mut Reader, node: &Node) -> Option<NodePool> {
         let record = reader.open_record(node, "a node pool")?;
         let id = reader.required(record, "id", "add `id`")?;
         let id = self.known.name(reader.name(id, "a node pool's id")?);
         let version = reader.required(record, "version", "add `version`")?;
-        Some(Pool {
+        Some(NodePool {
             id,
             version: self.version(reader, version)?,
         })

@@ -14,7 +14,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use towpath_core::agent::Standing;
+use towpath_core::agent::ClusterStanding;
 use towpath_core::cluster::objects::Facts;
 use towpath_core::cluster::{ClusterId, Fact};
 use towpath_core::duration::Shape;
@@ -39,7 +39,7 @@ pub struct ClusterObjects {
     /// What is known of it.
     pub facts: Facts,
     /// How it stands: what the agent looks at before it starts anything.
-    pub standing: Standing,
+    pub standing: ClusterStanding,
     /// What it looks like, if its nodes and pools say so.
     pub shape: Option<Shape>,
     /// The architecture of all its nodes, if it is one.

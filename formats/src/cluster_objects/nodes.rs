@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use towpath_core::cluster::Fact;
-use towpath_core::cluster::objects::{CONTROL_PLANE_POOL, Node, Pool};
+use towpath_core::cluster::objects::{CONTROL_PLANE_POOL, MachineConfigPool, Node};
 use towpath_core::duration::{
     self, ControlPlane, Ground, Machines, MaxUnavailable, Rollout, Shape,
 };
@@ -17,7 +17,7 @@ use crate::read::{self, FieldName, Reader, Value, shown};
 /// A pool, and which nodes are its own.
 #[derive(Debug)]
 pub(super) struct PoolOfNodes {
-    pub(super) pool: Pool,
+    pub(super) pool: MachineConfigPool,
     labels: Vec<(Box<str>, Box<str>)>,
     /// Whether `labels` are all that it asks for.
     is_understood: bool,
@@ -37,7 +37,7 @@ pub(super) fn pool(reader: &mut Reader, object: &Object) -> Option<PoolOfNodes> 
         .map_or_else(Vec::new, pairs);
     let is_understood = expressions.is_empty() && !labels.is_empty();
     let away = spec.and_then(|spec| spec.get("maxUnavailable"));
-    let pool = Pool {
+    let pool = MachineConfigPool {
         name: object.name.clone(),
         is_paused: is_paused?,
     };
@@ -75,7 +75,7 @@ pub(super) fn shape(nodes: &[Node], pools: &[PoolOfNodes]) -> Option<Shape> {
     let workers = pools
         .iter()
         .filter(|one| !one.pool.is_of_control_plane())
-        .map(|one| duration::Pool {
+        .map(|one| duration::PoolShape {
             name: one.pool.name.to_string(),
             nodes: count(&one.pool.name),
             max_unavailable: one.max_unavailable,

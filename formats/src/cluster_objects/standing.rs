@@ -5,7 +5,9 @@
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
-use towpath_core::agent::{Advice, Asked, Condition, Offer, OptIn, Past, Standing, Status};
+use towpath_core::agent::{
+    Advice, ClusterStanding, Condition, OptIn, Past, Status, UpdateOffer, UpdateTarget,
+};
 use towpath_core::cluster::objects::Progress;
 use towpath_core::finding::Finding;
 use towpath_core::version::Version;
@@ -20,10 +22,10 @@ pub const OPT_IN: &str = "towpath.dev/automatic-updates";
 /// The most offers, conditions, and entries of the history, each.
 const MAX_ENTRIES: usize = 1_000;
 
-pub(super) fn read(reader: &mut Reader, object: &Object) -> Standing {
+pub(super) fn read(reader: &mut Reader, object: &Object) -> ClusterStanding {
     let (spec, status) = (object.node.get("spec"), object.node.get("status"));
     let list = |name: &str| entries(status.and_then(|status| status.get(name)));
-    let mut offers: Vec<Offer> = list("availableUpdates")
+    let mut offers: Vec<UpdateOffer> = list("availableUpdates")
         .iter()
         .filter_map(|release| offer(reader, release, Advice::Recommended))
         .collect();
@@ -33,7 +35,7 @@ pub(super) fn read(reader: &mut Reader, object: &Object) -> Standing {
             .and_then(|release| offer(reader, release, advice(update)));
         offers.extend(offered);
     }
-    Standing {
+    ClusterStanding {
         opt_in: opt_in(object, spec),
         desired: status.and_then(|status| status.get("desired")).map(asked),
         asked: spec.and_then(|spec| spec.get("desiredUpdate")).map(asked),
@@ -47,9 +49,9 @@ pub(super) fn read(reader: &mut Reader, object: &Object) -> Standing {
 }
 
 /// Of a target that is offered with risks and without, the risks count, as clusters have it.
-fn one_each(offers: Vec<Offer>) -> Vec<Offer> {
+fn one_each(offers: Vec<UpdateOffer>) -> Vec<UpdateOffer> {
     // What comes later has risks.
-    let by_version: BTreeMap<Version, Offer> = offers
+    let by_version: BTreeMap<Version, UpdateOffer> = offers
         .into_iter()
         .map(|offer| (offer.version.clone(), offer))
         .collect();
@@ -76,10 +78,10 @@ fn opt_in(object: &Object, spec: Option<&Node>) -> OptIn {
     }
 }
 
-fn asked(node: &Node) -> Asked {
+fn asked(node: &Node) -> UpdateTarget {
     let given = |name| Some(text(node, name)).filter(|text| !text.is_empty());
     let version = given("version").map(|text| text.parse().map_err(|_| text.into()));
-    Asked {
+    UpdateTarget {
         version: version.clone().and_then(Result::ok),
         unread: version.and_then(Result::err),
         image: given("image").map(Into::into),
@@ -87,10 +89,10 @@ fn asked(node: &Node) -> Asked {
     }
 }
 
-fn offer(reader: &mut Reader, release: &Node, advice: Advice) -> Option<Offer> {
+fn offer(reader: &mut Reader, release: &Node, advice: Advice) -> Option<UpdateOffer> {
     let (version, image) = (text(release, "version"), text(release, "image"));
     match version.parse() {
-        Ok(version) if !image.is_empty() => Some(Offer {
+        Ok(version) if !image.is_empty() => Some(UpdateOffer {
             version,
             image: image.into(),
             advice,

@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value, json};
 use towpath_core::change::{
-    ChannelDiff, Diff, EdgeChange, EdgeKind, ReleaseChange, ReleaseKind, Touched, When, Whom,
+    ChannelDiff, Diff, EdgeChange, EdgeKind, ReleaseChange, ReleaseKind, TouchedClusters, When,
+    Whom,
 };
 use towpath_core::graph::ChannelName;
 use towpath_core::graph::ClientClass;
@@ -14,7 +15,7 @@ use towpath_core::version::ReleaseName;
 /// known, so that nothing can be told about them.
 pub fn json(
     diff: &Diff,
-    touched: Option<&BTreeMap<ChannelName, Touched>>,
+    touched: Option<&BTreeMap<ChannelName, TouchedClusters>>,
     unknown: &BTreeSet<ReleaseName>,
 ) -> Value {
     json!({
@@ -105,8 +106,8 @@ fn whom(whom: &Whom) -> Value {
     })
 }
 
-fn clusters(touched: &BTreeMap<ChannelName, Touched>) -> Value {
-    let one = |(channel, count): (&ChannelName, &Touched)| {
+fn clusters(touched: &BTreeMap<ChannelName, TouchedClusters>) -> Value {
+    let one = |(channel, count): (&ChannelName, &TouchedClusters)| {
         json!({
             "channel": channel.as_str(),
             "clusters": count.clusters,

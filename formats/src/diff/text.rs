@@ -5,8 +5,8 @@ use std::fmt::Write;
 
 use jiff::Timestamp;
 use towpath_core::change::{
-    ChannelDiff, Diff, EdgeChange, EdgeKind, ReleaseChange, ReleaseKind, RiskNames, Touched, When,
-    Whom,
+    ChannelDiff, Diff, EdgeChange, EdgeKind, ReleaseChange, ReleaseKind, RiskNames,
+    TouchedClusters, When, Whom,
 };
 use towpath_core::graph::{ChannelName, Share, Window};
 use towpath_core::version::{ReleaseName, Version};
@@ -36,7 +36,7 @@ struct Alike<'a> {
 /// Every difference, whom it touches, and the listed releases that are not known and so were left out.
 pub fn text(
     diff: &Diff,
-    touched: Option<&BTreeMap<ChannelName, Touched>>,
+    touched: Option<&BTreeMap<ChannelName, TouchedClusters>>,
     unknown: &BTreeSet<ReleaseName>,
     details: Details,
 ) -> String {
@@ -325,8 +325,8 @@ fn not_any_more(before: Option<When>, them: &str, now: Timestamp) -> String {
 }
 
 /// How many clusters are offered something else now, by channel.
-fn clusters(touched: &BTreeMap<ChannelName, Touched>) -> String {
-    let sum = |number: fn(&Touched) -> usize| touched.values().map(number).sum::<usize>();
+fn clusters(touched: &BTreeMap<ChannelName, TouchedClusters>) -> String {
+    let sum = |number: fn(&TouchedClusters) -> usize| touched.values().map(number).sum::<usize>();
     let (all, concerned) = (sum(|t| t.clusters), sum(|t| t.touched));
     let verb = if concerned == 1 { "is" } else { "are" };
     let mut text = format!(

@@ -1,7 +1,9 @@
 //! The answers for machines. Field names are stable; durations are whole seconds.
 
 use serde_json::{Value, json};
-use towpath_core::duration::{Calibration, Estimate, Group, Share, Spread, Verdict, path_duration};
+use towpath_core::duration::{
+    Calibration, CalibrationVerdict, Estimate, Group, Spread, UpdateShare, path_duration,
+};
 
 use super::{Estimated, Fitted};
 
@@ -80,16 +82,16 @@ fn group(group: &Group) -> Value {
 
 fn calibration(calibration: &Calibration) -> Value {
     let hundredths = |number: f64| (number * 100.0).round() / 100.0;
-    let share = |share: Share| {
+    let share = |share: UpdateShare| {
         json!({
             "within": share.within,
             "of": share.of,
             "expected": share.expected,
             "verdict": match share.verdict() {
-                Verdict::TooFew => "tooFew",
-                Verdict::Fits => "fits",
-                Verdict::TooShort => "tooShort",
-                Verdict::TooLong => "tooLong",
+                CalibrationVerdict::TooFew => "tooFew",
+                CalibrationVerdict::Fits => "fits",
+                CalibrationVerdict::TooShort => "tooShort",
+                CalibrationVerdict::TooLong => "tooLong",
             },
         })
     };

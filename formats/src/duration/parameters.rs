@@ -7,8 +7,8 @@ use std::fmt::Write;
 
 use jiff::SignedDuration;
 use towpath_core::duration::{
-    Figure, Kind, MaxUnavailable, MinorStep, NodeTimes, Origin, OriginKind, Parameters, Reference,
-    Seconds, Spread, UsualDaemonSet, WaveCost,
+    Figure, MaxUnavailable, MinorStep, NodeTimes, Origin, OriginKind, Parameters, Reference,
+    Seconds, Spread, UpdateKind, UsualDaemonSet, WaveCost,
 };
 use towpath_core::finding::{Finding, Place};
 use towpath_core::version::Version;
@@ -181,10 +181,10 @@ fn control_plane(reader: &mut Reader, node: &Node, parameters: &mut Parameters) 
     let Some(record) = reader.record(node, "`controlPlane`", &known) else {
         return;
     };
-    for kind in [Kind::Patch, Kind::Minor] {
+    for kind in [UpdateKind::Patch, UpdateKind::Minor] {
         let (name, place) = match kind {
-            Kind::Patch => ("patch", &mut parameters.patch),
-            Kind::Minor => ("minor", &mut parameters.minor),
+            UpdateKind::Patch => ("patch", &mut parameters.patch),
+            UpdateKind::Minor => ("minor", &mut parameters.minor),
         };
         if let Some(read) = record.get(name).and_then(|node| figure(reader, node, name)) {
             *place = read;

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use towpath_core::duration::{
-    Calibration, Estimate, Ground, MaxUnavailable, Pool, Rollout, Seconds, Shape, Share, Spread,
-    Verdict, path_duration,
+    Calibration, CalibrationVerdict, Estimate, Ground, MaxUnavailable, PoolShape, Rollout, Seconds,
+    Shape, Spread, UpdateShare, path_duration,
 };
 use towpath_core::finding::Finding;
 
@@ -158,7 +158,7 @@ pub(crate) fn described(shape: &Shape) -> String {
     }
 }
 
-fn pool_text(pool: &Pool, ground: &str) -> String {
+fn pool_text(pool: &PoolShape, ground: &str) -> String {
     let nodes = counted(pool.nodes as usize, "node");
     let setting = match pool.max_unavailable {
         MaxUnavailable::Count(_) => String::new(),
@@ -231,13 +231,13 @@ fn calibrated(calibration: &Calibration) -> String {
     text
 }
 
-fn share_text(name: &str, share: Share) -> String {
+fn share_text(name: &str, share: UpdateShare) -> String {
     let percent = |fraction: f64| (fraction * 100.0).round();
     let verdict = match share.verdict() {
-        Verdict::TooFew => "too few to tell".to_owned(),
-        Verdict::Fits => "as it should be".to_owned(),
-        Verdict::TooShort => format!("the {name} is too short"),
-        Verdict::TooLong => format!("the {name} is too long"),
+        CalibrationVerdict::TooFew => "too few to tell".to_owned(),
+        CalibrationVerdict::Fits => "as it should be".to_owned(),
+        CalibrationVerdict::TooShort => format!("the {name} is too short"),
+        CalibrationVerdict::TooLong => format!("the {name} is too long"),
     };
     format!(
         "{} of {} within the {name}: {} %; it should be {} %, and chance gives or takes {}: {verdict}",

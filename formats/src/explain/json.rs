@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 use towpath_core::cluster::Fact;
 use towpath_core::graph::Risk;
-use towpath_core::graph::{Candidate, Standing};
+use towpath_core::graph::{ExplainedRelease, ReleaseStanding};
 
 use super::Told;
 use crate::cincinnati;
@@ -15,14 +15,14 @@ use crate::verdict::reasons;
 pub fn json(told: &Told<'_>) -> Value {
     let (at, explanation) = (told.at, told.explanation);
     let (standing, channels) = match &explanation.standing {
-        Standing::InChannel => ("inChannel", None),
-        Standing::Enters(_) => ("enters", None),
-        Standing::NotInChannel(others) => ("notInChannel", Some(others)),
-        Standing::Unknown => ("unknown", None),
-        Standing::NoChannel => ("noChannel", None),
+        ReleaseStanding::InChannel => ("inChannel", None),
+        ReleaseStanding::Enters(_) => ("enters", None),
+        ReleaseStanding::NotInChannel(others) => ("notInChannel", Some(others)),
+        ReleaseStanding::Unknown => ("unknown", None),
+        ReleaseStanding::NoChannel => ("noChannel", None),
     };
     let enters = match &explanation.standing {
-        Standing::Enters(start) => Some(start.to_string()),
+        ReleaseStanding::Enters(start) => Some(start.to_string()),
         _ => None,
     };
     let risks: BTreeMap<&str, &Risk> = explanation
@@ -47,7 +47,7 @@ pub fn json(told: &Told<'_>) -> Value {
     })
 }
 
-fn candidate(told: &Told<'_>, candidate: &Candidate) -> Value {
+fn candidate(told: &Told<'_>, candidate: &ExplainedRelease) -> Value {
     let release = candidate.release.map(|id| told.at.graph.release(id));
     json!({
         "to": candidate.to.to_string(),

@@ -8,8 +8,8 @@ use jiff::{SignedDuration, Timestamp};
 use towpath_core::cluster::{Cluster, Fact};
 use towpath_core::finding::Place;
 use towpath_core::graph::rules::KNOWN_RISK;
-use towpath_core::graph::{Candidate, Standing};
 use towpath_core::graph::{ChannelName, MatchingRule, Risk};
+use towpath_core::graph::{ExplainedRelease, ReleaseStanding};
 use towpath_core::verdict::{Answer, Reason};
 
 use super::Told;
@@ -66,25 +66,25 @@ fn standing(told: &Told<'_>) -> String {
     let (from, Cluster { channel, arch, .. }) = (told.from, told.at.cluster);
     let here = "A cluster on it is offered nothing here.";
     match &told.explanation.standing {
-        Standing::InChannel => String::new(),
-        Standing::Enters(start) => {
+        ReleaseStanding::InChannel => String::new(),
+        ReleaseStanding::Enters(start) => {
             format!(
                 "{from} enters {channel} at {}. Until then {}\n",
                 second(*start),
                 here.to_lowercase()
             )
         }
-        Standing::NotInChannel(others) if others.is_empty() => {
+        ReleaseStanding::NotInChannel(others) if others.is_empty() => {
             format!("{from} is in no channel. {here}\n")
         }
-        Standing::NotInChannel(others) => {
+        ReleaseStanding::NotInChannel(others) => {
             format!(
                 "{from} is not in {channel}, but in {}. {here}\n",
                 listed(others.iter().map(ChannelName::as_str))
             )
         }
-        Standing::Unknown => format!("There is no release {from} for {arch}.\n"),
-        Standing::NoChannel => {
+        ReleaseStanding::Unknown => format!("There is no release {from} for {arch}.\n"),
+        ReleaseStanding::NoChannel => {
             let alike = alike(channel, told.at.graph.channels().keys());
             format!(
                 "There is no channel {channel}; there are {}.\n",
@@ -102,7 +102,7 @@ fn summary(told: &Told<'_>) -> String {
     let candidates = &explanation.candidates;
     if candidates.is_empty() {
         return match (&explanation.standing, explanation.elsewhere) {
-            (Standing::NoChannel | Standing::Unknown, _) => String::new(),
+            (ReleaseStanding::NoChannel | ReleaseStanding::Unknown, _) => String::new(),
             (_, 0) => "No release declares an update from it.\n".to_owned(),
             (_, more) => format!(
                 "No update leads from it to another release of the channel; {more} lead elsewhere.\n"
@@ -112,7 +112,7 @@ fn summary(told: &Told<'_>) -> String {
     if candidates.len() == 1 {
         return String::new();
     }
-    let needs_a_person = |candidate: &&Candidate| {
+    let needs_a_person = |candidate: &&ExplainedRelease| {
         candidate
             .risks(at)
             .iter()
@@ -169,7 +169,7 @@ fn paragraphs(all: impl Iterator<Item = String>) -> String {
 }
 
 /// One update: the answer, when, and every reason with its place. What a risk is about stands at the end, once.
-fn paragraph(told: &Told<'_>, candidate: &Candidate, helps: &mut HelpOnce) -> String {
+fn paragraph(told: &Told<'_>, candidate: &ExplainedRelease, helps: &mut HelpOnce) -> String {
     let now = told.at.now;
     let answer = candidate.verdict.answer.word();
     let mut text = match (&candidate.verdict.answer, candidate.offered_from(now)) {

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use towpath_core::finding::{Finding, Place};
-use towpath_core::lint::catalogue::{CATALOGUE, Kind, Level};
+use towpath_core::lint::catalogue::{CATALOGUE, FindingKind, Level};
 
 use super::{level, path};
 
@@ -23,7 +23,7 @@ pub fn sarif(findings: &[Finding], root: &str) -> Value {
     })
 }
 
-fn rule(kind: &Kind) -> Value {
+fn rule(kind: &FindingKind) -> Value {
     let level = match kind.level {
         Level::Error | Level::ErrorIn2 => "error",
         Level::Warning => "warning",

@@ -3,10 +3,12 @@
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
+use towpath_core::fleet::ClusterIdx;
 use towpath_core::fleet::RuleId;
 use towpath_core::fleet::{AgentUpdate, Name, Upgrade};
 use towpath_core::fleet::{
-    CandidateWhy, Decision, Desk, FleetPlan, HistoryRow, Next, Start, StartKind, StatusRow, Why,
+    CandidateWhy, Decision, FleetPlan, FleetPlanner, HistoryRow, Next, Start, StartKind, StatusRow,
+    Why,
 };
 use towpath_core::simulate::Forecast;
 use towpath_core::verdict::Days;
@@ -26,7 +28,7 @@ pub fn decision(decision: &Decision) -> Value {
 }
 
 /// What would be done now, and who waits for what; so many entries of each.
-pub fn plan(desk: &Desk, plan: &FleetPlan<'_>, limit: Option<usize>) -> Value {
+pub fn plan(desk: &FleetPlanner, plan: &FleetPlan<'_>, limit: Option<usize>) -> Value {
     let limit = limit.unwrap_or(usize::MAX);
     let mut told = decision(plan.decision);
     told["starts"] = plan
@@ -43,7 +45,7 @@ pub fn plan(desk: &Desk, plan: &FleetPlan<'_>, limit: Option<usize>) -> Value {
 }
 
 /// A cluster that waits, and what it waits for.
-pub(super) fn wait(desk: &Desk, member: u32, best: &CandidateWhy) -> Value {
+pub(super) fn wait(desk: &FleetPlanner, member: ClusterIdx, best: &CandidateWhy) -> Value {
     let state = desk.roster().cluster(member);
     json!({
         "cluster": state.id.as_str(), "name": state.name, "organisation": state.organisation,
@@ -78,7 +80,7 @@ fn start(start: &Start) -> Value {
 }
 
 /// Why a cluster does, or does not, go where it could.
-pub fn why(desk: &Desk, member: u32, why: &Why) -> Value {
+pub fn why(desk: &FleetPlanner, member: ClusterIdx, why: &Why) -> Value {
     let (state, policy) = (desk.roster().cluster(member), desk.roster().policy(member));
     json!({
         "cluster": state.id.as_str(),

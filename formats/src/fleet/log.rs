@@ -1,7 +1,7 @@
 //! Decisions as the log keeps them, and decisions that were made again.
 
 use serde_json::{Value, json};
-use towpath_core::fleet::{Decision, Desk};
+use towpath_core::fleet::{Decision, FleetPlanner};
 use towpath_core::hex;
 
 use super::json::decision;
@@ -10,7 +10,7 @@ use super::json::decision;
 const FORMAT: u64 = 2;
 
 /// A decision as the log keeps it: with the digest of every verdict.
-pub fn logged(decided: &Decision, desk: &Desk) -> Value {
+pub fn logged(decided: &Decision, desk: &FleetPlanner) -> Value {
     let digest = desk.digest(decided.at);
     let mut value = decision(decided);
     value["format"] = json!(FORMAT);

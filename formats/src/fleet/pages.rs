@@ -8,8 +8,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
+use towpath_core::fleet::ClusterIdx;
 use towpath_core::fleet::{
-    Cursor, Decision, Desk, Filter, HistoryRow, Start, StatusRow, best_candidate,
+    Cursor, Decision, Filter, FleetPlanner, HistoryRow, Start, StatusRow, best_candidate,
 };
 use towpath_core::fleet::{Name, Upgrade, UpgradeId};
 use towpath_core::simulate::Forecast;
@@ -57,11 +58,11 @@ fn next_after<const N: usize>(names: [&str; N]) -> String {
 type Key<'a> = (&'a str, &'a str);
 
 /// What would be done now, cluster by cluster.
-pub fn plan(desk: &Desk, decision: &Decision, filter: &Filter) -> Result<Value, String> {
+pub fn plan(desk: &FleetPlanner, decision: &Decision, filter: &Filter) -> Result<Value, String> {
     let roster = desk.roster();
     let after = after::<2>(filter)?.map(|[organisation, id]| (organisation, id));
     let acts = Acts::of(desk, decision);
-    let member = |member: u32| {
+    let member = |member: ClusterIdx| {
         let state = roster.cluster(member);
         ((&*state.organisation, state.id.as_str()), Some(member))
     };
@@ -70,7 +71,7 @@ pub fn plan(desk: &Desk, decision: &Decision, filter: &Filter) -> Result<Value, 
         .keys()
         .filter(|id| roster.find(id).is_none())
         .map(|id| (("", *id), None));
-    let all = (0..roster.len() as u32).map(member).chain(gone);
+    let all = roster.numbers().map(member).chain(gone);
     let (looked_at, are_all) = first(all.filter(|(key, _)| after.is_none_or(|after| *key > after)));
     let (mut told, mut waiting, mut count) = (
         Decision {
@@ -86,7 +87,7 @@ pub fn plan(desk: &Desk, decision: &Decision, filter: &Filter) -> Result<Value, 
             break;
         }
         last = Some(*key);
-        let is_meant = |member: u32| filter.is_meant(desk, member, decision.at);
+        let is_meant = |member: ClusterIdx| filter.is_meant(desk, member, decision.at);
         if !member.map_or(filter.is_everybody(), is_meant) {
             continue;
         }
@@ -112,9 +113,9 @@ pub fn plan(desk: &Desk, decision: &Decision, filter: &Filter) -> Result<Value, 
 
 /// The first in order, as many as are looked at for one page, and whether those are all.
 fn first<'a>(
-    all: impl Iterator<Item = (Key<'a>, Option<u32>)>,
-) -> (Vec<(Key<'a>, Option<u32>)>, bool) {
-    let mut all: Vec<(Key<'_>, Option<u32>)> = all.collect();
+    all: impl Iterator<Item = (Key<'a>, Option<ClusterIdx>)>,
+) -> (Vec<(Key<'a>, Option<ClusterIdx>)>, bool) {
+    let mut all: Vec<(Key<'_>, Option<ClusterIdx>)> = all.collect();
     let are_all = all.len() <= MAX_LOOKED_AT;
     if !are_all {
         all.select_nth_unstable(MAX_LOOKED_AT);
@@ -141,7 +142,7 @@ enum Act {
 }
 
 impl<'a> Acts<'a> {
-    fn of(desk: &'a Desk, decision: &'a Decision) -> Self {
+    fn of(desk: &'a FleetPlanner, decision: &'a Decision) -> Self {
         let of: BTreeMap<UpgradeId, &str> = desk
             .roster()
             .upgrades()
@@ -212,7 +213,7 @@ impl<'a> Acts<'a> {
 }
 
 /// Where everything stands, by organisation, sector and workload.
-pub fn status(desk: &Desk, decision: &Decision, filter: &Filter) -> Result<Value, String> {
+pub fn status(desk: &FleetPlanner, decision: &Decision, filter: &Filter) -> Result<Value, String> {
     let after = after::<3>(filter)?;
     let key = |organisation: &Name, sector: &Option<Name>, workload: &Name| {
         (organisation.clone(), sector.clone(), workload.clone())
@@ -230,7 +231,7 @@ pub fn status(desk: &Desk, decision: &Decision, filter: &Filter) -> Result<Value
         held_by: None,
         ..filter.clone()
     };
-    for member in 0..desk.roster().len() as u32 {
+    for member in desk.roster().numbers() {
         let (state, policy) = (desk.roster().cluster(member), desk.roster().policy(member));
         if !by_place.is_meant(desk, member, decision.at) {
             continue;
@@ -259,7 +260,7 @@ pub fn status(desk: &Desk, decision: &Decision, filter: &Filter) -> Result<Value
         .map(|(organisation, sector, workload)| {
             next_after([organisation, &sector_text(sector.as_ref()), workload])
         });
-    let is_meant = |member: u32| {
+    let is_meant = |member: ClusterIdx| {
         let (state, policy) = (desk.roster().cluster(member), desk.roster().policy(member));
         let on_page =
             |workload: &Name| rows.contains(&key(&state.organisation, &policy.sector, workload));
@@ -279,7 +280,7 @@ fn sector_text(sector: Option<&Name>) -> String {
 }
 
 /// How long which version has run where, by organisation, version and workload.
-pub fn history(desk: &Desk, filter: &Filter, now: Timestamp) -> Result<Value, String> {
+pub fn history(desk: &FleetPlanner, filter: &Filter, now: Timestamp) -> Result<Value, String> {
     let after = match after::<3>(filter)? {
         None => None,
         Some([organisation, version, workload]) => match version.parse::<Version>() {
@@ -352,7 +353,7 @@ pub fn upgrades_before(filter: &Filter) -> Result<Option<UpgradeId>, String> {
 }
 
 /// Of the upgrades that were read, newest first, those of the clusters that were asked about.
-pub fn upgrades(desk: &Desk, read: &[Upgrade], filter: &Filter, at: Timestamp) -> Value {
+pub fn upgrades(desk: &FleetPlanner, read: &[Upgrade], filter: &Filter, at: Timestamp) -> Value {
     let (mut told, mut last) = (Vec::new(), None);
     for upgrade in read {
         if told.len() == entries(filter) {

@@ -10,7 +10,7 @@ use std::fmt::Write;
 use comfy_table::Table;
 use comfy_table::presets::ASCII_MARKDOWN;
 use towpath_core::finding::{Finding, escaped};
-use towpath_core::fleet::{COVERAGE_CODES, Desk, FleetPlan, HistoryRow, Start, StatusRow};
+use towpath_core::fleet::{COVERAGE_CODES, FleetPlan, FleetPlanner, HistoryRow, Start, StatusRow};
 use towpath_core::fleet::{FleetPolicy, Name, Upgrade};
 use towpath_core::simulate::Forecast;
 use towpath_core::verdict::{Answer, Days, Reason, Verdict};
@@ -26,7 +26,7 @@ const MAX_ROWS: usize = 50;
 const MAX_WARNINGS: usize = 10;
 
 /// What would start now, and why others wait.
-pub fn plan(desk: &Desk, plan: &FleetPlan<'_>, room: Room) -> String {
+pub fn plan(desk: &FleetPlanner, plan: &FleetPlan<'_>, room: Room) -> String {
     let mut text = match plan.starts.len() {
         0 => "Nothing starts now.\n".to_owned(),
         1 => "1 upgrade starts now:\n\n".to_owned(),
@@ -68,7 +68,7 @@ pub fn plan(desk: &Desk, plan: &FleetPlan<'_>, room: Room) -> String {
 
 const STARTS: [&str; 6] = ["STARTS", "CLUSTER", "ORGANISATION", "SECTOR", "FROM", "TO"];
 
-fn waits(desk: &Desk, plan: &FleetPlan<'_>, room: Room) -> String {
+fn waits(desk: &FleetPlanner, plan: &FleetPlan<'_>, room: Room) -> String {
     let waiting = &plan.waiting;
     if waiting.is_empty() {
         return String::new();

@@ -321,9 +321,9 @@ impl Join {
         })
     }
 
-    fn pools(&mut self, from: Vec<(Text<'_>, Text<'_>)>) -> Result<Vec<core::Pool>, String> {
+    fn pools(&mut self, from: Vec<(Text<'_>, Text<'_>)>) -> Result<Vec<core::NodePool>, String> {
         let pool = |(id, version): (Text<'_>, Text<'_>)| {
-            Ok(core::Pool {
+            Ok(core::NodePool {
                 id: self.name(&id),
                 version: self.version(&version)?,
             })
@@ -400,8 +400,8 @@ impl Join {
         })
     }
 
-    fn gate(&mut self, from: wire::GateEntry<'_>) -> core::Gate {
-        core::Gate {
+    fn gate(&mut self, from: wire::GateEntry<'_>) -> core::VersionGate {
+        core::VersionGate {
             id: self.name(&from.id),
             version_prefix: self.name(&from.version_prefix),
             label: self.name(&from.label),

@@ -359,7 +359,7 @@ fn approval(from: &core::Approval) -> wire::Approval<'_> {
     }
 }
 
-fn gate(from: &core::Gate) -> wire::GateEntry<'_> {
+fn gate(from: &core::VersionGate) -> wire::GateEntry<'_> {
     wire::GateEntry {
         id: text(&from.id),
         version_prefix: text(&from.version_prefix),

@@ -5,7 +5,7 @@
 
 use towpath_core::finding::{Finding, Place};
 use towpath_core::graph::Pattern;
-use towpath_core::lint::{BlockNotes, ChannelNotes, Field, Noted, Notes};
+use towpath_core::lint::{BlockNotes, ChannelNotes, Field, NotedRelease, Notes};
 use towpath_core::version::ReleaseName;
 
 use super::{FileKind, promql, time::parse_duration};
@@ -159,9 +159,9 @@ impl NoteReader {
     }
 }
 
-fn noted(file: &Place, node: &Node) -> Option<Noted> {
+fn noted(file: &Place, node: &Node) -> Option<NotedRelease> {
     let name = ReleaseName::parse(node.as_text()?).ok()?;
-    Some(Noted {
+    Some(NotedRelease {
         name,
         place: node.at(file),
     })

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 use towpath_core::graph::RiskId;
-use towpath_core::mirror::smallest::Proof;
+use towpath_core::mirror::smallest::SizeProof;
 use towpath_core::mirror::{Presence, Purpose, Traveller};
 use towpath_core::path::{Hop, NoPath, Plan};
 
@@ -23,8 +23,8 @@ pub fn json(told: &Told<'_>) -> Result<Value, NoDigest> {
     });
     let proofs = told.mirror.proofs.iter().map(|(arch, proof)| {
         let (is_smallest, at_least) = match proof {
-            Proof::Smallest => (true, None),
-            Proof::GaveUp { at_least } => (false, Some(at_least)),
+            SizeProof::Smallest => (true, None),
+            SizeProof::GaveUp { at_least } => (false, Some(at_least)),
         };
         (
             arch.to_string(),

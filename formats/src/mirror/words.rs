@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use jiff::Timestamp;
 use towpath_core::graph::{ChannelName, Release, ReleaseId, RiskId};
-use towpath_core::mirror::smallest::Proof;
+use towpath_core::mirror::smallest::SizeProof;
 use towpath_core::mirror::{Need, Presence, Traveller};
 use towpath_core::path::{NoGoal, NoPath, Plan, RiskPolicy};
 
@@ -134,7 +134,7 @@ fn total(told: &Told<'_>) -> String {
         many => format!("{many} releases to mirror.{there}\n"),
     };
     for (arch, proof) in &told.mirror.proofs {
-        if let Proof::GaveUp { at_least } = proof {
+        if let SizeProof::GaveUp { at_least } = proof {
             let _ = writeln!(
                 text,
                 "The search for the smallest set of {arch} gave up: these are the best ways together, and at least {at_least} missing releases are needed."

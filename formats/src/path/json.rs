@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::{Value, json};
 use towpath_core::graph::{ReleaseId, Risk};
 use towpath_core::path::{
-    Barrier, CatchUp, Certainty, NoGoal, NoPath, Obstacle, Plan, Pools, RiskPolicy, Stranded,
+    CatchUp, Certainty, NoGoal, NoPath, Obstacle, PathBarrier, Plan, Pools, RiskPolicy,
+    StrandedPath,
 };
 
 use super::{ShapeIs, Told};
@@ -172,7 +173,7 @@ fn nearest_value(told: &Told<'_>, nearest: Option<&Plan>, value: &mut Value) {
     value["pathToNearest"] = nearest.map_or(Value::Null, |plan| path(told, plan));
 }
 
-fn stranded_value(told: &Told<'_>, stranded: &Stranded, value: &mut Value) {
+fn stranded_value(told: &Told<'_>, stranded: &StrandedPath, value: &mut Value) {
     nearest_value(told, stranded.nearest.as_ref(), value);
     value["newestOfGoalsMinor"] = stranded.of_goals_minor.map(|id| version(told, id)).into();
     value["barriers"] = stranded
@@ -187,7 +188,7 @@ fn stranded_value(told: &Told<'_>, stranded: &Stranded, value: &mut Value) {
         .map_or(Value::Null, |plan| path(told, plan));
 }
 
-fn barrier(told: &Told<'_>, barrier: &Barrier) -> Value {
+fn barrier(told: &Told<'_>, barrier: &PathBarrier) -> Value {
     let mut value = json!({"from": version(told, barrier.from), "to": version(told, barrier.to)});
     match &barrier.obstacle {
         Obstacle::Rules { channel, verdict } => {

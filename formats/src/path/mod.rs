@@ -15,7 +15,7 @@ pub use text::text;
 
 use towpath_core::cluster::Readiness;
 use towpath_core::graph::Graph;
-use towpath_core::path::{Found, NoPath, Pace, Request};
+use towpath_core::path::{FoundPaths, NoPath, Pace, Request};
 
 use crate::cluster_objects::ClusterObjects;
 
@@ -24,7 +24,7 @@ pub struct Told<'a> {
     pub graph: &'a Graph,
     pub request: &'a Request,
     /// The ways, or why there is none.
-    pub answer: &'a Result<Found, NoPath>,
+    pub answer: &'a Result<FoundPaths, NoPath>,
     /// How fast the cluster goes.
     pub pace: &'a Pace,
     /// Whether somebody has told us what it looks like.

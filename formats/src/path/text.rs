@@ -10,7 +10,7 @@ use towpath_core::duration::{Estimate, Seconds, Spread};
 use towpath_core::finding::Place;
 use towpath_core::graph::{ChannelName, ReleaseId, Risk, RiskId};
 use towpath_core::path::{
-    CatchUp, Certainty, Found, Goal, Hop, NoPath, Plan, Pools, Timed, TimedHop,
+    CatchUp, Certainty, FoundPaths, Goal, Hop, NoPath, Plan, Pools, TimedHop, TimedPlan,
 };
 use towpath_core::version::Version;
 
@@ -76,7 +76,7 @@ pub(super) fn via(told: &Told<'_>) -> String {
     joined(told.request.via.iter().map(shown), "")
 }
 
-fn ways(told: &Told<'_>, found: &Found) -> String {
+fn ways(told: &Told<'_>, found: &FoundPaths) -> String {
     let mut text = String::new();
     if found.plans.iter().all(|plan| plan.hops.is_empty()) {
         return "It is there already.\n".to_owned();
@@ -155,7 +155,7 @@ fn summary(told: &Told<'_>, plan: &Plan) -> String {
 }
 
 /// How long it takes as a whole. The control plane first; worker pools are told of where somebody has told us of them.
-fn duration(told: &Told<'_>, plan: &Plan, timed: &Timed) -> String {
+fn duration(told: &Told<'_>, plan: &Plan, timed: &TimedPlan) -> String {
     let Some((arrives, settled)) = timed.ends() else {
         return String::new();
     };
@@ -177,7 +177,7 @@ fn duration(told: &Told<'_>, plan: &Plan, timed: &Timed) -> String {
 }
 
 /// How much of the time until then the control plane waits for worker pools; nothing if it does not.
-fn waiting(plan: &Plan, timed: &Timed) -> String {
+fn waiting(plan: &Plan, timed: &TimedPlan) -> String {
     let pairs = timed.hops.windows(2).zip(plan.hops.iter().skip(1));
     let waits = pairs.map(|(pair, next)| {
         pair[1]
@@ -303,7 +303,7 @@ impl Paragraph {
 }
 
 /// What the times are for, and what they are based on.
-fn times_are_for(told: &Told<'_>, found: &Found) -> String {
+fn times_are_for(told: &Told<'_>, found: &FoundPaths) -> String {
     let mut bases: BTreeMap<String, String> = BTreeMap::new();
     for plan in &found.plans {
         for hop in plan.timed(told.graph, told.request.now, told.pace).hops {

@@ -5,7 +5,9 @@ use std::fmt::Write;
 
 use towpath_core::graph::channels_entered;
 use towpath_core::graph::{ChannelName, Release, ReleaseId, RiskId};
-use towpath_core::path::{Barrier, Goal, NoGoal, NoPath, Obstacle, Plan, RiskPolicy, Stranded};
+use towpath_core::path::{
+    Goal, NoGoal, NoPath, Obstacle, PathBarrier, Plan, RiskPolicy, StrandedPath,
+};
 use towpath_core::verdict::Answer;
 use towpath_core::version::Version;
 
@@ -110,7 +112,7 @@ fn holding(told: &Told<'_>, major: u64, minor: u64) -> String {
     }
 }
 
-fn stranded_text(told: &Told<'_>, stranded: &Stranded) -> String {
+fn stranded_text(told: &Told<'_>, stranded: &StrandedPath) -> String {
     let goal = version(told, stranded.goal);
     if *goal < told.request.from {
         return format!("There is no way to {goal}: it is older, and updates lead forward.\n");
@@ -207,7 +209,7 @@ fn all_names<'a>(told: &'a Told<'_>, plan: &Plan) -> BTreeSet<&'a str> {
         .collect()
 }
 
-fn barrier(told: &Told<'_>, barrier: &Barrier) -> String {
+fn barrier(told: &Told<'_>, barrier: &PathBarrier) -> String {
     let mut text = format!(
         "\n{} -> {}",
         version(told, barrier.from),

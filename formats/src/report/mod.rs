@@ -12,7 +12,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use towpath_core::cluster::{ClusterId, Fact, Platform};
 use towpath_core::fleet::{
-    AgentUpdate, Binding, ClusterState, Health, Labels, Name, Pool, Product,
+    AgentUpdate, Binding, ClusterState, Health, Labels, Name, NodePool, Product,
 };
 use towpath_core::graph::ChannelName;
 use towpath_core::version::{Arch, Version};
@@ -58,7 +58,7 @@ pub struct Report {
     /// How many nodes it has.
     pub nodes: Option<u32>,
     /// Its node pools, if its control plane is hosted.
-    pub pools: Option<Vec<Pool>>,
+    pub pools: Option<Vec<NodePool>>,
     /// Whether it uses short-lived tokens of AWS (STS).
     pub sts: Fact<bool>,
     /// Whether it uses Workload Identity Federation of GCP (WIF).

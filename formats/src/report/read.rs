@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use jiff::SignedDuration;
 use serde::Deserialize;
 use towpath_core::cluster::Platform;
-use towpath_core::fleet::{AgentOutcome, AgentUpdate, Health, Labels, Name, Pool};
+use towpath_core::fleet::{AgentOutcome, AgentUpdate, Health, Labels, Name, NodePool};
 use towpath_core::graph::ChannelName;
 use towpath_core::version::{Arch, ReleaseName, Version};
 
@@ -255,8 +255,8 @@ fn update(sent: SentUpdate) -> Result<AgentUpdate, String> {
     })
 }
 
-fn pool(sent: SentPool) -> Result<Pool, String> {
-    Ok(Pool {
+fn pool(sent: SentPool) -> Result<NodePool, String> {
+    Ok(NodePool {
         id: named("the id of a node pool", &sent.id)?,
         version: version(&sent.version)?,
     })

@@ -3,7 +3,7 @@
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 use towpath_core::cluster::Fact;
-use towpath_core::fleet::{AgentUpdate, Health, Pool};
+use towpath_core::fleet::{AgentUpdate, Health, NodePool};
 use towpath_core::version::{Arch, Version};
 
 use super::{HistoryEntry, Report, ReportCondition};
@@ -107,7 +107,7 @@ fn update(update: &AgentUpdate) -> ReportFields {
     fields
 }
 
-fn pool(pool: &Pool) -> Value {
+fn pool(pool: &NodePool) -> Value {
     json!({"id": &*pool.id, "version": pool.version.to_string()})
 }
 

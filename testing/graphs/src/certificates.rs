@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 use jiff::Timestamp;
-use towpath_core::audit::{Cause, Outcome, Reachability, Section};
+use towpath_core::audit::{GoalOutcome, Reachability, Section, StrandingCause};
 use towpath_core::cluster::{Cluster, Fact, Platform};
 use towpath_core::graph::ClientClass;
 use towpath_core::graph::recommend;
@@ -80,7 +80,7 @@ impl Checker {
     ) {
         let (goal, steps) = (outlook.goal, without(&Files::new()));
         match &outlook.outcome {
-            Outcome::Way(way) => {
+            GoalOutcome::Way(way) => {
                 let walked = way
                     .releases
                     .windows(2)
@@ -95,7 +95,7 @@ impl Checker {
                     assert!(!reaches(&plain, from, goal), "there is a plain way");
                 }
             }
-            Outcome::Stranded(Cause::Blocks { blocks, .. }) => {
+            GoalOutcome::Stranded(StrandingCause::Blocks { blocks, .. }) => {
                 let graph = self.graph_without(&Files::new());
                 let files: Files = blocks
                     .iter()
@@ -110,7 +110,7 @@ impl Checker {
                     assert!(!reaches(&without(&fewer), from, goal), "{fewer:?} would do");
                 }
             }
-            Outcome::Stranded(cause) => {
+            GoalOutcome::Stranded(cause) => {
                 let steps = without(
                     &self
                         .data
@@ -124,9 +124,9 @@ impl Checker {
                 assert_eq!(
                     *cause,
                     if leaves {
-                        Cause::NoEdgeReaches
+                        StrandingCause::NoEdgeReaches
                     } else {
-                        Cause::NoEdgeLeaves
+                        StrandingCause::NoEdgeLeaves
                     }
                 );
             }

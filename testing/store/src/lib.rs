@@ -12,7 +12,7 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp};
 use sqlx::AnyPool;
 use towpath_core::cluster::{ClusterId, Fact, Platform};
-use towpath_core::fleet::{Binding, ClusterState, Health, Name, Pause, Pool, Product};
+use towpath_core::fleet::{Binding, ClusterState, Health, Name, NodePool, Pause, Product};
 use towpath_core::graph::ChannelName;
 use towpath_core::version::{Arch, Version};
 use towpath_store::{
@@ -155,7 +155,7 @@ pub fn rich(cluster: &str, on: &str, hour: i64) -> Reported {
     state.platform = Fact::Known(Platform::new("AWS").unwrap());
     state.labels = [("a".to_owned(), "b \u{0}".to_owned())].into();
     state.product = Product::HostedControlPlane {
-        pools: vec![Pool {
+        pools: vec![NodePool {
             id: "workers".into(),
             version: version("4.9.0"),
         }],

@@ -1,17 +1,19 @@
-//! `cargo xtask layers`: the lines between the rooms of the house, read from the manifests.
+//! `cargo xtask layers`: the lines between the rooms of the house, read from the manifests; and one name for one thing.
 //!
-//! This file brings the facts; [`rules`] judges them.
+//! This file brings the facts; [`rules`] and [`names`] judge them.
 
+mod names;
 mod rules;
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use serde_json::Value;
 
 use crate::say::say;
 use crate::{Outcome, workspace};
+use names::Source;
 use rules::{Crate, Dependency, Kind, Room, Violation};
 
 /// Prints what crosses a line.
@@ -19,6 +21,10 @@ pub(crate) fn run() -> anyhow::Result<Outcome> {
     let crates = crates(&workspace::metadata()?, workspace::root())?;
     let mut violations = rules::violations(&crates);
     violations.extend(pinned_toolchains(workspace::root(), &crates));
+    let clean = |one: &&Crate| !names::NOT_YET_CLEAN.contains(&one.name.as_str());
+    for one in crates.iter().filter(clean) {
+        violations.extend(names::violations(&sources(workspace::root(), one)?));
+    }
     for violation in &violations {
         say(violation.to_string())?;
     }
@@ -81,6 +87,29 @@ fn read_dependency(dependency: &Value) -> anyhow::Result<Dependency> {
         _ => Kind::Normal,
     };
     Ok(Dependency { name, kind })
+}
+
+/// The files below a crate's `src`, in order.
+fn sources(root: &Path, one: &Crate) -> anyhow::Result<Vec<Source>> {
+    let folder = Path::new(&one.manifest).with_file_name("src");
+    let (mut sources, mut open) = (Vec::new(), vec![folder]);
+    while let Some(path) = open.pop() {
+        let place = || format!("{}: cannot be read", path.display());
+        if root.join(&path).is_dir() {
+            let entries = fs::read_dir(root.join(&path)).with_context(place)?;
+            let names: Result<Vec<PathBuf>, _> = entries
+                .map(|entry| entry.map(|entry| path.join(entry.file_name())))
+                .collect();
+            open.extend(names.with_context(place)?);
+        } else if path.extension().is_some_and(|ending| ending == "rs") {
+            sources.push(Source {
+                text: fs::read_to_string(root.join(&path)).with_context(place)?,
+                path: path.display().to_string(),
+            });
+        }
+    }
+    sources.sort_by(|a, b| a.path.cmp(&b.path));
+    Ok(sources)
 }
 
 /// The compiler is chosen by `rust-version` and by whoever builds; a pinned one is downloaded behind their back.

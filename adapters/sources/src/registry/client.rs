@@ -60,7 +60,7 @@ pub(super) struct Ask<'a> {
 }
 
 /// A manifest whose digest is right.
-pub(super) struct Fetched {
+pub(super) struct RegistryAnswer {
     pub(super) content_type: String,
     pub(super) bytes: Vec<u8>,
     /// What the registry says that it is.
@@ -168,7 +168,7 @@ impl Registry {
         &self,
         repository: &Repository,
         tag: &Reference,
-    ) -> Result<(Digest, Option<Fetched>), Failure> {
+    ) -> Result<(Digest, Option<RegistryAnswer>), Failure> {
         let fetched = self.manifest(repository, tag).await?;
         match fetched.told.clone() {
             Some(digest) => Ok((digest, Some(fetched))),
@@ -182,7 +182,7 @@ impl Registry {
         &self,
         repository: &Repository,
         reference: &Reference,
-    ) -> Result<Fetched, Failure> {
+    ) -> Result<RegistryAnswer, Failure> {
         let url = self.url(repository, &format!("manifests/{}", reference.as_str()))?;
         let ask = self.ask(
             repository,
@@ -204,7 +204,7 @@ impl Registry {
         &self,
         ask: &Ask<'_>,
         reference: &Reference,
-    ) -> Result<Fetched, Failure> {
+    ) -> Result<RegistryAnswer, Failure> {
         let answer = self.open(ask).await?;
         let content_type = answer.header(CONTENT_TYPE).unwrap_or_default().to_owned();
         let told = told_digest(answer.headers());
@@ -217,7 +217,7 @@ impl Registry {
         if let Some(expected) = expected {
             check(expected, &Digest::of(&bytes), "the manifest")?;
         }
-        Ok(Fetched {
+        Ok(RegistryAnswer {
             content_type,
             bytes,
             told,

@@ -10,7 +10,7 @@ use towpath_formats::release_images::{
 use towpath_formats::release_metadata::{self, InLayer, ReleaseMetadata};
 use towpath_http::clip;
 
-use super::client::{Fetched, Registry};
+use super::client::{Registry, RegistryAnswer};
 use super::failure::Failure;
 use crate::cache::{Cache, CacheKey};
 
@@ -33,7 +33,7 @@ pub(super) async fn releases(
     cache: Option<&Cache>,
     repository: &Repository,
     digest: &Digest,
-    here: Option<Fetched>,
+    here: Option<RegistryAnswer>,
 ) -> Result<Vec<ReleaseImage>, Trouble> {
     if let Some(known) = cached(cache, digest) {
         return known.releases().map_err(Trouble::Broken);
@@ -212,7 +212,7 @@ async fn manifest(
     understood(&fetched.map_err(|failure| trouble(failure, "the manifest"))?)
 }
 
-fn understood(fetched: &Fetched) -> Result<Manifest, Trouble> {
+fn understood(fetched: &RegistryAnswer) -> Result<Manifest, Trouble> {
     read_manifest(&fetched.content_type, &fetched.bytes).map_err(|wrong| match wrong {
         NotAManifest::Content(problem) => Trouble::Broken(format!("the manifest {problem}")),
         // The next answer may come with another header.

@@ -15,7 +15,7 @@ use towpath_formats::SourceFile;
 use towpath_formats::oci::{Digest, Reference, Repository};
 use towpath_formats::release_images::{ReleaseImage, Tagged, Union, union, write};
 
-use super::client::{Fetched, Registry};
+use super::client::{Registry, RegistryAnswer};
 use super::failure::Failure;
 use super::image::{self, Trouble};
 use super::seen::{Pointers, pointers};
@@ -176,7 +176,7 @@ async fn images<'a>(
     registry: &Registry,
     wish: &Scrape,
     digests: impl Iterator<Item = &'a Digest>,
-    mut manifests: BTreeMap<Digest, Fetched>,
+    mut manifests: BTreeMap<Digest, RegistryAnswer>,
 ) -> Result<Images, Finding> {
     let (mut images, mut unknown) = (Images::new(), Vec::new());
     let mut room = Room {
@@ -194,7 +194,7 @@ async fn images<'a>(
         }
     }
     drop(manifests);
-    let ask = |(digest, here): (Digest, Option<Fetched>)| {
+    let ask = |(digest, here): (Digest, Option<RegistryAnswer>)| {
         let (registry, repository, cache) = (
             registry.clone(),
             wish.repository.clone(),

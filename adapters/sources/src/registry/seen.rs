@@ -8,7 +8,7 @@ use towpath_core::finding::Finding;
 use towpath_core::intake::{RECHECK_ROUNDS, due};
 use towpath_formats::oci::{Digest, Reference};
 
-use super::client::{Fetched, Registry};
+use super::client::{Registry, RegistryAnswer};
 use super::failure::Failure;
 use super::image::{Trouble, trouble};
 use super::scrape::{Scrape, Step, broken, stale, unreadable};
@@ -24,10 +24,10 @@ pub(super) struct Pointers {
     /// The tags of each, by name.
     pub(super) tags: BTreeMap<Digest, Vec<String>>,
     /// The manifests that came along.
-    pub(super) manifests: BTreeMap<Digest, Fetched>,
+    pub(super) manifests: BTreeMap<Digest, RegistryAnswer>,
 }
 
-type Pointed = Result<(Digest, Option<Fetched>), Failure>;
+type Pointed = Result<(Digest, Option<RegistryAnswer>), Failure>;
 
 /// Where each tag points. One that was seen before is asked for its digest if it is due; for one that was not, the manifest will be needed as well, and
 /// comes with it.
@@ -55,7 +55,7 @@ pub(super) async fn pointers(
                     .map(|digest| (digest, None)),
                 false => registry.tagged(&repository, &tag).await,
             };
-            let has_room = |fetched: &Fetched| {
+            let has_room = |fetched: &RegistryAnswer| {
                 let bytes = fetched.bytes.len() as u64;
                 held_bytes.fetch_add(bytes, Ordering::Relaxed) + bytes <= MAX_HELD_BYTES
             };

@@ -9,7 +9,7 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp};
 use sha2::{Digest, Sha256};
 use towpath_core::cluster::ClusterId;
-use towpath_core::fleet::{Decision, Desk, Ledger, Start, Tenure, sector_key};
+use towpath_core::fleet::{Decision, FleetPlanner, Ledger, Start, Tenure, sector_key};
 use towpath_core::fleet::{FleetInput, Name, UpgradeId, UpgradeState};
 use towpath_store::{Claim, InputPart, Lease, Lock, Need, Store, StoreError, Which};
 
@@ -153,7 +153,7 @@ impl Scheduler {
             .iter()
             .map(|one| (one.id, one.state))
             .collect();
-        let decision = Desk::new(input).pass(now);
+        let decision = FleetPlanner::new(input).pass(now);
         Ok(Stage::Acts(lease, acts(decision, &states, part)))
     }
 

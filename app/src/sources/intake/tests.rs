@@ -395,7 +395,7 @@ fn a_copy_that_stays_refused_is_not_understood_again() {
         ),
         Taken::Failed
     );
-    intake.allow_once(0, &[Objection::Empty], now());
+    intake.allow_once(0, &[CopyObjection::Empty], now());
     assert_eq!(intake.take(0, copy("empty", None), now()), Taken::Changed);
     assert_eq!(
         intake.sources[0].newest().map(|good| good.files.len()),

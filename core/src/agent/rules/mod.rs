@@ -25,7 +25,7 @@ pub use graph_age::{GRAPH_AGE_UNKNOWN, GRAPH_WENT_BACK};
 pub use opted_in::NOT_OPTED_IN;
 pub use proof::{NOT_PROVED, NOT_SIGNED, ONLY_CLAIMED, OTHER_ARCH, OTHER_RELEASE};
 
-use crate::agent::{AutomaticPolicy, Evidence, Memory, Offer, Stamp, Standing};
+use crate::agent::{AutomaticPolicy, ClusterStanding, Evidence, Memory, Stamp, UpdateOffer};
 use crate::cluster::Fact;
 use crate::cluster::objects::Facts;
 use crate::fleet::Name;
@@ -42,7 +42,7 @@ impl Question for Offers {
 /// Does this cluster take this offer by itself, now?
 #[derive(Debug, Clone, Copy)]
 pub struct OfferQuestion<'a> {
-    pub offer: &'a Offer,
+    pub offer: &'a UpdateOffer,
     /// All that is known at the moment.
     pub at: &'a Moment<'a>,
 }
@@ -50,7 +50,7 @@ pub struct OfferQuestion<'a> {
 /// All that is known at a moment.
 #[derive(Debug, Clone, Copy)]
 pub struct Moment<'a> {
-    pub standing: &'a Standing,
+    pub standing: &'a ClusterStanding,
     /// What its objects say about whether it can be updated.
     pub facts: &'a Facts,
     /// What its administrators allow.
@@ -81,7 +81,7 @@ static AGENT: Policy<Offers> = Policy(&[
 ]);
 
 /// What all rules say about an offer.
-pub fn judge(offer: &Offer, at: &Moment<'_>) -> Verdict {
+pub fn judge(offer: &UpdateOffer, at: &Moment<'_>) -> Verdict {
     AGENT.judge(&OfferQuestion { offer, at })
 }
 

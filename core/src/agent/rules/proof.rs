@@ -5,7 +5,7 @@
 
 use super::forwards::CURRENT_UNKNOWN;
 use super::{OfferQuestion, Offers};
-use crate::agent::{Declared, Evidence, Proof};
+use crate::agent::{Evidence, ImageDeclaration, RequiredProof};
 use crate::cluster::Fact;
 use crate::rules::Rule;
 use crate::signatures::{PayloadDigest, SignatureVerdict};
@@ -89,7 +89,7 @@ impl Rule<Offers> for Proved {
     }
 
     fn judge(&self, q: &OfferQuestion<'_>) -> Verdict {
-        if q.at.policy.proof == Proof::Nothing {
+        if q.at.policy.proof == RequiredProof::Nothing {
             return Verdict::recommend();
         }
         let digest = PayloadDigest::of_pull_spec(&q.offer.image);
@@ -118,7 +118,7 @@ fn proved(q: &OfferQuestion<'_>, evidence: &Evidence) -> Verdict {
     }
 }
 
-fn named(q: &OfferQuestion<'_>, target: &Declared, evidence: &Evidence) -> Verdict {
+fn named(q: &OfferQuestion<'_>, target: &ImageDeclaration, evidence: &Evidence) -> Verdict {
     let Some(current) = q.at.standing.current() else {
         return Verdict::refuse(CURRENT_UNKNOWN.alone());
     };

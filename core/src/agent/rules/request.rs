@@ -1,7 +1,7 @@
 //! Request: an update that is already requested wins, whether a person or the agent requested it, and whether or not we see it already.
 
 use super::{OfferQuestion, Offers};
-use crate::agent::Asked;
+use crate::agent::UpdateTarget;
 use crate::rules::Rule;
 use crate::verdict::{Code, Value, Verdict};
 
@@ -24,9 +24,9 @@ impl Rule<Offers> for NoRequest {
     }
 
     fn judge(&self, q: &OfferQuestion<'_>) -> Verdict {
-        let ours = q.at.memory.started.as_ref().map(|started| Asked {
+        let ours = q.at.memory.started.as_ref().map(|started| UpdateTarget {
             version: Some(started.version.clone()),
-            ..Asked::default()
+            ..UpdateTarget::default()
         });
         match q.at.standing.open_request().cloned().or(ours) {
             None => Verdict::recommend(),

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use super::{StepQuestion, Steps, not_given};
 use crate::cluster::Fact;
-use crate::cluster::objects::{Facts, Lag, Node, ObjectKind, Pool};
+use crate::cluster::objects::{Facts, Lag, MachineConfigPool, Node, ObjectKind};
 use crate::cluster::way::Step;
 use crate::fleet::Name;
 use crate::rules::Rule;
@@ -29,7 +29,7 @@ static PAUSED_POOL_TOO_OLD: Code = Code::new(
     "pool {pool} is paused and its {count|node|nodes} at Kubernetes {kubelet} would be {behind|minor version|minor versions} behind the API server's {apiServer}; the limit there is {limit}",
     "unpause pool {pool}, wait until all of it is at Kubernetes {needed}, and pause it again if it shall skip more",
 )
-.by(Pool::UNPAUSE)
+.by(MachineConfigPool::UNPAUSE)
 .with(SKEW_FACTS);
 
 /// The same of nodes that are in no pool that we know of.

@@ -5,7 +5,7 @@
 
 use super::{StepQuestion, Steps, not_given};
 use crate::cluster::Fact;
-use crate::cluster::objects::{ObjectKind, Pool};
+use crate::cluster::objects::{MachineConfigPool, ObjectKind};
 use crate::cluster::way::Step;
 use crate::rules::Rule;
 use crate::verdict::{Code, Verdict};
@@ -15,7 +15,7 @@ static CONTROL_PLANE_PAUSED: Code = Code::new(
     "pool {pool} is paused, and the control plane's nodes must not skip a minor version",
     "unpause pool {pool}, and wait until all nodes of the control plane are updated",
 )
-.by(Pool::UNPAUSE)
+.by(MachineConfigPool::UNPAUSE)
 .with(&[("pool", "master")]);
 
 static CONTROL_PLANE_STAYS: Code = Code::new(
@@ -23,7 +23,7 @@ static CONTROL_PLANE_STAYS: Code = Code::new(
     "pool {pool} is paused: a patch leaves the control plane's nodes as they are, and the next minor update is refused",
     "unpause pool {pool}; nothing is refused before the next minor update",
 )
-.by(Pool::UNPAUSE)
+.by(MachineConfigPool::UNPAUSE)
 .with(&[("pool", "master")])
 .note();
 
@@ -47,10 +47,10 @@ impl Rule<Steps> for PausedControlPlane {
         let is_after_a_minor_update = q.step.earlier().any(Step::is_minor);
         let mut paused = pools.iter();
         match paused.find(|pool| pool.is_paused && pool.is_of_control_plane()) {
-            Some(Pool { name, .. }) if q.step.is_first_minor() => {
+            Some(MachineConfigPool { name, .. }) if q.step.is_first_minor() => {
                 Verdict::refuse(CONTROL_PLANE_PAUSED.because([("pool", name.into())]))
             }
-            Some(Pool { name, .. }) if !is_after_a_minor_update => {
+            Some(MachineConfigPool { name, .. }) if !is_after_a_minor_update => {
                 Verdict::inform(CONTROL_PLANE_STAYS.because([("pool", name.into())]))
             }
             _ => Verdict::recommend(),

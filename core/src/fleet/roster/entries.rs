@@ -7,7 +7,7 @@ use crate::fleet::{ClusterState, FleetPolicy, LeftAlone, PolicyDefault, UpgradeP
 
 /// What a cluster wants, and what is wrong with that.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Wanted<'a> {
+pub(crate) struct WantedPolicy<'a> {
     pub(crate) policy: &'a UpgradePolicy,
     pub(crate) problems: &'a [Finding],
     pub(crate) left_alone: Option<&'a LeftAlone>,
@@ -18,8 +18,8 @@ type Label<'a> = Option<(&'a str, &'a str)>;
 
 /// The entries of a policy, by what finds them; each with its organisation's id.
 pub(crate) struct Entries<'a> {
-    by_id: BTreeMap<(&'a str, &'a str), Wanted<'a>>,
-    by_name: BTreeMap<(&'a str, &'a str), Wanted<'a>>,
+    by_id: BTreeMap<(&'a str, &'a str), WantedPolicy<'a>>,
+    by_name: BTreeMap<(&'a str, &'a str), WantedPolicy<'a>>,
     /// Defaults by one of the labels that they ask for, and those that ask for none; with their place in the file.
     by_label: BTreeMap<(&'a str, Label<'a>), Vec<(usize, &'a PolicyDefault)>>,
 }
@@ -35,7 +35,7 @@ impl<'a> Entries<'a> {
             for entry in &organisation.clusters {
                 let (policy, problems, left_alone) =
                     (&entry.policy, &*entry.problems, entry.left_alone.as_ref());
-                let wanted = Wanted {
+                let wanted = WantedPolicy {
                     policy,
                     problems,
                     left_alone,
@@ -67,7 +67,7 @@ impl<'a> Entries<'a> {
         entries
     }
 
-    pub(crate) fn of(&self, cluster: &ClusterState) -> Option<Wanted<'a>> {
+    pub(crate) fn of(&self, cluster: &ClusterState) -> Option<WantedPolicy<'a>> {
         let organisation: &str = &cluster.organisation;
         let by_name = || self.by_name(cluster);
         self.by_id(cluster)
@@ -76,21 +76,21 @@ impl<'a> Entries<'a> {
     }
 
     /// What the entry wants that names the cluster's id.
-    pub(crate) fn by_id(&self, cluster: &ClusterState) -> Option<Wanted<'a>> {
+    pub(crate) fn by_id(&self, cluster: &ClusterState) -> Option<WantedPolicy<'a>> {
         self.by_id
             .get(&(&*cluster.organisation, cluster.id.as_str()))
             .copied()
     }
 
     /// What the entry wants that names the cluster's name, and no id.
-    pub(crate) fn by_name(&self, cluster: &ClusterState) -> Option<Wanted<'a>> {
+    pub(crate) fn by_name(&self, cluster: &ClusterState) -> Option<WantedPolicy<'a>> {
         self.by_name
             .get(&(&*cluster.organisation, &*cluster.name))
             .copied()
     }
 
     /// The first default of the file whose labels the cluster has.
-    fn default_for(&self, organisation: &str, cluster: &ClusterState) -> Option<Wanted<'a>> {
+    fn default_for(&self, organisation: &str, cluster: &ClusterState) -> Option<WantedPolicy<'a>> {
         let labels = cluster
             .labels
             .iter()
@@ -108,7 +108,7 @@ impl<'a> Entries<'a> {
         let first = found
             .filter(|(_, default)| has_all(default))
             .min_by_key(|(place, _)| *place);
-        first.map(|(_, default)| Wanted {
+        first.map(|(_, default)| WantedPolicy {
             policy: &default.policy,
             problems: &default.problems,
             left_alone: None,

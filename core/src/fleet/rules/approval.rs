@@ -11,9 +11,9 @@ static NOT_APPROVED: Code = Code::new(
     "approve it with `towpath fleet approve`",
 );
 
-pub(super) struct Approval;
+pub(super) struct ApprovalRule;
 
-impl Rule<Starts> for Approval {
+impl Rule<Starts> for ApprovalRule {
     fn name(&self) -> &'static str {
         "approval"
     }

@@ -25,9 +25,9 @@ static BACKING_OFF: Code = Code::new(
     ("until", "2026-11-16T12:00:00Z"),
 ]);
 
-pub(super) struct Backoff;
+pub(super) struct BackoffRule;
 
-impl Rule<Starts> for Backoff {
+impl Rule<Starts> for BackoffRule {
     fn name(&self) -> &'static str {
         "backoff"
     }
@@ -54,7 +54,7 @@ impl Rule<Starts> for Backoff {
 
 /// The upgrade that failed lately, and until when the cluster waits.
 fn failed<'a>(q: &StartQuestion<'a>) -> Option<(&'a Upgrade, Timestamp)> {
-    let failed = &q.roster.upgrades[q.member.failed? as usize];
+    let failed = &q.roster.upgrades[q.member.failed?];
     let until = failed.changed_at.checked_add(wait(failed.failures)).ok()?;
     (q.now < until).then_some((failed, until))
 }

@@ -43,9 +43,9 @@ impl Rule<Starts> for BlockedVersion {
 }
 
 fn blocking<'a>(q: &StartQuestion<'a>) -> Option<&'a PatternEntry> {
-    let version = q.candidate?.version as usize;
+    let version = q.candidate?.version;
     let patterns = q.class.patterns.iter();
     patterns
-        .map(|pattern| &q.roster.patterns[*pattern as usize])
+        .map(|pattern| &q.roster.patterns[*pattern])
         .find(|entry| entry.blocks[version])
 }

@@ -5,7 +5,7 @@
 
 use super::Starts;
 use crate::fleet::GateConcern;
-use crate::fleet::roster::{GateEntry, StartQuestion};
+use crate::fleet::roster::{GateEntry, StartQuestion, VersionIdx};
 use crate::rules::Rule;
 use crate::verdict::{Code, Verdict};
 use crate::version::Minor;
@@ -21,9 +21,9 @@ static GATE_CLOSED: Code = Code::new(
     ("unsure", "STS"),
 ]);
 
-pub(super) struct VersionGate;
+pub(super) struct VersionGateRule;
 
-impl Rule<Starts> for VersionGate {
+impl Rule<Starts> for VersionGateRule {
     fn name(&self) -> &'static str {
         "gate"
     }
@@ -54,7 +54,7 @@ fn closed<'a>(q: &StartQuestion<'a>) -> Option<&'a GateEntry> {
     if q.roster.gates.is_empty() {
         return None;
     }
-    let minor = |version: u32| Minor::of(q.roster.version(version));
+    let minor = |version: VersionIdx| Minor::of(q.roster.version(version));
     let (from, to) = (minor(q.member.version), minor(q.candidate?.version));
     q.roster.gates.iter().find(|entry| {
         from < to && entry.stands_before(to) && concerns(q, entry) && !is_open(q, entry)

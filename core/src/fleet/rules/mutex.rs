@@ -3,7 +3,7 @@
 //! Its own id is one of them. A cluster without mutexes is limited by nobody.
 
 use super::Starts;
-use crate::fleet::roster::StartQuestion;
+use crate::fleet::roster::{ClusterIdx, MutexIdx, StartQuestion};
 use crate::rules::Rule;
 use crate::verdict::{Code, Verdict};
 
@@ -30,9 +30,9 @@ impl Rule<Starts> for Mutexes {
     }
 
     fn judge(&self, q: &StartQuestion<'_>) -> Verdict {
-        let wait = |(mutex, holder): (u32, u32)| {
+        let wait = |(mutex, holder): (MutexIdx, ClusterIdx)| {
             let facts = [
-                ("mutex", (&q.roster.mutexes[mutex as usize].name).into()),
+                ("mutex", (&q.roster.mutexes[mutex].name).into()),
                 ("holder", (&q.roster.member(holder).state.name).into()),
             ];
             Verdict::wait(MUTEX_HELD.because(facts))
@@ -42,13 +42,13 @@ impl Rule<Starts> for Mutexes {
 }
 
 /// A mutex that somebody else holds, and who.
-fn held(q: &StartQuestion<'_>) -> Option<(u32, u32)> {
-    let sector = q.class.sector.map(|at| &q.roster.sectors[at as usize]);
+fn held(q: &StartQuestion<'_>) -> Option<(MutexIdx, ClusterIdx)> {
+    let sector = q.class.sector.map(|at| &q.roster.sectors[at]);
     if sector.is_some_and(|sector| sector.max_parallel.is_some()) {
         return None;
     }
     q.roster.mutexes_of(q.number).find_map(|mutex| {
-        let mut holders = q.roster.mutexes[mutex as usize].holders.iter();
+        let mut holders = q.roster.mutexes[mutex].holders.iter();
         Some((mutex, *holders.find(|holder| **holder != q.number)?))
     })
 }

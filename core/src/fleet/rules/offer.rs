@@ -34,7 +34,7 @@ impl Rule<Starts> for GraphOffer {
 
 /// What the graph says against it, unless that is over or accepted.
 fn objection<'a>(q: &StartQuestion<'a>) -> Option<&'a GraphObjection> {
-    let offer = &q.member.state.offers[q.candidate?.offer as usize];
+    let offer = &q.member.state.offers[q.candidate?.offer.at()];
     let objection = offer.objection.as_deref()?;
     let is_over = objection.until().is_some_and(|until| until <= q.now);
     let is_accepted =

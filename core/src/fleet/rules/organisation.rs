@@ -57,11 +57,11 @@ impl Rule<Starts> for Disabled {
     }
 
     fn holds(&self, q: &StartQuestion<'_>) -> bool {
-        q.roster.organisations[q.class.organisation as usize].disabled
+        q.roster.organisations[q.class.organisation].disabled
     }
 
     fn judge(&self, q: &StartQuestion<'_>) -> Verdict {
-        let organisation = &q.roster.organisations[q.class.organisation as usize];
+        let organisation = &q.roster.organisations[q.class.organisation];
         match organisation.disabled {
             true => Verdict::refuse(
                 ORGANISATION_DISABLED.because([("organisation", (&organisation.name).into())]),

@@ -3,7 +3,7 @@
 //! Only the sector's own clusters count, and a cluster without declared mutexes is not limited.
 
 use super::{Starts, sector_of};
-use crate::fleet::roster::StartQuestion;
+use crate::fleet::roster::{ClusterIdx, MutexIdx, StartQuestion};
 use crate::rules::Rule;
 use crate::verdict::{Code, Value, Verdict};
 
@@ -38,9 +38,10 @@ impl Rule<Starts> for ParallelLimit {
     }
 
     fn judge(&self, q: &StartQuestion<'_>) -> Verdict {
-        let wait = |(mutex, limit): (u32, u32)| {
-            let is_ours = |holder: &&u32| q.roster.class_of(**holder).sector == q.class.sector;
-            let entry = &q.roster.mutexes[mutex as usize];
+        let wait = |(mutex, limit): (MutexIdx, u32)| {
+            let is_ours =
+                |holder: &&ClusterIdx| q.roster.class_of(**holder).sector == q.class.sector;
+            let entry = &q.roster.mutexes[mutex];
             let holders = entry.holders.iter().filter(is_ours).take(NAMED_HOLDERS);
             let names = holders.map(|holder| &q.roster.member(*holder).state.name);
             Verdict::wait(PARALLEL_LIMIT.because([
@@ -55,11 +56,11 @@ impl Rule<Starts> for ParallelLimit {
 }
 
 /// A mutex whose limit is reached, and the limit.
-fn reached(q: &StartQuestion<'_>) -> Option<(u32, u32)> {
+fn reached(q: &StartQuestion<'_>) -> Option<(MutexIdx, u32)> {
     let sector = q.class.sector?;
     q.class.mutexes.iter().find_map(|mutex| {
         let limit = q.roster.limit(sector, *mutex)?;
-        let entry = &q.roster.mutexes[*mutex as usize];
+        let entry = &q.roster.mutexes[*mutex];
         let itself = u32::from(entry.holders.contains(&q.number));
         let held = entry
             .in_sector

@@ -8,9 +8,9 @@ use crate::verdict::{Code, Verdict};
 static PINNED: Code =
     Code::new("Pinned", "pinned to {pin}", "raise or remove the pin").with(&[("pin", "4.19.9")]);
 
-pub(super) struct Pin;
+pub(super) struct PinRule;
 
-impl Rule<Starts> for Pin {
+impl Rule<Starts> for PinRule {
     fn name(&self) -> &'static str {
         "pin"
     }

@@ -2,7 +2,7 @@
 
 use super::Starts;
 use crate::fleet::roster::StartQuestion;
-use crate::fleet::{Pool, Product};
+use crate::fleet::{NodePool, Product};
 use crate::rules::Rule;
 use crate::verdict::{Code, Verdict};
 
@@ -29,7 +29,7 @@ impl Rule<Starts> for PoolFirst {
     }
 
     fn judge(&self, q: &StartQuestion<'_>) -> Verdict {
-        let wait = |pool: &Pool| {
+        let wait = |pool: &NodePool| {
             let facts = [
                 ("pool", (&pool.id).into()),
                 ("version", (&pool.version).into()),
@@ -41,7 +41,7 @@ impl Rule<Starts> for PoolFirst {
 }
 
 /// The first node pool that is behind its control plane.
-pub(crate) fn pool_behind<'a>(q: &StartQuestion<'a>) -> Option<&'a Pool> {
+pub(crate) fn pool_behind<'a>(q: &StartQuestion<'a>) -> Option<&'a NodePool> {
     let Product::HostedControlPlane { pools } = &q.member.state.product else {
         return None;
     };

@@ -55,7 +55,7 @@ fn refusal<'a>(q: &StartQuestion<'a>) -> Option<(&'a Upgrade, Timestamp)> {
     let candidate = q.candidate?;
     let mut refused = q.member.refused.iter();
     let (_, at) = *refused.find(|(version, _)| *version == candidate.version)?;
-    let upgrade = &q.roster.upgrades[at as usize];
+    let upgrade = &q.roster.upgrades[at];
     let until = end(upgrade)?;
     (q.now < until).then_some((upgrade, until))
 }
@@ -63,7 +63,7 @@ fn refusal<'a>(q: &StartQuestion<'a>) -> Option<(&'a Upgrade, Timestamp)> {
 /// When the refusals of a member end.
 pub(crate) fn ends<'a>(q: &'a StartQuestion<'a>) -> impl Iterator<Item = Timestamp> + 'a {
     let refused = q.member.refused.iter();
-    refused.filter_map(|(_, at)| end(&q.roster.upgrades[*at as usize]))
+    refused.filter_map(|(_, at)| end(&q.roster.upgrades[*at]))
 }
 
 fn end(refused: &Upgrade) -> Option<Timestamp> {

@@ -1,7 +1,7 @@
 //! Schedule: a start is decided only when its time is near.
 
 use super::Starts;
-use crate::fleet::roster::{Calendar, StartQuestion};
+use crate::fleet::roster::{CalendarEntry, StartQuestion};
 use crate::rules::Rule;
 use crate::verdict::{Code, Verdict};
 
@@ -59,6 +59,6 @@ pub(crate) fn closed(q: &StartQuestion<'_>) -> Verdict {
     }
 }
 
-fn calendar<'a>(q: &StartQuestion<'a>) -> &'a Calendar {
-    &q.roster.calendars[q.class.calendar as usize]
+fn calendar<'a>(q: &StartQuestion<'a>) -> &'a CalendarEntry {
+    &q.roster.calendars[q.class.calendar]
 }

@@ -6,8 +6,11 @@
 use jiff::{SignedDuration, Timestamp};
 
 use super::Starts;
-use crate::fleet::roster::{Candidate, Class, Crowd, Roster, StartQuestion};
+use crate::fleet::roster::{
+    Candidate, CellIdx, Class, ClusterIdx, Crowd, CrowdIdx, Roster, StartQuestion, VersionIdx,
+};
 use crate::rules::Rule;
+use crate::table::Idx;
 use crate::verdict::{Code, Verdict};
 
 /// A sector that comes first is not there.
@@ -55,8 +58,8 @@ impl Rule<Starts> for SectorOrder {
                 ("version", (&behind.version).into()),
             ]));
         }
-        let wait = |(cell, version): (Option<u32>, u32)| {
-            let workload = cell.map(|cell| &q.roster.cells[cell as usize].workload);
+        let wait = |(cell, version): (Option<CellIdx>, VersionIdx)| {
+            let workload = cell.map(|cell| &q.roster.cells[cell].workload);
             Verdict::wait(INHERITED_BEHIND.because([
                 ("workload", workload.into()),
                 ("version", q.roster.version(version).into()),
@@ -67,10 +70,10 @@ impl Rule<Starts> for SectorOrder {
 }
 
 /// The cluster furthest behind in a sector that comes first.
-fn laggard(q: &StartQuestion<'_>) -> Option<u32> {
+fn laggard(q: &StartQuestion<'_>) -> Option<ClusterIdx> {
     let candidate = q.candidate?;
-    let behind = |crowd: &u32| {
-        let crowd = &q.roster.crowds[*crowd as usize];
+    let behind = |crowd: &CrowdIdx| {
+        let crowd = &q.roster.crowds[*crowd];
         lowest_behind(q.roster, crowd, candidate, q.now)
     };
     let lowest = q.class.after.iter().filter_map(behind).min();
@@ -79,9 +82,9 @@ fn laggard(q: &StartQuestion<'_>) -> Option<u32> {
 
 /// Whether time alone can change what the rule says for a class.
 pub(crate) fn is_volatile(roster: &Roster, class: &Class) -> bool {
-    let limited = |crowd: &u32| {
-        let sector = roster.crowds[*crowd as usize].sector;
-        roster.sectors[sector as usize].straggler_days.is_some()
+    let limited = |crowd: &CrowdIdx| {
+        let sector = roster.crowds[*crowd].sector;
+        roster.sectors[sector].straggler_days.is_some()
     };
     class.after.iter().any(limited)
 }
@@ -92,33 +95,34 @@ fn lowest_behind(
     crowd: &Crowd,
     candidate: &Candidate,
     now: Timestamp,
-) -> Option<(u32, u32)> {
+) -> Option<(VersionIdx, ClusterIdx)> {
     if crowd.lowest.0 >= candidate.version {
         return None;
     }
-    let Some(days) = roster.sectors[crowd.sector as usize].straggler_days else {
+    let Some(days) = roster.sectors[crowd.sector].straggler_days else {
         return Some(crowd.lowest);
     };
     let limit = SignedDuration::from_hours(24 * i64::from(days));
-    let arrived = |(_, member): &(u32, u32)| roster.member(*member).state.version_since;
+    let arrived =
+        |(_, member): &(VersionIdx, ClusterIdx)| roster.member(*member).state.version_since;
     // Who is above it never ran it, and says nothing about how long it has been there to be taken.
-    let on_it = (candidate.version, 0)..(candidate.version + 1, 0);
+    let on_it = (candidate.version, Idx::FIRST)..(candidate.version.next(), Idx::FIRST);
     let first = crowd.members.range(on_it).map(arrived).min();
     if first.is_some_and(|first| first.duration_until(now) >= limit) {
         return None;
     }
-    let counts = |(_, member): &&(u32, u32)| {
+    let counts = |(_, member): &&(VersionIdx, ClusterIdx)| {
         roster.member(*member).state.last_seen.duration_until(now) < limit
     };
     crowd
         .members
-        .range(..(candidate.version, 0))
+        .range(..(candidate.version, Idx::FIRST))
         .find(counts)
         .copied()
 }
 
 /// Inherited data: the lowest version elsewhere that the candidate is above, and the workload it is about.
-fn ceiling(q: &StartQuestion<'_>) -> Option<(Option<u32>, u32)> {
+fn ceiling(q: &StartQuestion<'_>) -> Option<(Option<CellIdx>, VersionIdx)> {
     let candidate = q.candidate?;
     let ceilings = q.class.ceilings.iter();
     let exceeded = ceilings.filter(|(_, version)| candidate.version > *version);

@@ -42,7 +42,7 @@ impl Rule<Starts> for SectorFailures {
 /// How many failed, and how many are too many.
 fn too_many(q: &StartQuestion<'_>) -> Option<(u32, u32)> {
     let (sector, candidate) = (q.class.sector?, q.candidate?);
-    let limit = q.roster.sectors[sector as usize].max_failures?.max(1);
+    let limit = q.roster.sectors[sector].max_failures?.max(1);
     let failures = q.roster.failures.get(&(sector, candidate.version));
     let failures = failures.copied().unwrap_or(0);
     (failures >= limit).then_some((failures, limit))

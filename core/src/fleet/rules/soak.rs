@@ -6,7 +6,7 @@
 use jiff::{SignedDuration, Timestamp};
 
 use super::Starts;
-use crate::fleet::roster::StartQuestion;
+use crate::fleet::roster::{CellIdx, StartQuestion};
 use crate::rules::Rule;
 use crate::verdict::{Code, Value, Verdict};
 
@@ -42,10 +42,7 @@ impl Rule<Starts> for Soak {
     fn judge(&self, q: &StartQuestion<'_>) -> Verdict {
         let wait = |lack: Lack| {
             let facts = [
-                (
-                    "workload",
-                    (&q.roster.cells[lack.cell as usize].workload).into(),
-                ),
+                ("workload", (&q.roster.cells[lack.cell].workload).into()),
                 ("have", Value::Seconds(lack.have_seconds)),
                 ("need", Value::Seconds(lack.need_seconds)),
                 ("soaking", lack.soaking(q).into()),
@@ -58,16 +55,16 @@ impl Rule<Starts> for Soak {
 
 /// The workload that lacks most.
 struct Lack {
-    cell: u32,
+    cell: CellIdx,
     have_seconds: i64,
     need_seconds: i64,
 }
 
 fn lacking(q: &StartQuestion<'_>) -> Option<Lack> {
     let (need_seconds, candidate) = (q.class.soak_seconds?, q.candidate?);
-    let have = |cell: &u32| {
-        let seconds = &q.roster.cells[*cell as usize].seconds;
-        (seconds[candidate.version as usize], *cell)
+    let have = |cell: &CellIdx| {
+        let seconds = &q.roster.cells[*cell].seconds;
+        (seconds[candidate.version], *cell)
     };
     let (have_seconds, cell) = q.class.cells.iter().map(have).min()?;
     (have_seconds < need_seconds).then_some(Lack {

@@ -55,7 +55,7 @@ impl Rule<Starts> for UnderWay {
                 ("at", upgrade.start_at.into()),
             ]))
         };
-        let upgrade = q.member.upgrade.map(|at| &q.roster.upgrades[at as usize]);
+        let upgrade = q.member.upgrade.map(|at| &q.roster.upgrades[at]);
         upgrade.map(wait).into_iter().collect()
     }
 }

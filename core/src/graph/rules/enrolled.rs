@@ -3,7 +3,7 @@
 //! Whether it concerns a cluster, whoever knows the fleet says (`fleet::enrolment`); here is only that it then holds every edge.
 
 use super::{EdgeQuestion, Edges};
-use crate::fleet::Unplaced;
+use crate::fleet::UnplacedReason;
 use crate::rules::Rule;
 use crate::verdict::{Code, Value, Verdict};
 
@@ -21,7 +21,7 @@ static NOT_ENROLLED: Code = Code::new(
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Enrolled {
     /// Why it has none.
-    pub unplaced: Unplaced,
+    pub unplaced: UnplacedReason,
 }
 
 impl Enrolled {

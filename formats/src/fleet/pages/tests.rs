@@ -16,7 +16,7 @@ fn now() -> Timestamp {
 }
 
 /// Clusters of two organisations with these numbers. All of them wait: none runs the version that is to soak.
-fn fleet(numbers: impl Iterator<Item = usize>) -> (Desk, Decision) {
+fn fleet(numbers: impl Iterator<Item = usize>) -> (FleetPlanner, Decision) {
     let policy = |name: &str| {
         let text = format!(
             "name: {name}\norgId: {name}\nupgradePolicyDefaults:\n- name: all\n  matchLabels: {{}}\n  upgradePolicy: {{workloads: [web], schedule: '* * * * *', conditions: {{soakDays: 3}}}}\n"

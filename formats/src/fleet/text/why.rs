@@ -2,8 +2,9 @@
 
 use std::fmt::Write;
 
+use towpath_core::fleet::ClusterIdx;
 use towpath_core::fleet::AgentUpdate;
-use towpath_core::fleet::{Decision, Desk, Why};
+use towpath_core::fleet::{Decision, FleetPlanner, Why};
 use towpath_core::verdict::{Answer, Verdict};
 
 use super::{helps, sentences};
@@ -14,9 +15,9 @@ const MAX_AGENT_UPDATES: usize = 5;
 
 /// Why a cluster does, or does not, go where it could.
 pub fn why(
-    desk: &Desk,
+    desk: &FleetPlanner,
     decision: &Decision,
-    member: u32,
+    member: ClusterIdx,
     why: &Why,
     updates: &[AgentUpdate],
 ) -> String {

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::Timestamp;
 
 use super::Payloads;
-use super::highs::{day, recent_days};
+use super::recent_maxima::{day, recent_days};
 use crate::signatures::PayloadDigest;
 use crate::version::{Arch, Version};
 
@@ -16,7 +16,7 @@ const MAX_RELEASES: usize = 10_000;
 
 /// What went within the last days.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Vanished(BTreeMap<(Version, Arch), Gone>);
+pub struct WithdrawnReleases(BTreeMap<(Version, Arch), Gone>);
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Gone {
@@ -25,7 +25,7 @@ struct Gone {
     digests: BTreeSet<PayloadDigest>,
 }
 
-impl Vanished {
+impl WithdrawnReleases {
     /// What was written down before.
     pub fn of(entries: impl IntoIterator<Item = (i64, Version, Arch, PayloadDigest)>) -> Self {
         let mut vanished = Self::default();

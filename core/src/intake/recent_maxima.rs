@@ -12,11 +12,11 @@ const DAYS: i64 = 7;
 
 /// The largest counts of the copies in use, by day (UTC, counted from 1970).
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Highs {
+pub struct RecentMaxima {
     days: BTreeMap<i64, BTreeMap<Measure, usize>>,
 }
 
-impl Highs {
+impl RecentMaxima {
     /// What was written down before.
     pub fn of(counts: impl IntoIterator<Item = (i64, Measure, usize)>) -> Self {
         let mut highs = Self::default();

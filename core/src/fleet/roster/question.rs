@@ -1,0 +1,38 @@
+//! What a rule of the fleet looks at.
+
+use jiff::Timestamp;
+
+use super::{Candidate, Class, ClusterEntry, ClusterIdx, Roster};
+
+/// May this cluster start, and go to this version, now?
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct StartQuestion<'a> {
+    pub(crate) roster: &'a Roster,
+    pub(crate) number: ClusterIdx,
+    pub(crate) member: &'a ClusterEntry,
+    pub(crate) class: &'a Class,
+    /// The version; none where only the cluster is asked about.
+    pub(crate) candidate: Option<&'a Candidate>,
+    pub(crate) now: Timestamp,
+}
+
+impl<'a> StartQuestion<'a> {
+    pub(crate) fn new(roster: &'a Roster, number: ClusterIdx, now: Timestamp) -> Self {
+        Self {
+            roster,
+            number,
+            member: roster.member(number),
+            class: roster.class_of(number),
+            candidate: None,
+            now,
+        }
+    }
+
+    /// The same about a version.
+    pub(crate) fn about(&self, candidate: &'a Candidate) -> Self {
+        Self {
+            candidate: Some(candidate),
+            ..*self
+        }
+    }
+}
