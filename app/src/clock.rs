@@ -7,7 +7,7 @@ use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use jiff::{Span, SpanRelativeTo, Timestamp};
 use serde::{Deserialize, Deserializer};
-use towpath_formats::graph_data::parse_time;
+use towpath_formats::graph::data::parse_time;
 
 /// `--now`, as every command has it.
 #[derive(Debug, Clone, Copy, Default, Args, Deserialize)]

@@ -10,12 +10,14 @@ use towpath_core::duration::{
 };
 use towpath_core::finding::{Finding, Place};
 use towpath_core::version::Version;
+use towpath_formats::SourceFile;
+use towpath_formats::cluster::shape;
+use towpath_formats::duration::update_history;
 use towpath_formats::duration::{
     Estimated, Fitted, estimate_json, estimate_text, fit_json, fit_text, read_parameters,
     write_parameters,
 };
 use towpath_formats::path::Plain;
-use towpath_formats::{SourceFile, cluster_shape, update_history};
 use towpath_sources::{read_directory, read_file};
 
 use crate::cli::{failure, print};
@@ -63,7 +65,7 @@ pub(crate) struct ShapeArgs {
     #[arg(long, value_name = "FILE")]
     shape: Option<PathBuf>,
     /// So many worker nodes in one pool, beside three of the control plane.
-    #[arg(long, value_name = "N", conflicts_with = "shape", value_parser = clap::value_parser!(u32).range(0..=i64::from(cluster_shape::MAX_NODES)))]
+    #[arg(long, value_name = "N", conflicts_with = "shape", value_parser = clap::value_parser!(u32).range(0..=i64::from(shape::MAX_NODES)))]
     nodes: Option<u32>,
     /// How many worker nodes may be away at once: 3, or 10%. [default: 1]
     #[arg(long, value_name = "N|P%", conflicts_with = "shape", value_parser = max_unavailable)]
@@ -170,9 +172,9 @@ impl ShapeArgs {
         let Some(path) = &self.shape else {
             return Ok(self.plain().shape());
         };
-        let bytes = read_file(path, cluster_shape::MAX_BYTES as u64)
-            .map_err(|finding| anyhow!("{finding}"))?;
-        let read = cluster_shape::read(&Place::file(path.display().to_string()), &bytes);
+        let bytes =
+            read_file(path, shape::MAX_BYTES as u64).map_err(|finding| anyhow!("{finding}"))?;
+        let read = shape::read(&Place::file(path.display().to_string()), &bytes);
         read.map(Some).map_err(|findings| failure(&findings))
     }
 

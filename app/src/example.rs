@@ -221,7 +221,7 @@ fn rollout_examples(graph: &Graph, now: Timestamp) -> (String, String) {
 mod tests {
     use super::*;
     use towpath_core::finding::Place;
-    use towpath_formats::{graph_data as format, releases as releases_format};
+    use towpath_formats::graph::{data as format, releases as releases_format};
 
     #[test]
     fn the_example_is_without_findings_and_always_in_the_middle_of_a_rollout() {

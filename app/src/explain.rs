@@ -11,7 +11,7 @@ use towpath_core::cluster::{Cluster, ClusterId, Fact, Platform};
 use towpath_core::graph::explain as explained;
 use towpath_core::graph::{ChannelName, Situation};
 use towpath_core::version::{Arch, Version};
-use towpath_formats::explain::{Told, json, text};
+use towpath_formats::graph::explain::{Told, json, text};
 
 use crate::cli::print;
 use crate::clock::NowArgs;

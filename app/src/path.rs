@@ -14,7 +14,7 @@ use towpath_core::cluster::{Readiness, ready};
 use towpath_core::graph::{ChannelName, Graph};
 use towpath_core::path::{FoundPaths, Goal, Pace, Plan, Request, RiskPolicy, paths};
 use towpath_core::version::{Arch, Version};
-use towpath_formats::cluster_objects::ClusterObjects;
+use towpath_formats::cluster::objects::ClusterObjects;
 use towpath_formats::path::{self as format, PathRequest, ShapeIs, Told, ToldCluster, json, text};
 
 use crate::cli::print;

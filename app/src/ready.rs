@@ -11,9 +11,9 @@ use towpath_core::cluster::rules::MaxSkew;
 use towpath_core::cluster::way::{Stop, Way};
 use towpath_core::finding::Finding;
 use towpath_core::version::Version;
-use towpath_formats::cluster_objects::{self, ClusterObjects};
+use towpath_formats::cluster::objects::{self, ClusterObjects};
+use towpath_formats::cluster::ready::{ToldReady, json, text};
 use towpath_formats::findings::{self, Shown};
-use towpath_formats::ready::{ToldReady, json, text};
 use towpath_sources::read_directory;
 
 use crate::cli::{print, warn};
@@ -101,10 +101,11 @@ fn read(
 ) -> anyhow::Result<(ClusterObjects, Vec<Finding>)> {
     let files = match directory {
         None => example::cluster(),
-        Some(directory) => read_directory(directory, cluster_objects::is_part)
-            .map_err(|finding| anyhow!("{finding}"))?,
+        Some(directory) => {
+            read_directory(directory, objects::is_part).map_err(|finding| anyhow!("{finding}"))?
+        }
     };
-    cluster_objects::read(&files, now).map_err(|findings| {
+    objects::read(&files, now).map_err(|findings| {
         let shown = findings::text(&findings, Shown::FirstOfEachCode(SHOWN_OF_EACH_CODE));
         anyhow!("these objects cannot be used\n{}", shown.trim_end())
     })

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use anyhow::{Context, anyhow, bail};
 use serde_json::Value;
-use towpath_formats::token;
+use towpath_formats::fleet::token;
 use towpath_http::{BearerToken, TokenFile};
 use towpath_sources::fetch;
 

@@ -13,7 +13,7 @@ use libtest_mimic::{Arguments, Failed, Trial};
 use towpath_core::audit::{Scope, audit};
 use towpath_core::finding::Place;
 use towpath_core::graph::Graph;
-use towpath_formats::{graph_data, releases};
+use towpath_formats::graph::{data, releases};
 use towpath_testing_graphs::Checker;
 
 const NOW: &str = "2026-08-21T12:00Z";
@@ -41,9 +41,9 @@ fn main() {
 
 fn certificates_hold(data: &Path, file: &str) -> Result<(), Failed> {
     let now: Timestamp = NOW.parse()?;
-    let files = towpath_sources::read_directory(&data.join("graph-data"), graph_data::is_part)
+    let files = towpath_sources::read_directory(&data.join("graph-data"), data::is_part)
         .map_err(|f| f.to_string())?;
-    let (graph_data, _) = graph_data::read(&files).map_err(|findings| format!("{findings:#?}"))?;
+    let (graph_data, _) = data::read(&files).map_err(|findings| format!("{findings:#?}"))?;
     let bytes = std::fs::read(data.join(file))?;
     let (releases, _) =
         releases::read(&Place::file(file), &bytes).map_err(|findings| format!("{findings:#?}"))?;

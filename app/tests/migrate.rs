@@ -13,8 +13,9 @@ use towpath_core::graph::recommend;
 use towpath_core::graph::{ChannelName, Graph, Releases, Situation};
 use towpath_core::rules::Policy;
 use towpath_core::version::{Arch, ReleaseName};
-use towpath_formats::graph_data::migrate::{Migration, Stays, Wishes, migrate};
-use towpath_formats::{SourceFile, cincinnati, graph_data, releases};
+use towpath_formats::SourceFile;
+use towpath_formats::graph::data::migrate::{Migration, Stays, Wishes, migrate};
+use towpath_formats::graph::{cincinnati, data, releases};
 
 /// The day of the data.
 const NOW: &str = "2026-08-21T12:00Z";
@@ -117,7 +118,7 @@ fn promoted_releases_join(data: &Path, file: &str) -> Result<(), Failed> {
 fn lints_clean(data: &Path, _: &str) -> Result<(), Failed> {
     let old = files(data)?;
     let first = migrated(&old, &wishes(&[]))?;
-    let (_, warnings) = graph_data::read(&first.files).map_err(|findings| all(&findings))?;
+    let (_, warnings) = data::read(&first.files).map_err(|findings| all(&findings))?;
     if !warnings.is_empty() {
         return Err(all(&warnings));
     }
@@ -248,7 +249,7 @@ fn shortened(text: &str, releases: usize) -> String {
 }
 
 fn graph(files: &[SourceFile], releases: Releases) -> Result<Graph, Failed> {
-    let (data, _) = graph_data::read(files).map_err(|findings| all(&findings))?;
+    let (data, _) = data::read(files).map_err(|findings| all(&findings))?;
     Ok(Graph::build(data, releases).0)
 }
 

@@ -19,7 +19,7 @@ use towpath_core::mirror::smallest::{SizeProof, smallest};
 use towpath_core::path::RiskPolicy;
 use towpath_core::rules::Policy;
 use towpath_core::version::Arch;
-use towpath_formats::{graph_data, releases};
+use towpath_formats::graph::{data, releases};
 
 const NOW: &str = "2026-08-21T12:00Z";
 
@@ -192,9 +192,9 @@ fn listed(found: &Value) -> Vec<String> {
 }
 
 fn load(data: &Path) -> Result<Graph, Failed> {
-    let files = towpath_sources::read_directory(&data.join("graph-data"), graph_data::is_part)
+    let files = towpath_sources::read_directory(&data.join("graph-data"), data::is_part)
         .map_err(|f| f.to_string())?;
-    let (graph_data, _) = graph_data::read(&files).map_err(|findings| format!("{findings:#?}"))?;
+    let (graph_data, _) = data::read(&files).map_err(|findings| format!("{findings:#?}"))?;
     let bytes = std::fs::read(data.join("releases-amd64.json"))?;
     let (releases, _) = releases::read(&Place::file("releases"), &bytes)
         .map_err(|findings| format!("{findings:#?}"))?;

@@ -26,7 +26,8 @@ use towpath_core::path::{
 };
 use towpath_core::rules::Policy;
 use towpath_core::version::Arch;
-use towpath_formats::{graph_data, path, releases};
+use towpath_formats::graph::{data, releases};
+use towpath_formats::path;
 
 const NOW: &str = "2026-08-21T12:00Z";
 
@@ -236,9 +237,9 @@ fn steps(data: &Path) -> Result<(), Failed> {
 }
 
 fn real_graph(data: &Path) -> Result<Graph, Failed> {
-    let files = towpath_sources::read_directory(&data.join("graph-data"), graph_data::is_part)
+    let files = towpath_sources::read_directory(&data.join("graph-data"), data::is_part)
         .map_err(|f| f.to_string())?;
-    let (graph_data, _) = graph_data::read(&files).map_err(|findings| format!("{findings:#?}"))?;
+    let (graph_data, _) = data::read(&files).map_err(|findings| format!("{findings:#?}"))?;
     let bytes = std::fs::read(data.join("releases-amd64.json"))?;
     let (releases, _) =
         releases::read(&Place::file("r"), &bytes).map_err(|findings| format!("{findings:#?}"))?;

@@ -16,8 +16,8 @@ use towpath_core::graph::recommend;
 use towpath_core::graph::{ChannelName, Graph, Situation};
 use towpath_core::rules::Policy;
 use towpath_core::version::Arch;
-use towpath_formats::sheet::{self, Client, Encoding};
-use towpath_formats::{cincinnati, graph_data, releases};
+use towpath_formats::graph::sheet::{self, Client, Encoding};
+use towpath_formats::graph::{cincinnati, data, releases};
 
 /// What the public service answered on 2026-08-21.
 const PRODUCTION: [&str; 12] = [
@@ -112,10 +112,9 @@ fn sheets_equal_the_truth(data: &Path, file: &str) -> Result<(), Failed> {
 }
 
 fn load(data: &Path, releases_file: &str) -> Result<Graph, Failed> {
-    let files = towpath_sources::read_directory(&data.join("graph-data"), graph_data::is_part)
+    let files = towpath_sources::read_directory(&data.join("graph-data"), data::is_part)
         .map_err(|f| f.to_string())?;
-    let (graph_data, warnings) =
-        graph_data::read(&files).map_err(|findings| format!("{findings:#?}"))?;
+    let (graph_data, warnings) = data::read(&files).map_err(|findings| format!("{findings:#?}"))?;
     if !warnings.is_empty() {
         return Err(format!("unexpected warnings: {warnings:#?}").into());
     }

@@ -5,7 +5,8 @@
 
 use expect_test::{Expect, expect};
 use towpath_core::finding::{Finding, Place};
-use towpath_formats::{SourceFile, graph_data, platforms, releases};
+use towpath_formats::SourceFile;
+use towpath_formats::graph::{data, platforms, releases};
 
 const CHANNEL: &str = "\
 name: stable-4.9
@@ -1103,7 +1104,7 @@ fn blocks_in_bytes(bytes: &[u8]) -> Said {
         file("channels/c.yaml", CHANNEL.as_bytes()),
     );
     said(
-        graph_data::read(&[version, channel, file("blocked-edges/b.yaml", bytes)])
+        data::read(&[version, channel, file("blocked-edges/b.yaml", bytes)])
             .map(|(_, warnings)| warnings),
     )
 }
@@ -1114,7 +1115,7 @@ fn graph_data(files: &[(&str, &str)]) -> Said {
         bytes: text.as_bytes().into(),
     };
     let files: Vec<SourceFile> = files.iter().map(file).collect();
-    said(graph_data::read(&files).map(|(_, warnings)| warnings))
+    said(data::read(&files).map(|(_, warnings)| warnings))
 }
 
 /// A refusal names an error, and what is taken has none.
@@ -1140,7 +1141,7 @@ fn what_looks_harmless_and_is_not() {
             file("channels/good.yaml", good),
             file(path, text),
         ];
-        graph_data::read(&files).map_or_else(
+        data::read(&files).map_or_else(
             |findings| findings[0].to_string(),
             |_| "is taken".to_owned(),
         )
@@ -1166,7 +1167,7 @@ fn what_looks_harmless_and_is_not() {
         channels/b.yaml:2:9: `versions` has nothing in it; list something, or write `[]`
         channels/b.yaml: the file has no `channels`; add `channels:` with a list of names; schema 2.0.0 has no `name` at the top"#]].assert_eq(&table.join("\n"));
     let platforms = |text: &str| {
-        towpath_formats::platforms::read(&Place::file("p"), text.as_bytes())
+        towpath_formats::graph::platforms::read(&Place::file("p"), text.as_bytes())
             .map_err(|f| f[0].to_string())
     };
     expect![[r#"
@@ -1193,7 +1194,7 @@ fn errors_come_before_warnings() {
             "to: 4.9.1\nfrom: .*\nnote: x\n",
         )
     }));
-    let findings = graph_data::read(&files).unwrap_err();
+    let findings = data::read(&files).unwrap_err();
     let errors: Vec<bool> = findings.iter().map(Finding::is_error).collect();
     assert_eq!(
         (errors.len(), errors[0], errors[1..].contains(&true)),

@@ -7,8 +7,9 @@ use jiff::Timestamp;
 use towpath_core::cluster::Fact;
 use towpath_core::finding::{Finding, Place};
 use towpath_core::fleet::VersionGate;
-use towpath_formats::cluster_list::{self, ClusterList, labels};
-use towpath_formats::{SourceFile, fleet_policy};
+use towpath_formats::SourceFile;
+use towpath_formats::fleet::cluster_list::{self, ClusterList, labels};
+use towpath_formats::fleet::policy;
 
 const LIST: &str = r#"{
  "organisations": [{"id": "o", "name": "one"}],
@@ -213,7 +214,7 @@ clusters:
     let with = |extra: &str, files: &[SourceFile]| {
         let (list, findings) = read(&list(extra));
         assert_eq!(findings, vec![]);
-        let mut read = fleet_policy::read(files);
+        let mut read = policy::read(files);
         let findings = labels::policies(&list, &mut read);
         (read.policy, findings)
     };

@@ -9,7 +9,7 @@ use towpath_core::cluster::Fact;
 use towpath_core::cluster::objects::{Facts, Progress};
 use towpath_core::finding::Finding;
 use towpath_formats::SourceFile;
-use towpath_formats::cluster_objects::{self, ClusterObjects, Kind};
+use towpath_formats::cluster::objects::{self, ClusterObjects, Kind};
 
 const NODE: &str = "kind: Node\nmetadata: {name: w1, labels: {node-role.kubernetes.io/worker: \"\"}}\nstatus: {nodeInfo: {kubeletVersion: v1.29.6+aba1e8d}}\n";
 const POOL: &str = "kind: MachineConfigPool\nmetadata: {name: worker}\nspec: {paused: true, nodeSelector: {matchLabels: {node-role.kubernetes.io/worker: \"\"}}}\n";
@@ -142,8 +142,7 @@ fn an_offer_that_is_none_is_left_out_and_told() {
         path: "a.yaml".into(),
         bytes: version.as_bytes().into(),
     };
-    let (objects, warnings) =
-        cluster_objects::read(&[file], "2022-08-01T08:30Z".parse().unwrap()).unwrap();
+    let (objects, warnings) = objects::read(&[file], "2022-08-01T08:30Z".parse().unwrap()).unwrap();
     let told: Vec<_> = warnings
         .iter()
         .map(|warning| (warning.code, warning.place.line))
@@ -542,7 +541,7 @@ fn files_that_may_hold_objects() {
         ("a.txt", false),
         (".git/", false),
     ] {
-        assert_eq!(cluster_objects::is_part(path), expected, "{path}");
+        assert_eq!(objects::is_part(path), expected, "{path}");
     }
 }
 
@@ -552,7 +551,7 @@ proptest! {
         for bytes in [text, words.concat().into_bytes()] {
             let file = |path: &str| SourceFile { path: path.into(), bytes: bytes.clone().into() };
             for path in ["a.yaml", "csv.json"] {
-                let read = || cluster_objects::read(&[file(path)], "2022-08-01T08:30Z".parse().unwrap());
+                let read = || objects::read(&[file(path)], "2022-08-01T08:30Z".parse().unwrap());
                 prop_assert_eq!(read(), read());
                 if let Err(findings) = read() {
                     prop_assert!(findings.iter().any(Finding::is_error));
@@ -601,12 +600,10 @@ fn read(files: &[(&str, &str)]) -> Result<ClusterObjects, Vec<Finding>> {
             bytes: text.as_bytes().into(),
         })
         .collect();
-    cluster_objects::read(&files, "2022-08-01T08:30Z".parse().unwrap()).map(
-        |(objects, findings)| {
-            assert_eq!(findings, vec![]);
-            objects
-        },
-    )
+    objects::read(&files, "2022-08-01T08:30Z".parse().unwrap()).map(|(objects, findings)| {
+        assert_eq!(findings, vec![]);
+        objects
+    })
 }
 
 fn check_findings(files: &[(&str, &str)], expected: Expect) {

@@ -5,8 +5,8 @@
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use towpath_core::fleet::{Decision, FleetPlanner, dispatch};
+use towpath_formats::fleet::input;
 use towpath_formats::fleet::log::{self, Replay};
-use towpath_formats::fleet_input;
 
 /// Stored by the Towpath before reasons had one type: a start, and a plan that a new block cancels.
 const FIRST_FORMAT: [&str; 2] = [
@@ -20,7 +20,7 @@ fn again(stored: &Value) -> (FleetPlanner, Decision) {
         .iter()
         .map(|(name, body)| (name.as_str(), body.as_str().unwrap().as_bytes()));
     let at = Timestamp::from_nanosecond(stored["at"].as_i64().unwrap().into()).unwrap();
-    dispatch(fleet_input::from_parts(parts).unwrap(), at)
+    dispatch(input::from_parts(parts).unwrap(), at)
 }
 
 #[test]

@@ -8,9 +8,10 @@ use towpath_core::duration::{
     Figure, Ground, MaxUnavailable, MinorStep, Origin, OriginKind, Parameters, Rollout, Spread, fit,
 };
 use towpath_core::finding::{Finding, Place};
+use towpath_formats::SourceFile;
+use towpath_formats::cluster::shape;
+use towpath_formats::duration::update_history::{self, Histories, HistoryOmission};
 use towpath_formats::duration::{read_parameters, write_parameters};
-use towpath_formats::update_history::{self, Histories, HistoryOmission};
-use towpath_formats::{SourceFile, cluster_shape};
 
 fn lines(findings: &[Finding]) -> String {
     findings
@@ -21,7 +22,7 @@ fn lines(findings: &[Finding]) -> String {
 
 fn wrong_shape(text: &str, expected: Expect) {
     expected.assert_eq(&lines(
-        &cluster_shape::read(&Place::file("shape.yaml"), text.as_bytes()).unwrap_err(),
+        &shape::read(&Place::file("shape.yaml"), text.as_bytes()).unwrap_err(),
     ));
 }
 
@@ -47,7 +48,7 @@ daemonSets:
   - {name: ovnkube-node, maxUnavailable: 10%, nodes: 43}
   - {name: node-ca}
 ";
-    let shape = cluster_shape::read(&Place::file("shape.yaml"), text.as_bytes()).unwrap();
+    let shape = shape::read(&Place::file("shape.yaml"), text.as_bytes()).unwrap();
     assert_eq!(
         (
             shape.control_plane.nodes,
@@ -78,7 +79,7 @@ daemonSets:
 #[test]
 fn json_is_a_shape_too() {
     let text = r#"{"pools": [{"name": "worker", "nodes": 7, "maxUnavailable": "50%"}]}"#;
-    let shape = cluster_shape::read(&Place::file("shape.json"), text.as_bytes()).unwrap();
+    let shape = shape::read(&Place::file("shape.json"), text.as_bytes()).unwrap();
     assert_eq!(
         (
             shape.control_plane.nodes,
@@ -326,7 +327,7 @@ proptest! {
     #[test]
     fn whatever_is_read_nothing_panics(text in "[a-zA-Z0-9:{}\\[\\]\\-, \n\"'%&*]{0,200}") {
         let place = Place::file("f");
-        let _ = cluster_shape::read(&place, text.as_bytes());
+        let _ = shape::read(&place, text.as_bytes());
         let _ = read_parameters(&place, text.as_bytes());
         let read = histories(&text);
         prop_assert!(fit(&read.updates, &Parameters::usual()).groups.len() <= 3 * read.updates.len());

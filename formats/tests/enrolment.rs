@@ -5,8 +5,9 @@
 use expect_test::{Expect, expect};
 use towpath_core::finding::Place;
 use towpath_core::fleet::UnknownClusters;
-use towpath_formats::fleet_policy::{self, PolicyRead};
-use towpath_formats::{SourceFile, cluster_list};
+use towpath_formats::SourceFile;
+use towpath_formats::fleet::cluster_list;
+use towpath_formats::fleet::policy::{self, PolicyRead};
 
 /// Organisation files, each with these lines more.
 fn read(files: &[&str]) -> PolicyRead {
@@ -14,7 +15,7 @@ fn read(files: &[&str]) -> PolicyRead {
         path: format!("org-{number}.yaml"),
         bytes: format!("orgId: org-{number}\n{more}\n").into_bytes().into(),
     };
-    fleet_policy::read(&files.iter().enumerate().map(file).collect::<Vec<_>>())
+    policy::read(&files.iter().enumerate().map(file).collect::<Vec<_>>())
 }
 
 fn check(files: &[&str], unknown_clusters: Option<UnknownClusters>, said: Expect) {
@@ -89,7 +90,7 @@ fn an_entry_that_lacks_its_name_still_holds_the_cluster_with_its_id() {
 #[test]
 fn a_cluster_file_without_an_organisation_that_exists_still_names_its_id() {
     let text = "name: shop\nspec: {external_id: a}\nocm: {orgId: nobody}\nupgradePolicy: {workloads: [w], schedule: '* * * * *'}\n";
-    let read = fleet_policy::read(&[SourceFile {
+    let read = policy::read(&[SourceFile {
         path: "shop.yaml".into(),
         bytes: text.as_bytes().into(),
     }]);

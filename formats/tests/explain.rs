@@ -9,7 +9,7 @@ use towpath_core::graph::{ExplainedRelease, explain, recommend};
 use towpath_core::graph::{Graph, ReleaseId, Situation};
 use towpath_core::rules::Policy;
 use towpath_core::verdict::Answer;
-use towpath_formats::explain::{Told, json, text};
+use towpath_formats::graph::explain::{Told, json, text};
 
 use towpath_testing_graphs::random::{HOURS, any_cluster, any_graph, at};
 

@@ -14,30 +14,30 @@ use towpath_core::fleet::*;
 use towpath_core::graph::{ChannelName, Pattern};
 use towpath_core::verdict::{Answer, Verdict, code_named};
 use towpath_core::version::{Arch, Version};
-use towpath_formats::fleet_input;
+use towpath_formats::fleet::input;
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(256))]
 
     #[test]
     fn what_is_written_is_read_again(mut input in any_input()) {
-        let bytes = fleet_input::write(&input);
-        let parts = fleet_input::parts(&input);
+        let bytes = input::write(&input);
+        let parts = input::parts(&input);
         let given = parts.iter().rev().map(|(name, bytes)| (name.as_str(), bytes.as_slice()));
-        let joined = fleet_input::from_parts(given);
-        fleet_input::sort(&mut input);
-        prop_assert_eq!(fleet_input::write(&input), bytes.clone(), "order does not matter");
-        prop_assert_eq!(fleet_input::read(&bytes).expect("good"), input.clone());
+        let joined = input::from_parts(given);
+        input::sort(&mut input);
+        prop_assert_eq!(input::write(&input), bytes.clone(), "order does not matter");
+        prop_assert_eq!(input::read(&bytes).expect("good"), input.clone());
         prop_assert_eq!(joined.expect("good"), input);
     }
 
     #[test]
     fn a_change_in_one_organisation_changes_its_part_alone(mut input in any_input(), at in any_time()) {
-        let before: BTreeMap<String, Vec<u8>> = fleet_input::parts(&input).into_iter().collect();
+        let before: BTreeMap<String, Vec<u8>> = input::parts(&input).into_iter().collect();
         let Some(cluster) = input.clusters.first_mut() else { return Ok(()) };
         cluster.last_seen = at;
         let changed = format!("organisation/{}", cluster.organisation);
-        for (name, bytes) in fleet_input::parts(&input) {
+        for (name, bytes) in input::parts(&input) {
             prop_assert!(name == changed || before.get(&name) == Some(&bytes), "{name}");
         }
     }
@@ -45,7 +45,7 @@ proptest! {
 
 #[test]
 fn parts_that_do_not_belong() {
-    let parts = fleet_input::parts(&FleetInput::default());
+    let parts = input::parts(&FleetInput::default());
     let rest = parts[0].1.as_slice();
     for (parts, expected) in [
         (vec![], "the part \"rest\" is missing"),
@@ -62,7 +62,7 @@ fn parts_that_do_not_belong() {
             "rest: EOF while parsing an object at line 1 column 1",
         ),
     ] {
-        assert_eq!(fleet_input::from_parts(parts), Err(expected.to_owned()));
+        assert_eq!(input::from_parts(parts), Err(expected.to_owned()));
     }
 }
 

@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 use expect_test::{Expect, expect};
 use towpath_core::fleet::Parallel;
 use towpath_formats::SourceFile;
-use towpath_formats::fleet_policy::{self, PolicyRead};
+use towpath_formats::fleet::policy::{self, PolicyRead};
 
 const ORGANISATION: &str = r#"$schema: /openshift/openshift-cluster-manager-1.yml
 name: one
@@ -387,7 +387,7 @@ fn files_in_folders_are_part_and_those_of_tools_are_not() {
         "c.Yml",
         "C.JSON",
     ] {
-        assert!(fleet_policy::is_part(path), "{path}");
+        assert!(policy::is_part(path), "{path}");
     }
     for path in [
         "README.md",
@@ -399,7 +399,7 @@ fn files_in_folders_are_part_and_those_of_tools_are_not() {
         "lost+found/",
         "yaml",
     ] {
-        assert!(!fleet_policy::is_part(path), "{path}");
+        assert!(!policy::is_part(path), "{path}");
     }
 }
 
@@ -917,7 +917,7 @@ fn read_all(files: &[(&str, &str)]) -> PolicyRead {
         path: (*path).into(),
         bytes: text.as_bytes().into(),
     };
-    fleet_policy::read(&files.iter().map(file).collect::<Vec<_>>())
+    policy::read(&files.iter().map(file).collect::<Vec<_>>())
 }
 
 /// The good organisation with one edit each.

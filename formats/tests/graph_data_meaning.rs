@@ -16,7 +16,8 @@ use towpath_core::graph::{View, recommend};
 use towpath_core::rules::Policy;
 use towpath_core::verdict::{Answer, Verdict};
 use towpath_core::version::Arch;
-use towpath_formats::{SourceFile, graph_data, releases};
+use towpath_formats::SourceFile;
+use towpath_formats::graph::{data, releases};
 
 type Files<'a> = &'a [(&'a str, &'a str)];
 
@@ -619,7 +620,7 @@ fn what_a_release_says_and_nobody_understands_removes_its_edges() {
     let graph = r#"{"nodes":[{"version":"4.9.7","payload":"a"},
         {"version":"4.9.8","payload":"b","metadata":{"io.openshift.upgrades.graph.previous.remove_regex":"("}}],"edges":[[0,1]]}"#;
     let (releases, _) =
-        towpath_formats::releases::read(&Place::file("r"), graph.as_bytes()).unwrap();
+        towpath_formats::graph::releases::read(&Place::file("r"), graph.as_bytes()).unwrap();
     let (graph, warnings) = Graph::build(towpath_core::graph::GraphData::default(), releases);
     assert_eq!(graph.edges(), []);
     assert_eq!(warnings.len(), 1);
@@ -945,7 +946,7 @@ fn graph(files: Files<'_>, releases: &str) -> Graph {
         bytes: text.as_bytes().into(),
     };
     let files: Vec<SourceFile> = files.iter().map(file).collect();
-    let (data, _) = graph_data::read(&files).unwrap_or_else(|findings| panic!("{findings:#?}"));
+    let (data, _) = data::read(&files).unwrap_or_else(|findings| panic!("{findings:#?}"));
     let json = releases_file(releases);
     let (releases, _) =
         releases::read(&Place::file("releases.json"), json.as_bytes()).expect("good releases");

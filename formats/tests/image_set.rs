@@ -12,7 +12,7 @@ use towpath_core::graph::{
 use towpath_core::mirror::*;
 use towpath_core::path::RiskPolicy;
 use towpath_core::version::{Arch, ReleaseName};
-use towpath_formats::image_set::{ImageSetVersion, NoImageSet, write};
+use towpath_formats::mirror::image_set::{ImageSetVersion, NoImageSet, write};
 use towpath_formats::mirror::{Completeness, Told, list};
 
 #[derive(Debug, Deserialize)]

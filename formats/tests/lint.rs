@@ -20,8 +20,9 @@ use proptest::prelude::*;
 use towpath_core::finding::Place;
 use towpath_core::graph::Releases;
 use towpath_core::lint::catalogue::{self, CATALOGUE};
-use towpath_formats::graph_lint::{SkippedChecks, lint};
-use towpath_formats::{SourceFile, releases};
+use towpath_formats::SourceFile;
+use towpath_formats::graph::lint::{SkippedChecks, lint};
+use towpath_formats::graph::releases;
 
 /// Two releases of 4.8, three of 4.9; one risk that ends with 4.9.3, one hard block.
 const FILES: [(&str, &str); 8] = [
@@ -364,14 +365,14 @@ fn the_catalogue_has_every_code_once_in_order() {
     let mut used = of(&[
         "core/src/change",
         "core/src/lint",
-        "formats/src/graph_data",
+        "formats/src/graph/data",
         "formats/src/read/json.rs",
         "formats/src/read/strict.rs",
         "formats/src/read/yaml.rs",
     ]);
     // A folder; and what is said of a migration is not said of graph data.
     used.remove("blocked-edges");
-    for code in of(&["formats/src/graph_data/migrate"]) {
+    for code in of(&["formats/src/graph/data/migrate"]) {
         used.remove(&code);
     }
     assert_eq!(

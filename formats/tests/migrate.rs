@@ -11,8 +11,9 @@ use jiff::Timestamp;
 use proptest::prelude::*;
 use towpath_core::graph::ChannelName;
 use towpath_core::version::ReleaseName;
-use towpath_formats::graph_data::migrate::{Migration, Rollout, Stays, Wishes, migrate};
-use towpath_formats::{SourceFile, graph_data};
+use towpath_formats::SourceFile;
+use towpath_formats::graph::data;
+use towpath_formats::graph::data::migrate::{Migration, Rollout, Stays, Wishes, migrate};
 
 type Files<'a> = &'a [(&'a str, &'a str)];
 
@@ -607,7 +608,7 @@ proptest! {
             prop_assert!(out.contains(&format!("# {}", words.trim_end())), "{words:?} is lost:\n{out}");
         }
         // The order of the first channel is kept.
-        let (data, _) = graph_data::read(&migration.files).unwrap();
+        let (data, _) = data::read(&migration.files).unwrap();
         for (name, lines) in [("fast-4.9", &fast), ("stable-4.9", &stable)] {
             let channel = data.channels.iter().find(|channel| channel.name == ChannelName::new(name).unwrap()).unwrap();
             let held: BTreeSet<String> = channel.members.iter().map(|member| member.name.to_string()).collect();
@@ -621,8 +622,8 @@ proptest! {
     #[test]
     fn any_text_is_kept_or_refused(text in "(name: a\n)?(---\n)?[a-z:#\\[\\], '\"\n0-9.-]{0,60}(\nversions:\n- 4.9.1\n)?[a-z:#\\[\\], '\"\n-]{0,20}") {
         if let Ok(migration) = migrated(&[("channels/a.yaml", &text)], &wishes(&[], &[]), &Stays::default()) {
-            let (old, _) = graph_data::read(&sources(&[("channels/a.yaml", &text)])).unwrap();
-            let (new, _) = graph_data::read(&migration.files).unwrap();
+            let (old, _) = data::read(&sources(&[("channels/a.yaml", &text)])).unwrap();
+            let (new, _) = data::read(&migration.files).unwrap();
             let members = |data: &towpath_core::graph::GraphData| -> BTreeSet<ReleaseName> {
                 data.channels[0].members.iter().map(|member| member.name.clone()).collect()
             };

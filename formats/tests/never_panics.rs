@@ -13,11 +13,11 @@ use towpath_core::graph::recommend;
 use towpath_core::graph::{ChannelName, Graph, Pattern, RolloutRule, Situation};
 use towpath_core::rules::Policy;
 use towpath_core::version::{Arch, ReleaseName, Version};
-use towpath_formats::graph_request::{ContentType, accepts_gzip};
-use towpath_formats::{
-    SourceFile, cincinnati, cluster_list, fleet_input, fleet_policy, graph_data, graph_request,
-    platforms, releases, report, stamp, token,
-};
+use towpath_formats::SourceFile;
+use towpath_formats::agent::stamp;
+use towpath_formats::fleet::{cluster_list, input, policy, report, token};
+use towpath_formats::graph::request::{ContentType, accepts_gzip};
+use towpath_formats::graph::{cincinnati, data, platforms, releases, request};
 
 const CHANNEL: &str =
     "name: stable-4.9\nfeeder:\n  name: fast-4.9\nversions:\n- 4.9.1\n- 4.9.2+amd64\n";
@@ -156,7 +156,7 @@ proptest! {
         let mut files = [("ocm/o.yml", ORGANISATION), ("c/c.yaml", CLUSTER)]
             .map(|(path, text)| SourceFile { path: path.into(), bytes: text.as_bytes().into() });
         files[which].bytes = bytes.as_slice().into();
-        check_policy(&files, &fleet_policy::read(&files))?;
+        check_policy(&files, &policy::read(&files))?;
     }
 
     #[test]
@@ -167,7 +167,7 @@ proptest! {
             check_refusal(&findings, &[("list", &bytes)])?;
         }
         prop_assert_eq!(list.clusters.len(), list.origins.len());
-        let mut read = fleet_policy::read(&[SourceFile { path: "o.yml".into(), bytes: ORGANISATION.as_bytes().into() }]);
+        let mut read = policy::read(&[SourceFile { path: "o.yml".into(), bytes: ORGANISATION.as_bytes().into() }]);
         let findings = cluster_list::labels::policies(&list, &mut read);
         prop_assert!(findings.iter().all(|finding| read.findings.contains(finding)));
         check_held_back(&read)?;
@@ -203,15 +203,15 @@ proptest! {
     #[test]
     fn fleet_inputs(edits in proptest::collection::vec(any_edit(), 1..4)) {
         let (list, _) = cluster_list::read(&Place::file("l"), LIST.as_bytes(), "2026-05-12T00:00Z".parse().unwrap());
-        let policy = fleet_policy::read(&[SourceFile { path: "o.yml".into(), bytes: ORGANISATION.as_bytes().into() }]);
+        let policy = policy::read(&[SourceFile { path: "o.yml".into(), bytes: ORGANISATION.as_bytes().into() }]);
         let input = towpath_core::fleet::FleetInput {
             policy: policy.policy, clusters: list.clusters, upgrades: list.upgrades, ..Default::default()
         };
-        let mut bytes = fleet_input::write(&input);
+        let mut bytes = input::write(&input);
         edits.into_iter().for_each(|edit| edit.apply(&mut bytes));
         // Whatever is taken, is taken in full: it is written as it was read.
-        if let Ok(read) = fleet_input::read(&bytes) {
-            prop_assert_eq!(fleet_input::read(&fleet_input::write(&read)), Ok(read));
+        if let Ok(read) = input::read(&bytes) {
+            prop_assert_eq!(input::read(&input::write(&read)), Ok(read));
         }
     }
 
@@ -223,7 +223,7 @@ proptest! {
             Err(findings) => check_refusal(&findings, &[("releases.json", &bytes)])?,
             Ok((releases, findings)) => {
                 prop_assert!(!findings.iter().any(Finding::is_error));
-                let (data, _) = graph_data::read(&good_files("1.1.0")).unwrap();
+                let (data, _) = data::read(&good_files("1.1.0")).unwrap();
                 check_graph(&Graph::build(data, releases).0)?;
             }
         }
@@ -241,8 +241,8 @@ proptest! {
     #[test]
     fn requests(bytes in any_input(&[QUERY, ACCEPT])) {
         let text = String::from_utf8_lossy(&bytes);
-        prop_assert_eq!(graph_request::read(&text), graph_request::read(&text));
-        match graph_request::read(&text) {
+        prop_assert_eq!(request::read(&text), request::read(&text));
+        match request::read(&text) {
             Ok(request) => prop_assert!(ChannelName::new(&request.channel).is_some() && !request.arch.is_empty()),
             Err(bad) => prop_assert!(!bad.kind().is_empty() && !bad.value().is_empty() && bad.value().len() < 1000),
         }
@@ -253,10 +253,10 @@ proptest! {
     #[test]
     fn times_and_durations(bytes in any_input(&["2020-05-12T00:00:00.5+02:00", "P1Y2M3W4DT5H6M7S", "PT48H"])) {
         let text = String::from_utf8_lossy(&bytes);
-        if let Err(problem) = graph_data::parse_time(&text) {
+        if let Err(problem) = data::parse_time(&text) {
             prop_assert!(!problem.is_empty());
         }
-        match graph_data::parse_duration(&text) {
+        match data::parse_duration(&text) {
             Err(problem) => prop_assert!(!problem.is_empty()),
             Ok(duration) => {
                 let rule = RolloutRule { from_version: None, duration, ramp: Default::default(), origin: Place::file("c") };
@@ -288,8 +288,8 @@ proptest! {
 // What every answer keeps to
 
 fn check_graph_data(files: &[SourceFile]) -> TestCaseResult {
-    let fresh = format!("{:?}", graph_data::read(files));
-    let mut memory = graph_data::Memory::default();
+    let fresh = format!("{:?}", data::read(files));
+    let mut memory = data::Memory::default();
     for before in [good_files("2.0.0"), files.to_vec()] {
         let _ = memory.read(&before);
         prop_assert_eq!(
@@ -298,7 +298,7 @@ fn check_graph_data(files: &[SourceFile]) -> TestCaseResult {
             "what was read before does not matter"
         );
     }
-    match graph_data::read(files) {
+    match data::read(files) {
         Err(findings) => {
             let given: Vec<(&str, &[u8])> = files
                 .iter()
@@ -327,7 +327,7 @@ fn check_graph_data(files: &[SourceFile]) -> TestCaseResult {
 }
 
 /// A file that is not read has an error; what is read and wrong is held back.
-fn check_policy(files: &[SourceFile], read: &fleet_policy::PolicyRead) -> TestCaseResult {
+fn check_policy(files: &[SourceFile], read: &policy::PolicyRead) -> TestCaseResult {
     let given: Vec<(&str, &[u8])> = files
         .iter()
         .map(|f| (f.path.as_str(), &f.bytes[..]))
@@ -345,7 +345,7 @@ fn check_policy(files: &[SourceFile], read: &fleet_policy::PolicyRead) -> TestCa
     check_held_back(read)
 }
 
-fn check_held_back(read: &fleet_policy::PolicyRead) -> TestCaseResult {
+fn check_held_back(read: &policy::PolicyRead) -> TestCaseResult {
     for organisation in read.policy.organisations.values() {
         for entry in &organisation.clusters {
             let told = entry

@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use proptest::prelude::*;
-use towpath_formats::oci::{Layer, LayerEntry, LayerLimits, Spent};
+use towpath_formats::sources::oci::{Layer, LayerEntry, LayerLimits, Spent};
 
 const LIMITS: LayerLimits = LayerLimits {
     layer_bytes: 1 << 20,
@@ -65,7 +65,7 @@ fn a_size_in_binary_form_is_read_and_one_that_is_no_number_refused() {
     .concat();
     assert_eq!(
         pushed(&five, 100).unwrap()[0].kind,
-        towpath_formats::oci::EntryKind::File(b"aaaaa".to_vec())
+        towpath_formats::sources::oci::EntryKind::File(b"aaaaa".to_vec())
     );
     assert_eq!(
         pushed(&with_size([0xff; 12]), 512),

@@ -14,8 +14,10 @@ use towpath_core::cluster::{Fact, Platform};
 use towpath_core::fleet::{AgentOutcome, AgentUpdate, Health, Labels};
 use towpath_core::graph::ChannelName;
 use towpath_core::version::{Arch, Version};
-use towpath_formats::cluster_objects::ClusterObjects;
-use towpath_formats::report::{MAX_BYTES, MAX_ENTRIES, Report, Seen, platform_of, read, write};
+use towpath_formats::cluster::objects::ClusterObjects;
+use towpath_formats::fleet::report::{
+    MAX_BYTES, MAX_ENTRIES, Report, Seen, platform_of, read, write,
+};
 
 fn version() -> impl Strategy<Value = Version> {
     (

@@ -14,8 +14,9 @@ use towpath_core::graph::recommend;
 use towpath_core::graph::{ChannelName, Graph, Situation, StaleSource};
 use towpath_core::rules::Policy;
 use towpath_core::version::Arch;
-use towpath_formats::sheet::{self, Client, Encoding, Sheet};
-use towpath_formats::{SourceFile, cincinnati};
+use towpath_formats::SourceFile;
+use towpath_formats::graph::cincinnati;
+use towpath_formats::graph::sheet::{self, Client, Encoding, Sheet};
 
 use towpath_testing_graphs::random::{HOURS, any_cluster, any_graph, any_graphs, at};
 
@@ -178,9 +179,9 @@ fn a_block_that_moves_to_another_platform_changes_the_tag() {
         let node = |n: u32| format!("{{\"version\":\"4.9.{n}\",\"payload\":\"p{n}\"}}");
         let nodes = (0..4).map(node).collect::<Vec<_>>().join(",");
         let releases = format!("{{\"nodes\":[{nodes}],\"edges\":[[0,1],[0,2],[0,3]]}}");
-        let (data, _) = towpath_formats::graph_data::read(&files).unwrap();
+        let (data, _) = towpath_formats::graph::data::read(&files).unwrap();
         let (releases, _) =
-            towpath_formats::releases::read(&Place::file("r"), releases.as_bytes()).unwrap();
+            towpath_formats::graph::releases::read(&Place::file("r"), releases.as_bytes()).unwrap();
         let (graph, _) = Graph::build(data, releases);
         let sheet = sheet::compile(&graph, "c", &Arch::default(), at(0), Encoding::Identity);
         let platform = Platform::new("Azure");

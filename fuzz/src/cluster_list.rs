@@ -3,7 +3,7 @@
 use towpath_core::finding::Place;
 use towpath_core::fleet::FleetInput;
 use towpath_core::fleet::dispatch;
-use towpath_formats::{cluster_list, fleet_input};
+use towpath_formats::fleet::{cluster_list, input};
 
 pub fn fuzz(data: &[u8]) {
     let now: jiff::Timestamp = "2026-05-12T10:00:00Z".parse().expect("a time");
@@ -13,9 +13,9 @@ pub fn fuzz(data: &[u8]) {
         upgrades: list.upgrades,
         ..FleetInput::default()
     };
-    let written = fleet_input::write(&input);
-    let read = fleet_input::read(&written).expect("what was written can be read");
-    assert_eq!(fleet_input::write(&read), written, "and is the same");
+    let written = input::write(&input);
+    let read = input::read(&written).expect("what was written can be read");
+    assert_eq!(input::write(&read), written, "and is the same");
     let (_, decision) = dispatch(input, now);
     assert!(decision.starts.is_empty(), "nobody starts without a policy");
 }

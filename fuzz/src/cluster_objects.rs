@@ -4,8 +4,9 @@ use towpath_core::cluster::ready;
 use towpath_core::cluster::rules::MaxSkew;
 use towpath_core::cluster::way::{Stop, Way};
 use towpath_core::finding::Finding;
-use towpath_formats::ready::{ToldReady, json, text};
-use towpath_formats::{SourceFile, cluster_objects};
+use towpath_formats::SourceFile;
+use towpath_formats::cluster::objects;
+use towpath_formats::cluster::ready::{ToldReady, json, text};
 
 pub fn fuzz(data: &[u8]) {
     let now: jiff::Timestamp = "2026-05-12T10:00:00Z".parse().expect("a time");
@@ -13,7 +14,7 @@ pub fn fuzz(data: &[u8]) {
         path: "objects.yaml".to_owned(),
         bytes: data.into(),
     }];
-    let cluster = match cluster_objects::read(&files, now) {
+    let cluster = match objects::read(&files, now) {
         Err(findings) => {
             return assert!(
                 findings.iter().any(Finding::is_error),

@@ -3,13 +3,15 @@
 use towpath_core::duration::{Parameters, fit, hop_duration};
 use towpath_core::finding::{Finding, Place};
 use towpath_core::path::Pace;
+use towpath_formats::SourceFile;
+use towpath_formats::cluster::shape;
+use towpath_formats::duration::update_history;
 use towpath_formats::duration::{read_parameters, write_parameters};
-use towpath_formats::{SourceFile, cluster_shape, update_history};
 
 pub fn fuzz(data: &[u8]) {
     let place = Place::file("x.yaml");
     let [from, to] = ["4.14.3", "4.15.1"].map(|text| text.parse().expect("a version"));
-    match cluster_shape::read(&place, data) {
+    match shape::read(&place, data) {
         Err(findings) => assert!(
             findings.iter().any(Finding::is_error),
             "a refusal has a reason"

@@ -2,7 +2,8 @@
 
 use towpath_core::fleet::FleetInput;
 use towpath_core::fleet::dispatch;
-use towpath_formats::{SourceFile, fleet_policy};
+use towpath_formats::SourceFile;
+use towpath_formats::fleet::policy;
 
 pub fn fuzz(data: &[u8]) {
     let file = |part: &[u8]| {
@@ -19,10 +20,10 @@ pub fn fuzz(data: &[u8]) {
     let files: Vec<SourceFile> = data.split(|byte| *byte == 0).take(8).map(file).collect();
     let mut turned = files.clone();
     turned.reverse();
-    let read = fleet_policy::read(&files);
+    let read = policy::read(&files);
     assert_eq!(
         read.findings,
-        fleet_policy::read(&turned).findings,
+        policy::read(&turned).findings,
         "the order of files does not matter"
     );
     // Whatever it says, a fleet of nobody starts nothing.

@@ -2,11 +2,12 @@
 
 use towpath_core::finding::Finding;
 use towpath_core::graph::{Graph, Releases};
-use towpath_formats::{SourceFile, graph_data};
+use towpath_formats::SourceFile;
+use towpath_formats::graph::data;
 
 pub fn fuzz(data: &[u8]) {
     let files: Vec<SourceFile> = data.split(|byte| *byte == 0).map(file).collect();
-    match graph_data::read(&files) {
+    match data::read(&files) {
         Err(findings) => assert!(
             findings.iter().any(Finding::is_error),
             "a refusal has a reason"

@@ -4,8 +4,9 @@ use jiff::Timestamp;
 use towpath_core::finding::{Finding, Place};
 use towpath_core::graph::Graph;
 use towpath_core::path::{Pace, Request, paths};
+use towpath_formats::graph::{data, releases};
+use towpath_formats::mirror;
 use towpath_formats::path::{ShapeIs, Told, json, read, text};
-use towpath_formats::{graph_data, mirror, releases};
 
 const RELEASES: &str = r#"{"nodes": [{"version": "4.9.1", "payload": "r@sha256:1"}, {"version": "4.10.2", "payload": "r@sha256:2"}], "edges": [[0, 1]]}"#;
 const CHANNEL: &str = "name: stable-4.10\nversions: [4.9.1, 4.10.2]\n";
@@ -48,7 +49,7 @@ fn graph() -> Graph {
         path: path.to_owned(),
         bytes: text.as_bytes().into(),
     };
-    let (data, _) = graph_data::read(&[
+    let (data, _) = data::read(&[
         file("version", "1.1.0\n"),
         file("channels/stable-4.10.yaml", CHANNEL),
     ])

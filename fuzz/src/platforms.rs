@@ -2,7 +2,7 @@
 
 use towpath_core::cluster::ClusterId;
 use towpath_core::finding::{Finding, Place};
-use towpath_formats::platforms;
+use towpath_formats::graph::platforms;
 
 pub fn fuzz(data: &[u8]) {
     match platforms::read(&Place::file("platforms.csv"), data) {

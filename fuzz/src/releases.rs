@@ -2,7 +2,7 @@
 
 use towpath_core::finding::{Finding, Place};
 use towpath_core::graph::{Graph, GraphData};
-use towpath_formats::releases;
+use towpath_formats::graph::releases;
 
 pub fn fuzz(data: &[u8]) {
     match releases::read(&Place::file("releases.json"), data) {

@@ -1,7 +1,7 @@
 //! What a cluster says of itself.
 
 use towpath_core::cluster::ClusterId;
-use towpath_formats::report;
+use towpath_formats::fleet::report;
 
 pub fn fuzz(data: &[u8]) {
     let now: jiff::Timestamp = "2026-05-12T10:00:00Z".parse().expect("a time");

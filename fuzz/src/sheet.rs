@@ -17,8 +17,8 @@ use towpath_core::graph::{
 };
 use towpath_core::rules::Policy;
 use towpath_core::version::{Arch, ReleaseName, Version};
-use towpath_formats::sheet::{Client, Encoding, compile};
-use towpath_formats::{cincinnati, releases};
+use towpath_formats::graph::sheet::{Client, Encoding, compile};
+use towpath_formats::graph::{cincinnati, releases};
 
 #[derive(Debug)]
 #[cfg_attr(feature = "libfuzzer", derive(Arbitrary))]

@@ -3,7 +3,7 @@
 use towpath_core::finding::Place;
 use towpath_core::graph::{Pattern, Position, Ramp, RolloutRule, position};
 use towpath_core::version::ReleaseName;
-use towpath_formats::graph_data::{parse_duration, parse_time};
+use towpath_formats::graph::data::{parse_duration, parse_time};
 
 pub fn fuzz(data: &[u8]) {
     let text = String::from_utf8_lossy(data);

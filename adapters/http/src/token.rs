@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use reqwest::header::HeaderValue;
-use towpath_formats::token;
+use towpath_formats::fleet::token;
 
 use crate::file;
 

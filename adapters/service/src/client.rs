@@ -5,8 +5,8 @@ use std::time::Duration;
 use serde::Deserialize;
 use towpath_core::agent::Stamp;
 use towpath_core::cluster::ClusterId;
-use towpath_formats::stamp::{self, Nonce};
-use towpath_formats::token::Claims;
+use towpath_formats::agent::stamp::{self, Nonce};
+use towpath_formats::fleet::token::Claims;
 use towpath_http::{
     Answer, BodyLimit, Certificates, HttpClient, HttpError, HttpOptions, Method, Request,
     StatusCode, TokenFile, Trust, Url, clip,

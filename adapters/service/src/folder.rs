@@ -12,7 +12,7 @@ use std::sync::Arc;
 use sha2::{Digest, Sha256};
 use towpath_core::finding::{Finding, Place};
 use towpath_core::hex;
-use towpath_formats::report;
+use towpath_formats::fleet::report;
 
 use crate::queue::is_name;
 

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use towpath_core::finding::{Finding, Place};
-use towpath_formats::report;
+use towpath_formats::fleet::report;
 
 use crate::folder::Folder;
 

@@ -1,7 +1,7 @@
 //! The cluster's token: from a file that somebody else keeps fresh.
 
 use towpath_core::cluster::ClusterId;
-use towpath_formats::token::{self, Claims, Grant};
+use towpath_formats::fleet::token::{self, Claims, Grant};
 use towpath_http::header::HeaderValue;
 use towpath_http::{BearerToken, TokenFile};
 

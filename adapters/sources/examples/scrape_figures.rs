@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tokio::task::JoinSet;
-use towpath_formats::oci::{ACCEPT, Digest};
+use towpath_formats::sources::oci::{ACCEPT, Digest};
 use towpath_http::{BodyLimit, HttpClient, HttpOptions, Request, Trust, Url, header};
 use towpath_sources::{Cache, Registry, RegistryOptions, Scrape, scrape};
 use towpath_testing_services::registry::docker::{DockerRegistry, Door};

@@ -15,7 +15,7 @@ use std::time::SystemTime;
 
 use sha2::{Digest as _, Sha256};
 use towpath_core::finding::{Finding, Place};
-use towpath_formats::oci::{Digest, Repository};
+use towpath_formats::sources::oci::{Digest, Repository};
 
 /// Of what the entries are made. Another version of us that writes others writes them elsewhere.
 const LAYOUT: &str = "v2";

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use towpath_core::finding::{Finding, Place};
 use towpath_formats::SourceFile;
-use towpath_formats::source_copy::{self, KeptCopy};
+use towpath_formats::sources::copy::{self, KeptCopy};
 
 use crate::private;
 
@@ -78,8 +78,9 @@ impl Copies {
     /// What was kept. What is damaged is told, and left out.
     pub fn load(&mut self) -> (Vec<Copy>, Vec<Finding>) {
         let list = match self.read(&self.folder.join("current")) {
-            Ok(Some(bytes)) => source_copy::read_list(&bytes)
-                .ok_or_else(|| self.damaged("current", "the list of copies")),
+            Ok(Some(bytes)) => {
+                copy::read_list(&bytes).ok_or_else(|| self.damaged("current", "the list of copies"))
+            }
             Ok(None) => return (Vec::new(), Vec::new()),
             Err(error) => Err(self.unreadable("current", &error)),
         };
@@ -124,7 +125,7 @@ impl Copies {
         }
         sync_folder(&self.folder.join("copies")).map_err(unwritable)?;
         let list: Vec<KeptCopy> = copies.iter().map(|copy| copy.kept.clone()).collect();
-        self.replace("current", &source_copy::write_list(&list))
+        self.replace("current", &copy::write_list(&list))
             .map_err(unwritable)?;
         self.clear_away(&list);
         Ok(())
@@ -136,8 +137,8 @@ impl Copies {
         if self.whole.contains(digest) && self.folder.join(&name).try_exists()? {
             return Ok(());
         }
-        let bytes = source_copy::write_files(&copy.files);
-        match source_copy::digest_of(&bytes) == *digest {
+        let bytes = copy::write_files(&copy.files);
+        match copy::digest_of(&bytes) == *digest {
             true => {
                 self.replace(&name, &bytes)?;
                 self.whole.insert(digest.clone());
@@ -190,7 +191,7 @@ impl Copies {
             .read(&path)
             .map_err(|error| self.unreadable(&name, &error))?
             .unwrap_or_default();
-        let files = source_copy::read_files(&bytes, &kept.digest);
+        let files = copy::read_files(&bytes, &kept.digest);
         files.ok_or_else(|| self.damaged(&name, &format!("the copy of {}", kept.source)))
     }
 
@@ -274,7 +275,7 @@ mod tests {
             path: "version".into(),
             bytes: text.as_bytes().into(),
         }];
-        let digest = source_copy::digest_of(&source_copy::write_files(&files));
+        let digest = copy::digest_of(&copy::write_files(&files));
         let last_good = jiff::Timestamp::UNIX_EPOCH;
         let kept = KeptCopy {
             source: source.into(),

@@ -8,7 +8,8 @@ use std::sync::Arc;
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use towpath_core::finding::{Finding, Place};
-use towpath_formats::{SourceFile, upstream};
+use towpath_formats::SourceFile;
+use towpath_formats::graph::upstream;
 use towpath_http::{Allowance, Url};
 
 use crate::http::{Got, Http, Validators};

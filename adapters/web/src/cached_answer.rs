@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use arc_swap::ArcSwap;
 use bytes::Bytes;
 use http::HeaderValue;
-use towpath_formats::sheet::{Answers, Sheet};
+use towpath_formats::graph::sheet::{Answers, Sheet};
 
 /// The most kinds of clusters that are kept of one sheet; past it, the sheet starts anew with those of now.
 const MAX_KINDS: usize = 512;
@@ -114,8 +114,9 @@ mod tests {
     use towpath_core::finding::Place;
     use towpath_core::graph::Graph;
     use towpath_core::version::Arch;
-    use towpath_formats::sheet::{Client, Encoding, compile};
-    use towpath_formats::{SourceFile, graph_data, releases};
+    use towpath_formats::SourceFile;
+    use towpath_formats::graph::sheet::{Client, Encoding, compile};
+    use towpath_formats::graph::{data, releases};
 
     /// A channel with ten open windows.
     fn sheet(now: Timestamp) -> Sheet {
@@ -130,8 +131,7 @@ mod tests {
             bytes: text.as_bytes().into(),
         };
         let (data, _) =
-            graph_data::read(&[file("version", "2.0.0"), file("channels/c.yaml", &channels)])
-                .unwrap();
+            data::read(&[file("version", "2.0.0"), file("channels/c.yaml", &channels)]).unwrap();
         let nodes: Vec<String> = (0..10)
             .map(|n| format!("{{\"version\":\"4.9.{n}\",\"payload\":\"p\"}}"))
             .collect();

@@ -14,8 +14,8 @@ use towpath_core::graph::Situation;
 use towpath_core::graph::rules::{Edges, Enrolled};
 use towpath_core::graph::{explain, rollouts};
 use towpath_core::rules::Rule;
-use towpath_formats::explain::{self as format, ExplainRequest, Form, Told};
-use towpath_formats::rollouts as told_rollouts;
+use towpath_formats::graph::explain::{self as format, ExplainRequest, Form, Told};
+use towpath_formats::graph::rollouts as told_rollouts;
 
 use crate::body::{self, AnswerBody};
 use crate::enrolment::{Sees, View};

@@ -7,8 +7,8 @@ use http::header::{self, HeaderMap, HeaderName, HeaderValue};
 use http::request::Parts;
 use http::{Response, StatusCode};
 use jiff::Timestamp;
-use towpath_formats::graph_request::{self, ContentType};
-use towpath_formats::sheet::{Client, Encoding};
+use towpath_formats::graph::request::{self, ContentType};
+use towpath_formats::graph::sheet::{Client, Encoding};
 
 use crate::body::{self, AnswerBody};
 use crate::cached_answer::{CachedAnswer, CachedSheet};
@@ -116,7 +116,7 @@ fn answer_from<'a>(
             None,
         ));
     };
-    let asked = match graph_request::read(request.uri.query().unwrap_or_default()) {
+    let asked = match request::read(request.uri.query().unwrap_or_default()) {
         Ok(asked) => asked,
         Err(bad) => {
             return Ok((
@@ -126,7 +126,7 @@ fn answer_from<'a>(
         }
     };
     let now = at_hand.map_or_else(|| service.now(), |compiled| compiled.now);
-    let gzip = graph_request::accepts_gzip(joined(headers, header::ACCEPT_ENCODING).as_deref());
+    let gzip = request::accepts_gzip(joined(headers, header::ACCEPT_ENCODING).as_deref());
     let encoding = if gzip {
         Encoding::Gzip
     } else {

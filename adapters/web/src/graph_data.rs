@@ -10,7 +10,7 @@ use jiff::fmt::rfc2822::DateTimePrinter;
 use sha2::{Digest, Sha256};
 use towpath_core::hex;
 use towpath_formats::SourceFile;
-use towpath_formats::graph_data::tarball;
+use towpath_formats::graph::data::tarball;
 
 use crate::body::{self, AnswerBody};
 use crate::questions::Work;

@@ -24,8 +24,8 @@ use towpath_core::graph::{View, recommend_managed};
 use towpath_core::hex;
 use towpath_core::rules::Policy;
 use towpath_core::verdict::{Answer, Verdict};
-use towpath_formats::cincinnati;
-use towpath_formats::sheet::{Client, Encoding};
+use towpath_formats::graph::cincinnati;
+use towpath_formats::graph::sheet::{Client, Encoding};
 
 use crate::Snapshot;
 use crate::cached_answer::CachedAnswer;

@@ -9,7 +9,7 @@ use http::request::Parts;
 use http::{Response, StatusCode};
 use towpath_core::cluster::Fact;
 use towpath_core::path::{Budget, Pace, Unfinished, paths_within};
-use towpath_formats::explain::Form;
+use towpath_formats::graph::explain::Form;
 use towpath_formats::path::{self as format, PathRequest, ShapeIs, Told};
 
 use crate::body::{self, AnswerBody};

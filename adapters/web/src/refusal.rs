@@ -1,7 +1,7 @@
 //! Refusals: a status, a stable kind and a sentence, with the header that the status asks for.
 
 use http::{HeaderName, HeaderValue, Response, StatusCode, header};
-use towpath_formats::graph_request::BadRequest;
+use towpath_formats::graph::request::BadRequest;
 
 use crate::body::{self, AnswerBody};
 

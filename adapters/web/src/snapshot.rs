@@ -15,8 +15,8 @@ use towpath_core::graph::{RolloutWindow, rollouts};
 use towpath_core::path::{StepGraph, StepGraphSpec, StepGraphs};
 use towpath_core::version::Arch;
 use towpath_formats::SourceFile;
-use towpath_formats::platforms::Platforms;
-use towpath_formats::sheet::{self, Encoding};
+use towpath_formats::graph::platforms::Platforms;
+use towpath_formats::graph::sheet::{self, Encoding};
 
 use crate::cached_answer::CachedSheet;
 use crate::graph_data::GraphDataFiles;
@@ -409,13 +409,13 @@ mod tests {
         let channels = format!(
             "channels: [{{name: fast-4.9}}]\nversions: [{{name: 4.9.1, start: '2025-01-01T00:00Z'}}, {{name: 4.9.2, start: '{START}'}}]"
         );
-        let (data, _): (GraphData, _) = towpath_formats::graph_data::read(&[
+        let (data, _): (GraphData, _) = towpath_formats::graph::data::read(&[
             file("version", "2.0.0"),
             file("channels/4.9.yaml", &channels),
         ])
         .unwrap();
         let graph = r#"{"nodes":[{"version":"4.9.1","payload":"a"},{"version":"4.9.2","payload":"b"}],"edges":[[0,1]]}"#;
-        let (releases, _): (Releases, _) = towpath_formats::releases::read(
+        let (releases, _): (Releases, _) = towpath_formats::graph::releases::read(
             &towpath_core::finding::Place::file("r"),
             graph.as_bytes(),
         )

@@ -7,7 +7,7 @@ use std::time::Duration;
 use anyhow::{Context, bail};
 use clap::Args;
 use towpath_core::finding::Finding;
-use towpath_formats::oci::Repository;
+use towpath_formats::sources::oci::Repository;
 use towpath_kube::{Access, LeaseTerms};
 
 use super::proof::Prover;

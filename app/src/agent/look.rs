@@ -11,8 +11,8 @@ use towpath_core::cluster::{Fact, Platform};
 use towpath_core::finding::{Finding, Place};
 use towpath_formats::SourceFile;
 use towpath_formats::agent::read_record;
-use towpath_formats::cluster_objects::{self, ClusterObjects, Kind};
-use towpath_formats::report::platform_of;
+use towpath_formats::cluster::objects::{self, ClusterObjects, Kind};
+use towpath_formats::fleet::report::platform_of;
 use towpath_kube::{Objects, RECORD_ANNOTATION, State, Subject};
 
 /// So long what was known counts for the gate while nothing is heard: connections break, and come back.
@@ -68,18 +68,14 @@ pub(super) fn look(seen: Objects, now: Timestamp) -> Result<Look, Vec<Finding>> 
         vec![Finding::error("bad-record", place, format!("what an agent wrote down cannot be read: {problem}"), remedy)]
     })?;
     let platform = platform(&seen);
-    let (objects, more) = cluster_objects::read(&files(&seen, BELIEVED), now)?;
+    let (objects, more) = objects::read(&files(&seen, BELIEVED), now)?;
     let is_certain = !seen
         .states
         .values()
         .any(|state| matches!(state, State::Behind(..)));
     let certain = match is_certain {
         true => objects.facts.clone(),
-        false => {
-            cluster_objects::read(&files(&seen, Duration::ZERO), now)?
-                .0
-                .facts
-        }
+        false => objects::read(&files(&seen, Duration::ZERO), now)?.0.facts,
     };
     warnings.extend(more);
     warnings.sort();

@@ -14,8 +14,8 @@ use towpath_core::finding::Finding;
 use towpath_core::fleet::Name;
 use towpath_core::signatures::{PayloadDigest, SignatureVerdict};
 use towpath_core::version::ReleaseName;
-use towpath_formats::oci::{ImageName, Reference, Repository};
-use towpath_formats::release_images::ReleaseImage;
+use towpath_formats::graph::release_images::ReleaseImage;
+use towpath_formats::sources::oci::{ImageName, Reference, Repository};
 use towpath_sources::{
     Cache, Registry, RegistryLimits, RegistryOptions, StoreAccess, read_file, release_image,
 };

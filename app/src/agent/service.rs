@@ -16,9 +16,9 @@ use towpath_core::agent::{Stamp, StartedUpdate};
 use towpath_core::cluster::{ClusterId, Fact};
 use towpath_core::fleet::{AgentOutcome, AgentUpdate, Labels};
 use towpath_core::hex;
-use towpath_formats::report::{Report, Seen, write};
-use towpath_formats::stamp::Nonce;
-use towpath_formats::token::{Claims, Grant};
+use towpath_formats::agent::stamp::Nonce;
+use towpath_formats::fleet::report::{Report, Seen, write};
+use towpath_formats::fleet::token::{Claims, Grant};
 use towpath_service::{
     Bounds, Event, Outbox, Pace, Queue, Sender, ServiceClient, ServiceConfig, SystemClock,
 };

@@ -13,8 +13,8 @@ use towpath_core::fleet::{Filter, find_cluster, why_of};
 use towpath_core::repeats::Repeats;
 use towpath_core::simulate::forecast_days;
 use towpath_core::version::Version;
+use towpath_formats::fleet::report::Report;
 use towpath_formats::fleet::{self, pages};
-use towpath_formats::report::Report;
 use towpath_store::{Recorded, Reported, Store, StoreError, Which};
 use towpath_web::{Clock, FleetAnswer, FleetDesk, FleetRequest};
 

@@ -15,8 +15,8 @@ use towpath_core::fleet::{
 use towpath_core::fleet::{Ledger, OfferBook, Tenure};
 use towpath_core::graph::Graph;
 use towpath_formats::SourceFile;
-use towpath_formats::cluster_list::{self, ClusterList, labels};
-use towpath_formats::fleet_policy::{self, PolicyRead};
+use towpath_formats::fleet::cluster_list::{self, ClusterList, labels};
+use towpath_formats::fleet::policy::{self, PolicyRead};
 use towpath_sources::{Contents, Directory, read_file};
 use towpath_store::{Store, Which};
 
@@ -145,10 +145,7 @@ pub(crate) struct Known {
 impl Files {
     /// Files on disk.
     pub(crate) fn new(policy: &Path, list: Option<&Path>) -> Self {
-        let policy = Some((
-            policy.to_owned(),
-            Directory::new(policy, fleet_policy::is_part),
-        ));
+        let policy = Some((policy.to_owned(), Directory::new(policy, policy::is_part)));
         Self {
             policy,
             list: list.map(Path::to_owned),
@@ -191,7 +188,7 @@ impl Files {
             .cloned()
             .collect();
         let files: Vec<SourceFile> = files.into_iter().chain(kept).collect();
-        let mut read = fleet_policy::read(&files);
+        let mut read = policy::read(&files);
         if !read.unreadable.is_empty() {
             read = self.read_with_last_good(&files, read);
         }
@@ -280,7 +277,7 @@ impl Files {
             .filter_map(|file| self.last_good.get(&file.path))
             .cloned();
         let good = files.iter().filter(|file| !broken(file)).cloned();
-        let mut second = fleet_policy::read(&good.chain(old).collect::<Vec<_>>());
+        let mut second = policy::read(&good.chain(old).collect::<Vec<_>>());
         let about_broken = |finding: &Finding| {
             first
                 .unreadable
@@ -413,7 +410,7 @@ pub(crate) fn input(
         pauses: known.pauses.clone(),
         inherited: read.list.inherited.clone(),
     };
-    towpath_formats::fleet_input::sort(&mut input);
+    towpath_formats::fleet::input::sort(&mut input);
     input
 }
 

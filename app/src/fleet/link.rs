@@ -12,7 +12,7 @@ use towpath_core::cluster::ClusterId;
 use towpath_core::finding::{Finding, Place};
 use towpath_core::fleet::{Name, Owner, Upgrade, UpgradeId, UpgradeState};
 use towpath_core::version::Version;
-use towpath_formats::cluster_list::{ClusterList, ListedOrganisation};
+use towpath_formats::fleet::cluster_list::{ClusterList, ListedOrganisation};
 use towpath_ocm::{ClusterRef, Ocm, OcmConfig, OcmError, PolicyRef};
 use towpath_store::{Lease, Store};
 

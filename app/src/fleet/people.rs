@@ -13,9 +13,10 @@ use towpath_core::finding::Place;
 use towpath_core::fleet::{Approval, Name, Pause};
 use towpath_core::version::Version;
 use towpath_formats::findings::one_a_line;
-use towpath_formats::token::{Claims, Enrolment, Grant};
+use towpath_formats::fleet;
+use towpath_formats::fleet::token::{Claims, Enrolment, Grant};
+use towpath_formats::fleet::{cluster_list, token};
 use towpath_formats::words::counted;
-use towpath_formats::{cluster_list, fleet, token};
 use towpath_sources::read_file;
 use towpath_store::{Recorded, Reported, Store, StoreAddress, Which};
 

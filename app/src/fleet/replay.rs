@@ -5,9 +5,9 @@ use std::process::ExitCode;
 use anyhow::{Context, bail};
 use clap::Args;
 use towpath_core::fleet::{dispatch, find_cluster, why_of};
+use towpath_formats::fleet::input;
 use towpath_formats::fleet::log::{self, Replay};
 use towpath_formats::fleet::text;
-use towpath_formats::fleet_input;
 use towpath_formats::words::counted;
 use towpath_store::{Store, StoredDecision};
 
@@ -116,7 +116,7 @@ async fn again(
             .with_context(|| format!("decision {}: its input {name} is gone", stored.seq))?;
         parts.push((name.as_str(), body));
     }
-    let input = fleet_input::from_parts(parts.iter().map(|(name, body)| (*name, &**body)))
+    let input = input::from_parts(parts.iter().map(|(name, body)| (*name, &**body)))
         .map_err(|problem| anyhow::anyhow!("decision {}: {problem}", stored.seq))?;
     let (desk, decision) = dispatch(input, stored.at);
     let made = log::logged(&decision, &desk);

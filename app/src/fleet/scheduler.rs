@@ -16,8 +16,8 @@ use towpath_core::fleet::{
     Decision, FleetPlanner, OfferBook, Start, coverage, oldest_needed, pruning_clock, sector_key,
 };
 use towpath_core::fleet::{FleetInput, Name, Upgrade, UpgradeId, UpgradeState};
+use towpath_formats::fleet::input;
 use towpath_formats::fleet::log;
-use towpath_formats::fleet_input;
 use towpath_store::{
     ChangeMark, Claim, Claimed, InputPart, Lease, Lock, Need, Reported, Retention, Store,
 };
@@ -674,8 +674,8 @@ fn gates_to_agree_to(published: &RwLock<Published>) -> BTreeMap<UpgradeId, Vec<N
 /// An input in parts, each named by its digest.
 pub(crate) fn input_parts(input: &mut FleetInput) -> Vec<InputPart> {
     use sha2::{Digest, Sha256};
-    fleet_input::sort(input);
-    let parts = fleet_input::parts(input).into_iter();
+    input::sort(input);
+    let parts = input::parts(input).into_iter();
     parts
         .map(|(name, body)| InputPart {
             name,

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use clap::{Args, ValueEnum};
 use towpath_core::finding::Finding;
 use towpath_formats::findings::{self, Shown};
-use towpath_formats::graph_lint;
+use towpath_formats::graph::lint;
 use towpath_sources::Contents;
 
 use super::presubmit::PresubmitArgs;
@@ -62,7 +62,7 @@ pub(super) fn lint(args: LintArgs) -> anyhow::Result<ExitCode> {
         .directory()
         .map_or_else(String::new, |directory| directory.display().to_string());
     let Contents { files, unread } = sources.contents()?;
-    let mut linted = graph_lint::lint(&files, sources.releases()?);
+    let mut linted = lint::lint(&files, sources.releases()?);
     if unread.is_empty() {
         linted
             .findings
@@ -76,8 +76,8 @@ pub(super) fn lint(args: LintArgs) -> anyhow::Result<ExitCode> {
         false => Shown::FirstOfEachCode(SHOWN_OF_EACH_CODE),
     };
     match args.output.form {
-        LintOutput::Text => print(&graph_lint::text(&linted, shown))?,
-        LintOutput::Json => print(&sources.origin().mark(graph_lint::json(&linted)))?,
+        LintOutput::Text => print(&lint::text(&linted, shown))?,
+        LintOutput::Json => print(&sources.origin().mark(lint::json(&linted)))?,
         LintOutput::Sarif => print(&format!("{:#}\n", findings::sarif(&linted.findings, &root)))?,
         LintOutput::Github => print(&findings::annotations(&linted.findings, &root))?,
     }

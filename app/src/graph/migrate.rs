@@ -12,7 +12,7 @@ use clap::Args;
 use towpath_core::finding::Finding;
 use towpath_core::version::ReleaseName;
 use towpath_formats::SourceFile;
-use towpath_formats::graph_data::migrate::{
+use towpath_formats::graph::data::migrate::{
     MigrationReport, Rollout, Stays, Wishes, migrate as rewrite, migration_json, migration_text,
     refused_json, refused_text,
 };

@@ -7,7 +7,8 @@ use towpath_core::change::{PresubmitOptions, presubmit};
 use towpath_core::finding::Finding;
 use towpath_core::graph::Share;
 use towpath_core::version::Version;
-use towpath_formats::{SourceFile, graph_data};
+use towpath_formats::SourceFile;
+use towpath_formats::graph::data;
 
 use crate::sources::Sources;
 
@@ -49,7 +50,7 @@ impl PresubmitArgs {
             format!("the base {base:?} cannot be read, so nothing can be said about the change")
         })?;
         let base = sources.graph_of(&base)?;
-        let Ok((data, _)) = graph_data::read(files) else {
+        let Ok((data, _)) = data::read(files) else {
             return Ok(Vec::new());
         };
         let new = sources.graph_of(&data)?;

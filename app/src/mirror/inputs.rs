@@ -12,7 +12,8 @@ use towpath_core::graph::{ChannelName, Graph};
 use towpath_core::mirror::{Have, Traveller};
 use towpath_core::path::Goal;
 use towpath_core::version::{Arch, Version};
-use towpath_formats::{SourceFile, cluster_list, mirror};
+use towpath_formats::fleet::cluster_list;
+use towpath_formats::{SourceFile, mirror};
 use towpath_sources::read_file;
 
 use crate::cli::failure;

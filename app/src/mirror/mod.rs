@@ -12,7 +12,7 @@ use towpath_core::graph::Graph;
 use towpath_core::mirror::{Branching, MirrorChoice, MirrorStart, Wish, mirror};
 use towpath_core::path::{Goal, RiskPolicy};
 use towpath_core::version::{Arch, Version};
-use towpath_formats::image_set::{self, ImageSetVersion};
+use towpath_formats::mirror::image_set::{self, ImageSetVersion};
 use towpath_formats::mirror::{Completeness, Told, comments, json, list};
 
 use crate::cli::print;

@@ -11,10 +11,11 @@ use indicatif::{ProgressBar, ProgressStyle};
 use towpath_core::finding::{Finding, Place};
 use towpath_core::intake::Recheck;
 use towpath_core::version::Arch;
+use towpath_formats::SourceFile;
 use towpath_formats::findings::Shown;
-use towpath_formats::oci::Repository;
-use towpath_formats::release_images::ScrapeReport;
-use towpath_formats::{SourceFile, releases};
+use towpath_formats::graph::release_images::ScrapeReport;
+use towpath_formats::graph::releases;
+use towpath_formats::sources::oci::Repository;
 use towpath_sources::{
     Cache, Progress, Registry, RegistryOptions, Scrape, Step, scrape as scraped,
 };

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use clap::Args;
 use towpath_core::version::Version;
-use towpath_formats::release::{ReleaseQuestion, json};
+use towpath_formats::graph::release::{ReleaseQuestion, json};
 
 use crate::cli::print;
 use crate::clock::NowArgs;

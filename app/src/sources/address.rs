@@ -20,7 +20,7 @@ use anyhow::{Context, anyhow, bail};
 use sha2::{Digest, Sha256};
 use towpath_core::graph::ChannelName;
 use towpath_core::hex;
-use towpath_formats::oci::{ImageName, Repository};
+use towpath_formats::sources::oci::{ImageName, Repository};
 use towpath_http::is_loopback;
 use towpath_sources::{GitRemote, without_credentials};
 

@@ -7,7 +7,7 @@ use tempfile::TempDir;
 use towpath_core::finding::{Finding, Place};
 use towpath_core::intake::Recheck;
 use towpath_core::version::Arch;
-use towpath_formats::oci::{Digest, ImageName};
+use towpath_formats::sources::oci::{Digest, ImageName};
 use towpath_sources::{Cache, Registry, RegistryOptions, Scrape, graph_data_image, scrape};
 
 use super::address::{Images, Transport};

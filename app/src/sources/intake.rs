@@ -17,9 +17,10 @@ use towpath_core::intake::{
 };
 use towpath_core::signatures::{PayloadDigest, SignaturePolicy};
 use towpath_core::signatures::{Verdicts, leave_out, mark, verified_summary, wanted};
-use towpath_formats::platforms::Platforms;
-use towpath_formats::source_copy::{self, KeptCopy};
-use towpath_formats::{SourceFile, graph_data, platforms, releases, upstream};
+use towpath_formats::SourceFile;
+use towpath_formats::graph::platforms::Platforms;
+use towpath_formats::graph::{data, platforms, releases, upstream};
+use towpath_formats::sources::copy::{self, KeptCopy};
 use towpath_sources::Copy;
 use towpath_web::{Snapshot, SourceHealth};
 
@@ -33,7 +34,7 @@ use super::stricter::StricterParts;
 pub(crate) struct Intake {
     sources: Vec<Source>,
     settings: SourceSettings,
-    memory: graph_data::Memory,
+    memory: data::Memory,
     /// What is known of signatures.
     verdicts: Verdicts,
 }
@@ -42,7 +43,7 @@ impl Intake {
     /// Nothing has been read.
     pub(crate) fn new(settings: &SourceSettings) -> Self {
         let sources = settings.specs.iter().map(Source::new).collect();
-        let memory = graph_data::Memory::default();
+        let memory = data::Memory::default();
         Self {
             sources,
             settings: settings.clone(),
@@ -147,7 +148,7 @@ impl Intake {
         }
         // A clock that is fast somewhere must not make every later copy look old.
         read.made_at = read.made_at.map(|at| at.min(now));
-        let digest = source_copy::digest_of_files(&read.files);
+        let digest = copy::digest_of_files(&read.files);
         if let Some(same) = self.sources[source].confirm(&digest, &read, now) {
             return same;
         }
@@ -215,7 +216,7 @@ impl Intake {
                     Edges::LeftOut => Vec::new(),
                 };
                 let written = |block: Block| {
-                    let bytes = graph_data::write_block(&block).into_bytes().into();
+                    let bytes = data::write_block(&block).into_bytes().into();
                     named(block, bytes)
                 };
                 blocks.into_iter().map(written).collect()
@@ -465,7 +466,7 @@ impl Intake {
             .flat_map(|source| source.stricter.blocks())
         {
             let all: BTreeSet<Platform> = platforms.iter().cloned().chain(named(block)).collect();
-            match all.len() <= graph_data::MAX_PLATFORMS {
+            match all.len() <= data::MAX_PLATFORMS {
                 true => {
                     platforms = all;
                     blocks.push(block.clone());
@@ -473,7 +474,7 @@ impl Intake {
                 false => {
                     let what = format!(
                         "all blocks name more than {} platforms",
-                        graph_data::MAX_PLATFORMS
+                        data::MAX_PLATFORMS
                     );
                     blocks.push(Block {
                         stops: Some(Audience::NotUnderstood(what)),
@@ -582,7 +583,7 @@ impl Intake {
 
     /// No graph could be made of the newest copies, by a mistake of our own; those before stay.
     pub(crate) fn demote(&mut self, now: Timestamp) {
-        self.memory = graph_data::Memory::default();
+        self.memory = data::Memory::default();
         for source in self
             .sources
             .iter_mut()
@@ -594,7 +595,7 @@ impl Intake {
 
     /// A copy of this source could not be taken in, by a mistake of our own; the others have no part in it.
     pub(crate) fn broke(&mut self, source: usize, now: Timestamp) {
-        self.memory = graph_data::Memory::default();
+        self.memory = data::Memory::default();
         self.sources[source].broke(now);
     }
 

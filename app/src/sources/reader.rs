@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use towpath_core::finding::{Finding, Place};
-use towpath_formats::{SourceFile, graph_data};
+use towpath_formats::SourceFile;
+use towpath_formats::graph::data;
 use towpath_sources::{
     Contents, Directory, Git, GitMirror, Got, Http, HttpAccess, Upstream, Validators, read_file,
     unpack,
@@ -35,7 +36,8 @@ pub(crate) struct Read {
 }
 
 /// What the answers of a service say, with warnings; or what is wrong with them.
-pub(crate) type Answers = Result<(towpath_formats::upstream::Upstream, Vec<Finding>), Vec<Finding>>;
+pub(crate) type Answers =
+    Result<(towpath_formats::graph::upstream::Upstream, Vec<Finding>), Vec<Finding>>;
 
 impl Read {
     /// What a source of files holds.
@@ -104,7 +106,7 @@ impl Reader {
         Ok(match &spec.location {
             Location::Example => Self::Example(spec.role),
             Location::Path(path) if spec.role == Role::GraphData => {
-                Self::Directory(Directory::new(path, graph_data::is_part))
+                Self::Directory(Directory::new(path, data::is_part))
             }
             Location::Path(path) => Self::File(path.clone()),
             Location::Git(remote) => Self::Git(Box::new(match scratch {
@@ -153,11 +155,9 @@ impl Reader {
             Self::Example(_) => Ok(undated(vec![example::releases()])),
             Self::Directory(directory) => directory.read_partly().map(Read::of_contents),
             Self::File(path) => Ok(undated(vec![source_file(path)?])),
-            Self::Revision { git, revision } => {
-                git.read(revision, graph_data::is_part).map(undated)
-            }
+            Self::Revision { git, revision } => git.read(revision, data::is_part).map(undated),
             Self::Git(mirror) => {
-                let fetch = mirror.read(graph_data::is_part)?;
+                let fetch = mirror.read(data::is_part)?;
                 Ok(Read {
                     made_at: Some(fetch.committed_at),
                     ..Read::of_contents(fetch.contents)
@@ -183,7 +183,7 @@ impl UpstreamReader {
         let answers = if is_known {
             None
         } else {
-            Some(towpath_formats::upstream::read(&files))
+            Some(towpath_formats::graph::upstream::read(&files))
         };
         Ok(Read {
             answers,
@@ -204,7 +204,7 @@ impl ArchiveReader {
                 .block_on(self.http.get(&self.url, "*/*", &known, MAX_ARCHIVE_BYTES))?;
         if let Got::Body { bytes, validators } = got {
             let place = towpath_sources::without_credentials(&self.url);
-            let contents = unpack(&place, &bytes, graph_data::is_part)?;
+            let contents = unpack(&place, &bytes, data::is_part)?;
             let made_at = validators.made_at();
             self.known = Some((
                 validators,

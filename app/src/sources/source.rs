@@ -10,8 +10,8 @@ use towpath_core::intake::{
     Measure, RecentMaxima, Summary, WithdrawnReleases, judge,
 };
 use towpath_formats::SourceFile;
-use towpath_formats::platforms::Platforms;
-use towpath_formats::upstream::Upstream;
+use towpath_formats::graph::platforms::Platforms;
+use towpath_formats::graph::upstream::Upstream;
 use towpath_web::{SourceProblem, SourceReads};
 
 use super::address::SourceSpec;

@@ -10,7 +10,7 @@ use towpath_core::finding::{Finding, Place};
 use towpath_core::graph::Block;
 use towpath_core::intake::stricter_blocks;
 use towpath_formats::SourceFile;
-use towpath_formats::source_copy::{KeptPart, digest_of_files};
+use towpath_formats::sources::copy::{KeptPart, digest_of_files};
 use towpath_web::StricterPart;
 
 /// The most that one source may have; they pile up only while none of its copies is taken.

@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use serde_json::json;
 use towpath_core::cluster::ClusterId;
 use towpath_core::retry::Backoff;
-use towpath_formats::stamp::Nonce;
+use towpath_formats::agent::stamp::Nonce;
 use towpath_service::{
     Answered, Bounds, Event, Outbox, Pace, Queue, Sender, ServiceClient, ServiceConfig, SystemClock,
 };

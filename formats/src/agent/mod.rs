@@ -4,6 +4,7 @@ mod json;
 mod news;
 mod policy;
 mod record;
+pub mod stamp;
 mod text;
 
 pub use json::json;

@@ -9,7 +9,7 @@ use towpath_core::finding::{Finding, Place};
 use towpath_core::fleet::Schedule;
 use towpath_core::version::Minor;
 
-use crate::maintenance::{self, exact};
+use crate::fleet::maintenance::{self, exact};
 use crate::read::{Node, Reader, Record, shown, yaml};
 
 /// The most windows.

@@ -4,6 +4,7 @@ mod json;
 mod parameters;
 mod text;
 mod times;
+pub mod update_history;
 
 pub(crate) use json::estimate;
 pub use json::{estimate_json, fit_json, spread_json};
@@ -16,7 +17,7 @@ use towpath_core::duration::{Estimate, Fit, Parameters, Shape};
 use towpath_core::finding::Finding;
 use towpath_core::version::Version;
 
-use crate::update_history::Counts;
+use crate::duration::update_history::Counts;
 
 /// Updates one after the other, and how long each takes.
 pub struct Estimated<'a> {

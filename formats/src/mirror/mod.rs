@@ -3,6 +3,7 @@
 //! `image_set` writes the same for oc-mirror.
 
 mod have;
+pub mod image_set;
 mod json;
 mod list;
 mod words;

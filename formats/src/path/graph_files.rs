@@ -9,7 +9,8 @@ use towpath_core::finding::{Finding, Place};
 use towpath_core::graph::{ChannelName, ChannelSpec, Graph, GraphData, Member, Releases};
 use towpath_core::version::ReleaseName;
 
-use crate::{SourceFile, releases};
+use crate::SourceFile;
+use crate::graph::releases;
 
 /// Where a service names the channels of a release.
 const CHANNELS_KEY: &str = "io.openshift.upgrades.graph.release.channels";

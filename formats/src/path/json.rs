@@ -10,10 +10,10 @@ use towpath_core::path::{
 };
 
 use super::{ShapeIs, Told};
-use crate::cincinnati;
+use crate::cluster::ready::json as ready;
 use crate::duration::{estimate, spread_json};
-use crate::explain::json::known;
-use crate::ready::json as ready;
+use crate::graph::cincinnati;
+use crate::graph::explain::json::known;
 use crate::verdict::reasons;
 
 /// Everything there is to say.

@@ -17,7 +17,7 @@ use towpath_core::cluster::Readiness;
 use towpath_core::graph::Graph;
 use towpath_core::path::{FoundPaths, NoPath, Pace, Request};
 
-use crate::cluster_objects::ClusterObjects;
+use crate::cluster::objects::ClusterObjects;
 
 /// What was asked, and what there is to say.
 pub struct Told<'a> {

@@ -9,11 +9,11 @@ use towpath_core::graph::ChannelName;
 use towpath_core::path::{Asker, Goal, Preference, Request, RiskPolicy};
 use towpath_core::version::{Arch, Version};
 
-use crate::cluster_shape::MAX_NODES;
-use crate::explain::Form;
-use crate::explain::request::{MAX_ARCH_BYTES, parsed};
-use crate::graph_data::parse_time;
-use crate::graph_request::BadRequest;
+use crate::cluster::shape::MAX_NODES;
+use crate::graph::data::parse_time;
+use crate::graph::explain::Form;
+use crate::graph::explain::request::{MAX_ARCH_BYTES, parsed};
+use crate::graph::request::BadRequest;
 
 /// What is asked, and how it is to be answered.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -16,9 +16,9 @@ use towpath_core::version::Version;
 
 use super::why_not::why_not;
 use super::{ShapeIs, Told};
+use crate::cluster::ready::text::{self as ready, LOOK_AGAIN, looked_at};
 use crate::duration::{described as described_shape, spread_text};
-use crate::explain::text::{ahead, described, rounded_up};
-use crate::ready::text::{self as ready, LOOK_AGAIN, looked_at};
+use crate::graph::explain::text::{ahead, described, rounded_up};
 use crate::words::{counted, joined, no_such_risks, plain, plain_lines, second, wrapped};
 
 /// Everything there is to say.

@@ -13,7 +13,7 @@ use towpath_core::version::Version;
 
 use super::Told;
 use super::text::{name_of, version, versions, via};
-use crate::explain::text::{alike, listed};
+use crate::graph::explain::text::{alike, listed};
 use crate::verdict::point;
 use crate::words::counted;
 

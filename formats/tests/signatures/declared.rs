@@ -5,7 +5,7 @@ use towpath_core::graph::{Declares, End, Graph, GraphData, Provenance};
 use towpath_core::intake::Supply;
 use towpath_core::signatures::{SignaturePolicy, SignatureVerdict, Signer};
 use towpath_core::signatures::{leave_out, mark, wanted};
-use towpath_formats::releases;
+use towpath_formats::graph::releases;
 
 const FILE: &str = r#"{"nodes": [
     {"version": "4.9.1+amd64", "payload": "q/r@sha256:1111111111111111111111111111111111111111111111111111111111111111"},

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::json;
 use towpath_core::cluster::Fact;
-use towpath_formats::cluster_objects::{self, Kind};
+use towpath_formats::cluster::objects::{self, Kind};
 use towpath_kube::{Requests, Settings, State, Subject, Verb};
 use towpath_testing_kube::{AutomaticUpdates, CRDS, KubeApi, wait_for};
 
@@ -48,8 +48,7 @@ async fn everything_that_ready_reads_is_read() {
 
     let objects = cluster(&api).await.objects();
     assert!(all_current(&objects), "{:?}", objects.states);
-    let (known, findings) =
-        cluster_objects::read(&objects.files, time("2026-01-02T00:00:00Z")).unwrap();
+    let (known, findings) = objects::read(&objects.files, time("2026-01-02T00:00:00Z")).unwrap();
     assert_eq!(findings, []);
     assert_eq!(
         known.counts.values().copied().collect::<Vec<_>>(),

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use towpath_core::agent::Stamp;
 use towpath_core::cluster::ClusterId;
-use towpath_formats::stamp::{self, Nonce};
-use towpath_formats::token::{Claims, Enrolment, Grant, Key};
+use towpath_formats::agent::stamp::{self, Nonce};
+use towpath_formats::fleet::token::{Claims, Enrolment, Grant, Key};
 use towpath_service::{Answered, Limits, ServiceClient, ServiceConfig, ServiceError};
 use towpath_testing_services::scripted::{Server, Step, answer, head};
 

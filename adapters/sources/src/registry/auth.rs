@@ -11,8 +11,8 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use tokio::sync::Mutex;
 use towpath_core::finding::{Finding, Place};
-use towpath_formats::docker_auth::{self, AuthFile, Credential};
-use towpath_formats::oci::{Challenge, Repository, challenges, read_token};
+use towpath_formats::sources::docker_auth::{self, AuthFile, Credential};
+use towpath_formats::sources::oci::{Challenge, Repository, challenges, read_token};
 use towpath_http::header::{HeaderMap, HeaderValue, WWW_AUTHENTICATE};
 use towpath_http::{HttpClient, Method, Request, Url, clip, may_lead};
 

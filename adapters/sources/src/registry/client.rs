@@ -9,10 +9,10 @@ use std::time::Duration;
 use sha2::{Digest as _, Sha256};
 use towpath_core::finding::{Finding, Place};
 use towpath_core::retry::Jitter;
-use towpath_formats::oci::{
+use towpath_formats::graph::release_images::Requests;
+use towpath_formats::sources::oci::{
     self, Descriptor, Digest, Layer, LayerEntry, LayerLimits, Reference, Repository, Spent,
 };
-use towpath_formats::release_images::Requests;
 use towpath_http::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderValue};
 use towpath_http::{
     Answer, BodyLimit, Certificates, HttpClient, HttpError, HttpOptions, Method, Redirects,

@@ -2,7 +2,9 @@
 
 use jiff::Timestamp;
 use towpath_core::finding::{Finding, Place};
-use towpath_formats::oci::{ImageName, Manifest, Reference, read_config_created, read_manifest};
+use towpath_formats::sources::oci::{
+    ImageName, Manifest, Reference, read_config_created, read_manifest,
+};
 
 use super::client::Registry;
 use super::failure::Failure;

@@ -1,7 +1,7 @@
 //! Graph data from an image: its files as the layers leave them, wherever in the image they are.
 
 use towpath_core::finding::{Finding, Place};
-use towpath_formats::oci::{
+use towpath_formats::sources::oci::{
     Digest, ImageName, Manifest, NotAManifest, Reference, Spent, Tree, find_graph_data,
     is_graph_data, read_manifest,
 };

@@ -1,13 +1,13 @@
 //! One digest: what it is, from the cache or from the registry. What is learnt for ever goes into the cache.
 
-use towpath_formats::oci::{
+use towpath_formats::graph::release_images::{
+    DigestContent, ReleaseImage, of_image, of_list, read_known, write_known,
+};
+use towpath_formats::graph::release_metadata::{self, InLayer, ReleaseMetadata};
+use towpath_formats::sources::oci::{
     Descriptor, Digest, Manifest, NotAManifest, Reference, Repository, Spent, read_config_arch,
     read_manifest,
 };
-use towpath_formats::release_images::{
-    DigestContent, ReleaseImage, of_image, of_list, read_known, write_known,
-};
-use towpath_formats::release_metadata::{self, InLayer, ReleaseMetadata};
 use towpath_http::clip;
 
 use super::client::{Registry, RegistryAnswer};

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use towpath_core::retry::{Backoff, Retry};
-use towpath_formats::oci::LayerLimits;
-use towpath_formats::release_metadata::MAX_BYTES;
+use towpath_formats::graph::release_metadata::MAX_BYTES;
+use towpath_formats::sources::oci::LayerLimits;
 use towpath_http::LeastRate;
 
 /// How to talk to a registry.

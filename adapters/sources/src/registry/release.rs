@@ -1,8 +1,8 @@
 //! One release image, by its digest: what it says of itself.
 
 use towpath_core::finding::{Finding, Place};
-use towpath_formats::oci::{ImageName, Reference};
-use towpath_formats::release_images::ReleaseImage;
+use towpath_formats::graph::release_images::ReleaseImage;
+use towpath_formats::sources::oci::{ImageName, Reference};
 
 use super::client::Registry;
 use super::image::{Trouble, releases};

@@ -12,8 +12,8 @@ use towpath_core::finding::{Finding, Place};
 use towpath_core::intake::Recheck;
 use towpath_core::version::Arch;
 use towpath_formats::SourceFile;
-use towpath_formats::oci::{Digest, Reference, Repository};
-use towpath_formats::release_images::{ReleaseImage, Tagged, Union, union, write};
+use towpath_formats::graph::release_images::{ReleaseImage, Tagged, Union, union, write};
+use towpath_formats::sources::oci::{Digest, Reference, Repository};
 
 use super::client::{Registry, RegistryAnswer};
 use super::failure::Failure;

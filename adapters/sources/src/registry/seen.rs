@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use towpath_core::finding::Finding;
 use towpath_core::intake::{RECHECK_ROUNDS, due};
-use towpath_formats::oci::{Digest, Reference};
+use towpath_formats::sources::oci::{Digest, Reference};
 
 use super::client::{Registry, RegistryAnswer};
 use super::failure::Failure;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use towpath_formats::oci::{self, Reference, Repository};
+use towpath_formats::sources::oci::{self, Reference, Repository};
 use towpath_http::header::{HeaderMap, LINK};
 use towpath_http::{Method, Url, clip, is_same_origin};
 

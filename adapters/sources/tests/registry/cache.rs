@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use towpath_formats::oci::Digest;
+use towpath_formats::sources::oci::Digest;
 use towpath_sources::{Cache, CacheKey, Scrape, scrape};
 
 use super::{names, plain, quick, said};

@@ -1,6 +1,6 @@
 //! Graph data in an image.
 
-use towpath_formats::oci::ImageName;
+use towpath_formats::sources::oci::ImageName;
 use towpath_sources::{Contents, graph_data_image};
 
 use super::{patient, plain, quick};
@@ -58,7 +58,7 @@ async fn an_image_as_openshift_builds_it_gives_the_graph_data_that_is_in_it() {
             "version"
         ]
     );
-    let (data, _) = towpath_formats::graph_data::read(&files).unwrap();
+    let (data, _) = towpath_formats::graph::data::read(&files).unwrap();
     assert_eq!(data.channels.len(), 1);
     let by_digest =
         ImageName::parse(&format!("{}/graph-data@{}", registry.host, image.digest())).unwrap();

@@ -59,7 +59,7 @@ fn plain(limits: RegistryLimits) -> Registry {
 
 fn read(file: &SourceFile) -> Releases {
     let (releases, findings) =
-        towpath_formats::releases::read(&Place::file("scraped"), &file.bytes).unwrap();
+        towpath_formats::graph::releases::read(&Place::file("scraped"), &file.bytes).unwrap();
     assert_eq!(findings, [], "what we write has nothing to be found");
     releases
 }

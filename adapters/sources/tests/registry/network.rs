@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use towpath_core::retry::Retry;
-use towpath_formats::oci::Digest;
+use towpath_formats::sources::oci::Digest;
 use towpath_sources::{Cache, RegistryLimits, Scrape, scrape};
 
 use super::{names, plain, quick, said};
@@ -183,7 +183,7 @@ async fn without_tags_there_is_no_scrape() {
         let (names, said) = scraped(turn).await;
         assert_eq!((names.as_str(), said[0].as_str()), ("nothing", expected));
     }
-    let nobody = towpath_formats::oci::Repository::parse("127.0.0.1:1/a").unwrap();
+    let nobody = towpath_formats::sources::oci::Repository::parse("127.0.0.1:1/a").unwrap();
     let error = scrape(&plain(quick()), &Scrape::of(nobody))
         .await
         .unwrap_err();

@@ -1,6 +1,6 @@
 //! One release image by its digest, as the agent asks for it.
 
-use towpath_formats::oci::{ImageName, Reference};
+use towpath_formats::sources::oci::{ImageName, Reference};
 use towpath_sources::{Cache, release_image};
 
 use crate::{patient, plain};

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use tokio::task::JoinSet;
 use towpath_core::version::Arch;
-use towpath_formats::oci::Digest;
+use towpath_formats::sources::oci::Digest;
 use towpath_sources::{Cache, Scrape, scrape};
 
 use super::{names, patient, plain, quick, read, said};

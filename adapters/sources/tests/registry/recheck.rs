@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use towpath_core::intake::Recheck;
-use towpath_formats::oci::Repository;
-use towpath_formats::release_images::Requests;
+use towpath_formats::graph::release_images::Requests;
+use towpath_formats::sources::oci::Repository;
 use towpath_sources::{Cache, CacheKey, Registry, Scrape, scrape};
 
 use super::{names, patient, plain, quick, read, said};

@@ -9,8 +9,8 @@ use jiff::Timestamp;
 use tokio::sync::OwnedSemaphorePermit;
 use towpath_core::cluster::ClusterId;
 use towpath_core::fleet::Authority;
-use towpath_formats::report::{self, Report};
-use towpath_formats::token::Enrolment;
+use towpath_formats::fleet::report::{self, Report};
+use towpath_formats::fleet::token::Enrolment;
 
 use super::tokens::{Purpose, Speaker, Token, TokenProblem};
 use super::{Fleet, FleetAnswer, FleetRequest, Reads, Sight, TokenKeys, query, receive};

@@ -20,7 +20,7 @@ use towpath_core::finding::Finding;
 use towpath_core::fleet::Authority;
 use towpath_core::fleet::Filter;
 use towpath_core::version::Version;
-use towpath_formats::report::Report;
+use towpath_formats::fleet::report::Report;
 
 pub(crate) use answer::{MAX_ANSWERS, answer, check_token, may_ask_about, sight, sight_of};
 pub use metrics::{ClusterCount, FleetMetrics, RemainingSoak};

@@ -7,8 +7,8 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use towpath_core::fleet::{Cursor, Filter};
 use towpath_core::version::Version;
+use towpath_formats::agent::stamp::Nonce;
 use towpath_formats::fleet::cursor;
-use towpath_formats::stamp::Nonce;
 
 use super::FleetRequest;
 use crate::refusal::{OrRefusal, Refusal};

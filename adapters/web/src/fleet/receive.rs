@@ -10,7 +10,7 @@ use http_body::Body;
 
 use crate::refusal::{OrRefusal, Refusal};
 
-const MAX_BYTES: usize = towpath_formats::report::MAX_BYTES;
+const MAX_BYTES: usize = towpath_formats::fleet::report::MAX_BYTES;
 /// How much of a body that is not wanted is read all the same: a close with bytes unread would take the answer back.
 const MAX_DISCARDED: usize = 1 << 20;
 /// How long that may take.

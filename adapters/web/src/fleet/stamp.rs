@@ -5,7 +5,7 @@ use http::{Response, StatusCode};
 use jiff::Timestamp;
 use towpath_core::agent;
 use towpath_core::intake::Freshness;
-use towpath_formats::stamp;
+use towpath_formats::agent::stamp;
 
 use super::answer::speaking;
 use super::query;

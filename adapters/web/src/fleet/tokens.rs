@@ -1,6 +1,6 @@
 //! Tokens at the door: who made them, what they are for, and whether they still hold.
 //!
-//! The format is [`towpath_formats::token`]. Tokens of the first version (`tpc_`, `tpa_`, `tpr_`) name no organisation and never end; they are taken only while
+//! The format is [`towpath_formats::fleet::token`]. Tokens of the first version (`tpc_`, `tpa_`, `tpr_`) name no organisation and never end; they are taken only while
 //! `--accept-unbound-tokens-until` lies ahead, and a cluster that reports with one stays unbound.
 
 use std::fmt;
@@ -11,7 +11,7 @@ use hmac::Mac;
 use http::StatusCode;
 use jiff::Timestamp;
 use towpath_core::cluster::ClusterId;
-use towpath_formats::token::{self, Claims, Enrolment, Grant, Key};
+use towpath_formats::fleet::token::{self, Claims, Enrolment, Grant, Key};
 
 /// The shortest key, in characters.
 const MIN_KEY_CHARACTERS: usize = 32;

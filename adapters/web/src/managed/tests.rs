@@ -14,8 +14,9 @@ use towpath_core::cluster::{Fact, Platform};
 use towpath_core::finding::Place;
 use towpath_core::graph::recommend;
 use towpath_core::version::Arch;
-use towpath_formats::platforms::Platforms;
-use towpath_formats::{SourceFile, graph_data, releases};
+use towpath_formats::SourceFile;
+use towpath_formats::graph::platforms::Platforms;
+use towpath_formats::graph::{data, releases};
 
 use super::*;
 use crate::{AnswerBody, Service, graph};
@@ -51,7 +52,7 @@ fn graph_of(starts: &[i64], edges: &[(usize, usize)]) -> Graph {
         file("blocked-edges/risk.yaml", risk),
         file("blocked-edges/aws.yaml", targeted),
     ];
-    let (data, _) = graph_data::read(&files).unwrap();
+    let (data, _) = data::read(&files).unwrap();
     let nodes: Vec<_> = (0..starts.len())
         .map(|n| serde_json::json!({"version": format!("4.9.{n}"), "payload": format!("p{n}")}))
         .collect();

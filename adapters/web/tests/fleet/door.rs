@@ -10,7 +10,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde_json::Value;
 use towpath_core::cluster::ClusterId;
-use towpath_formats::token::{Claims, Enrolment, Grant};
+use towpath_formats::fleet::token::{Claims, Enrolment, Grant};
 use towpath_web::{
     Fleet, FleetAnswer, FleetDesk, FleetRequest, Limits, Reads, Server, Service, TokenKeys,
 };

@@ -14,7 +14,7 @@ use serde_json::json;
 use towpath_core::finding::{Finding, Place};
 use towpath_core::fleet::Filter;
 use towpath_core::fleet::{AgentOutcome, Authority, UnknownClusters, UpgradeState};
-use towpath_formats::token::{Claims, Enrolment, Grant};
+use towpath_formats::fleet::token::{Claims, Enrolment, Grant};
 use towpath_web::{
     Allowed, ClusterCount, FleetAnswer, FleetHealth, FleetMetrics, FleetRequest, Limits, Managed,
     Placed, ROUTES, Reads, ReloadDoor, RemainingSoak, Role, TokenKeys, Who, Woken,
@@ -51,7 +51,7 @@ fn a_report_is_accepted_with_the_clusters_own_token() {
         (202, json!({"kind": "accepted"}))
     );
     assert_eq!(response.headers["cache-control"], "no-store");
-    let mut report = towpath_formats::report::read(REPORT.as_bytes()).unwrap();
+    let mut report = towpath_formats::fleet::report::read(REPORT.as_bytes()).unwrap();
     report.name = Some("0f3a".into());
     let expected = FleetRequest::Report {
         cluster: cluster("0f3a"),
@@ -733,7 +733,8 @@ fn readiness_shows_the_fleet_and_does_not_depend_on_it() {
 
 #[test]
 fn a_large_graph_arrives_whole_at_a_managed_cluster() {
-    use towpath_formats::{SourceFile, graph_data, releases};
+    use towpath_formats::SourceFile;
+    use towpath_formats::graph::{data, releases};
     let count = 1500_usize;
     let versions: String = (0..count)
         .map(|n| format!("- {{name: 4.20.{n}, start: '2026-01-01T00:00Z'}}\n"))
@@ -743,7 +744,7 @@ fn a_large_graph_arrives_whole_at_a_managed_cluster() {
         bytes: text.as_bytes().into(),
     };
     let channels = format!("channels: [{{name: big}}]\nversions:\n{versions}");
-    let (data, _) = graph_data::read(&[
+    let (data, _) = data::read(&[
         file("version", "2.0.0"),
         file("channels/4.20.yaml", &channels),
     ])

@@ -5,7 +5,7 @@ use serde_json::json;
 use towpath_core::agent::Stamp;
 use towpath_core::graph::Graph;
 use towpath_core::intake::Ages;
-use towpath_formats::stamp::{self, Nonce};
+use towpath_formats::agent::stamp::{self, Nonce};
 use towpath_web::{
     FleetAnswer, Limits, Reads, ReloadDoor, Snapshot, SourceHealth, SourceReads, TokenKeys, Woken,
 };

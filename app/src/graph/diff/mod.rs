@@ -13,8 +13,8 @@ use towpath_core::finding::Place;
 use towpath_core::fleet::ClusterState;
 use towpath_core::graph::{ChannelName, Graph, GraphData, Releases};
 use towpath_core::version::{Arch, ReleaseName, Version};
-use towpath_formats::cluster_list;
-use towpath_formats::diff::{Details, json, text};
+use towpath_formats::change::{Details, json, text};
+use towpath_formats::fleet::cluster_list;
 use towpath_sources::read_file;
 
 use crate::cli::print;

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use clap::Args;
 
-use towpath_formats::rollouts::{Bars, json, text};
+use towpath_formats::graph::rollouts::{Bars, json, text};
 
 use crate::cli::print;
 use crate::clock::NowArgs;

@@ -7,7 +7,8 @@ use towpath_core::fleet::FleetInput;
 use towpath_core::fleet::dispatch;
 
 use super::*;
-use crate::{SourceFile, cluster_list, fleet_policy};
+use crate::SourceFile;
+use crate::fleet::{cluster_list, policy};
 
 const NOW: &str = "2026-11-16T12:00:00Z";
 
@@ -26,7 +27,7 @@ fn fleet(numbers: impl Iterator<Item = usize>) -> (FleetPlanner, Decision) {
             bytes: Arc::from(text.into_bytes()),
         }
     };
-    let read = fleet_policy::read(&[policy("a"), policy("b")]);
+    let read = policy::read(&[policy("a"), policy("b")]);
     assert!(
         read.findings
             .iter()

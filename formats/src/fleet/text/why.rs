@@ -2,8 +2,8 @@
 
 use std::fmt::Write;
 
-use towpath_core::fleet::ClusterIdx;
 use towpath_core::fleet::AgentUpdate;
+use towpath_core::fleet::ClusterIdx;
 use towpath_core::fleet::{Decision, FleetPlanner, Why};
 use towpath_core::verdict::{Answer, Verdict};
 

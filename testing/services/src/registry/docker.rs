@@ -10,7 +10,7 @@ use std::sync::Once;
 use std::time::{Duration, Instant};
 
 use reqwest::{Certificate, Client};
-use towpath_formats::oci::{Digest, Repository};
+use towpath_formats::sources::oci::{Digest, Repository};
 
 use super::images::Image;
 

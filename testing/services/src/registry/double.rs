@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use serde_json::json;
-use towpath_formats::oci::{Digest, Repository};
+use towpath_formats::sources::oci::{Digest, Repository};
 
 use super::images::Image;
 

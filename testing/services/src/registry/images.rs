@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use serde_json::{Value, json};
-use towpath_formats::oci::Digest;
+use towpath_formats::sources::oci::Digest;
 
 pub const IMAGE: &str = "application/vnd.oci.image.manifest.v1+json";
 pub const DOCKER_IMAGE: &str = "application/vnd.docker.distribution.manifest.v2+json";

@@ -1,0 +1,23 @@
+//! Whether a cluster is ready, for people and for machines.
+
+pub(crate) mod json;
+pub(crate) mod text;
+
+pub use json::json;
+pub use text::text;
+
+use jiff::Timestamp;
+use towpath_core::cluster::Readiness;
+use towpath_core::cluster::way::Way;
+
+use crate::cluster::objects::ClusterObjects;
+
+/// What was asked, and what there is to say.
+pub struct ToldReady<'a> {
+    pub cluster: &'a ClusterObjects,
+    pub way: &'a Way,
+    /// When its objects were printed.
+    pub now: Timestamp,
+    /// What there is to say.
+    pub readiness: &'a Readiness,
+}

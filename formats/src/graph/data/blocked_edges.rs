@@ -1,0 +1,269 @@
+//! Blocked edges: one file, one block.
+//!
+//! A file without `matchingRules` and without `clusters` stops the edge for everybody. What a file says about
+//! exposure (`clusters`, `matchingRules`) narrows or softens it, and only what we understand does.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::Value;
+use towpath_core::cluster::Platform;
+use towpath_core::graph::{Audience, Block, MatchingRule, Pattern, Risk};
+use towpath_core::version::ReleaseName;
+
+use super::channels_v1::release_name;
+use crate::graph::cincinnati;
+use crate::read::{Node, Reader, Record};
+
+/// Patterns by their text: a few hundred stand in thousands of files.
+pub(super) type Patterns = BTreeMap<String, Pattern>;
+
+const FIELDS: [&str; 9] = [
+    "to",
+    "from",
+    "url",
+    "name",
+    "message",
+    "fixedIn",
+    // For the tooling that copies a block to the next release.
+    "autoExtend",
+    "matchingRules",
+    "clusters",
+];
+
+pub(super) fn read(reader: &mut Reader, node: &Node, patterns: &mut Patterns) -> Option<Block> {
+    let record = reader.open_record(node, "a block")?;
+    let unknown = unknown_fields(reader, record);
+    let to = required(reader, record, "to", "<version>");
+    let to = to.and_then(|(node, _)| release_name(reader, node));
+    let from = required(reader, record, "from", "<regular expression>");
+    let from = from.and_then(|from| pattern(reader, from, patterns));
+    reader.given_text(record, "autoExtend");
+    if let Some((node, fixed_in)) = reader.given_text(record, "fixedIn")
+        && let Err(error) = ReleaseName::parse(fixed_in)
+    {
+        let remedy = "name the first release without the problem";
+        reader.warning("bad-fixed-in", node, error.to_string(), remedy);
+    }
+    let clusters = record.given("clusters");
+    let clusters = clusters.map(|node| (node, reader.json(node)));
+    let risk = risk(reader, record)?;
+    let stops = match (clusters, unknown) {
+        (Some((node, clusters)), None) => Some(audience(reader, node, &clusters?)?),
+        (None, _) if risk.is_none() => Some(Audience::Everybody),
+        (None, None) => None,
+        // What narrows or softens the block may be misspelt; who it is for is not known.
+        (_, Some(unknown)) => Some(Audience::NotUnderstood(unknown)),
+    };
+    Some(Block {
+        to: to?,
+        from: from?,
+        stops,
+        risk,
+        origin: reader.place.at(1, 0),
+    })
+}
+
+/// Writes a block as a file that [`read`] understands.
+pub fn write(block: &Block) -> String {
+    let mut file = serde_json::Map::new();
+    file.insert("to".to_owned(), block.to.to_string().into());
+    file.insert("from".to_owned(), block.from.as_str().into());
+    if let Some(risk) = &block.risk {
+        let Value::Object(mut risk) = cincinnati::risk(risk) else {
+            unreachable!("a risk is a mapping")
+        };
+        // Others' risks can lack what a block must have.
+        for field in ["name", "url", "message"] {
+            if risk
+                .get(field)
+                .and_then(Value::as_str)
+                .is_none_or(str::is_empty)
+            {
+                risk.insert(field.to_owned(), "unknown".into());
+            }
+        }
+        file.append(&mut risk);
+    }
+    match &block.stops {
+        Some(Audience::Platforms(platforms)) => {
+            let names: Vec<&str> = platforms.iter().map(Platform::as_str).collect();
+            file.insert(
+                "clusters".to_owned(),
+                serde_json::json!({ "platforms": names }),
+            );
+        }
+        // Without `clusters` and without a risk it is for everybody.
+        Some(Audience::Everybody | Audience::NotUnderstood(_) | Audience::Disputed(_)) => {
+            file.retain(|field, _| field == "to" || field == "from");
+        }
+        None => {}
+    }
+    format!("{}\n", Value::Object(file))
+}
+
+/// What is said of fields that a block does not have; none if there are none.
+fn unknown_fields(reader: &mut Reader, record: Record<'_>) -> Option<String> {
+    let unknown = || record.unknown(&FIELDS);
+    for field in unknown() {
+        let problem = format!(
+            "a block has no field {:?}; the edge is blocked for every cluster",
+            field.text
+        );
+        let remedy = "correct its name, or remove it";
+        reader.note_field("unknown-field", field, problem, remedy);
+    }
+    let names: Vec<&str> = unknown().map(|field| &*field.text).collect();
+    (!names.is_empty()).then(|| {
+        format!(
+            "the block has a field that this towpath does not know ({})",
+            names.join(", ")
+        )
+    })
+}
+
+fn required<'n>(
+    reader: &mut Reader,
+    record: Record<'n>,
+    name: &str,
+    example: &str,
+) -> Option<(&'n Node, &'n str)> {
+    let given = reader.given_text(record, name);
+    if given.is_none() {
+        let (place, problem) = (reader.place.clone(), format!("the block has no `{name}`"));
+        reader.missing(&place, problem, &format!("add `{name}: {example}`"));
+    }
+    given
+}
+
+fn pattern(
+    reader: &mut Reader,
+    (node, from): (&Node, &str),
+    patterns: &mut Patterns,
+) -> Option<Pattern> {
+    if let Some(known) = patterns.get(from) {
+        return Some(known.clone());
+    }
+    if patterns.len() >= super::MAX_PATTERNS {
+        let problem = format!(
+            "there are more than {} different patterns in all blocks",
+            super::MAX_PATTERNS
+        );
+        let remedy = "write patterns that serve many blocks";
+        reader.error("too-many-patterns", node, problem, remedy);
+        return None;
+    }
+    match Pattern::new(from) {
+        Ok(pattern) => {
+            patterns.insert(from.to_owned(), pattern.clone());
+            Some(pattern)
+        }
+        Err(e) => {
+            let problem = format!("`from` is not a regular expression that we take: {e}");
+            let remedy = "correct it; `.*` means every release";
+            reader.error("bad-regex", node, problem, remedy);
+            None
+        }
+    }
+}
+
+/// `Some(None)`: no risk is declared. `None`: one is, wrongly.
+fn risk(reader: &mut Reader, record: Record<'_>) -> Option<Option<Risk>> {
+    let texts = ["name", "url", "message"].map(|name| (name, reader.given_text(record, name)));
+    let Some(rules) = record.given("matchingRules") else {
+        return Some(None);
+    };
+    let list = match rules.is_nothing() {
+        true => &[],
+        false => reader.list(rules, "matchingRules", usize::MAX),
+    };
+    if list.is_empty() {
+        let problem = "`matchingRules` is empty";
+        let remedy = "say when the risk applies (`- type: Always`), or remove the field to block the edge for everybody";
+        reader.error("no-matching-rules", rules, problem, remedy);
+        return None;
+    }
+    let matching_rules: Vec<_> = list
+        .iter()
+        .map(|rule| matching_rule(reader, rule))
+        .collect();
+    let [name, url, message] = texts.map(|(field, text)| {
+        let text = text.map(|(_, text)| reader.to_the_letter(text).to_owned());
+        let text = text.filter(|text| !text.is_empty());
+        if text.is_none() {
+            let place = reader.place.clone();
+            let problem = format!("the block has `matchingRules` and no `{field}`");
+            let remedy = "clients refuse a risk without name, url and message: add it";
+            reader.missing(&place, problem, remedy);
+        }
+        text
+    });
+    Some(Some(Risk {
+        name: name?,
+        url: url?,
+        message: message?,
+        matching_rules: matching_rules.into_iter().collect::<Option<_>>()?,
+    }))
+}
+
+fn matching_rule(reader: &mut Reader, node: &Node) -> Option<MatchingRule> {
+    let read = cincinnati::read_matching_rule(&reader.json(node)?);
+    if let Ok(MatchingRule::Other(_)) = read {
+        let problem = "clients know the types Always and PromQL, and skip this rule; where no rule decides, they do not recommend the edge";
+        let remedy = "use one of them, also as a last rule";
+        reader.warning("unknown-matching-rule", node, problem.to_owned(), remedy);
+    }
+    match read {
+        Ok(MatchingRule::PromQl(query)) => Some(MatchingRule::PromQl(
+            reader.to_the_letter(&query).to_owned(),
+        )),
+        Ok(rule) => Some(rule),
+        Err(problem) => {
+            let remedy = "write `type: Always`, or `type: PromQL` with `promql: {promql: <query>}`";
+            reader.error("bad-matching-rule", node, problem, remedy);
+            None
+        }
+    }
+}
+
+/// Whom the block stops. A property that we do not know could mean anybody, so it stops everybody.
+fn audience(reader: &mut Reader, node: &Node, clusters: &Value) -> Option<Audience> {
+    let Some(properties) = clusters.as_object() else {
+        let remedy = "write `clusters: {platforms: [<platform>]}`";
+        reader.error("bad-clusters", node, "`clusters` is not a mapping", remedy);
+        return None;
+    };
+    let platforms = match properties.get("platforms") {
+        Some(list) => platforms(list)
+            .map_err(|problem| {
+                let remedy = "write `platforms: [AWS, BareMetal]`";
+                reader.error("bad-platforms", node, problem, remedy);
+            })
+            .ok()?,
+        None => BTreeSet::new(),
+    };
+    let names = properties.keys().map(String::as_str);
+    let unknown: Vec<&str> = names.filter(|name| *name != "platforms").collect();
+    let what = match (unknown.as_slice(), platforms.is_empty()) {
+        ([], false) => return Some(Audience::Platforms(platforms)),
+        ([], true) => "`clusters` names no clusters".to_owned(),
+        (names, _) => format!(
+            "`clusters` has a property that this towpath does not know ({})",
+            names.join(", ")
+        ),
+    };
+    let remedy = "list the platforms, or remove `clusters`; until then the edge is blocked for every cluster";
+    reader.warning("clusters-not-understood", node, what.clone(), remedy);
+    Some(Audience::NotUnderstood(what))
+}
+
+fn platforms(list: &Value) -> Result<BTreeSet<Platform>, String> {
+    let names = list
+        .as_array()
+        .ok_or("`clusters.platforms` is not a list")?;
+    let platform = |name: &Value| {
+        let platform = name.as_str().and_then(Platform::new);
+        platform
+            .ok_or_else(|| format!("{name} in `clusters.platforms` is not the name of a platform"))
+    };
+    names.iter().map(platform).collect()
+}

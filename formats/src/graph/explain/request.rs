@@ -1,0 +1,162 @@
+//! The question: `channel=…&from=…`, and `to`, `id`, `platform`, `arch`, `at`, `form`. Read strictly: a misspelt parameter would explain
+//! something else.
+
+use jiff::Timestamp;
+use towpath_core::cluster::{Cluster, ClusterId, Fact, Platform};
+use towpath_core::graph::ChannelName;
+use towpath_core::version::{Arch, Version};
+
+use crate::graph::data::parse_time;
+use crate::graph::request::BadRequest;
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ExplainRequest {
+    /// Who asks, as far as it was said.
+    pub cluster: Cluster,
+    /// The release that the cluster runs.
+    pub from: Version,
+    pub to: Option<Version>,
+    /// As of then; none: now.
+    pub at: Option<Timestamp>,
+    /// In which form, if it was said; else the `Accept` header says it.
+    pub form: Option<Form>,
+}
+
+/// For whom the answer is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Form {
+    Json,
+    Text,
+}
+
+/// Reads a query, or says what is wrong with it.
+pub fn read(query: &str) -> Result<ExplainRequest, BadRequest> {
+    let mut given: [Option<String>; 8] = Default::default();
+    for (key, value) in form_urlencoded::parse(query.as_bytes()) {
+        let at = NAMES
+            .iter()
+            .position(|name| *name == key)
+            .ok_or_else(|| unknown(&key))?;
+        if given[at].replace(value.into_owned()).is_some() {
+            return Err(BadRequest::InvalidParams(format!(
+                "{key} stands twice; give it once"
+            )));
+        }
+    }
+    let [channel, from, to, id, platform, arch, at, form] =
+        given.map(|value| value.filter(|value| !value.is_empty()));
+    let channel = parsed("channel", channel, ChannelName::new)?
+        .ok_or(BadRequest::MissingParams("channel"))?;
+    let version = |text: &str| text.parse::<Version>().ok();
+    Ok(ExplainRequest {
+        cluster: Cluster {
+            id: Fact::from(parsed("id", id, ClusterId::new)?),
+            platform: Fact::from(parsed("platform", platform, Platform::new)?),
+            arch: parsed("arch", arch, |text| {
+                (text.len() <= MAX_ARCH_BYTES).then(|| Arch::new(text))
+            })?
+            .unwrap_or_default(),
+            channel,
+        },
+        from: parsed("from", from, version)?.ok_or(BadRequest::MissingParams("from"))?,
+        to: parsed("to", to, version)?,
+        at: parsed("at", at, |text| parse_time(text).ok())?,
+        form: parsed("form", form, Form::named)?,
+    })
+}
+
+/// No architecture has a longer name.
+pub(crate) const MAX_ARCH_BYTES: usize = 63;
+
+const NAMES: [&str; 8] = [
+    "channel", "from", "to", "id", "platform", "arch", "at", "form",
+];
+
+fn unknown(key: &str) -> BadRequest {
+    let key: String = key.chars().take(64).collect();
+    BadRequest::InvalidParams(format!(
+        "there is no parameter {key:?}; there are {}",
+        NAMES.join(", ")
+    ))
+}
+
+/// An empty value is none at all; one that cannot be read is an error, never a guess.
+pub(crate) fn parsed<T>(
+    name: &str,
+    value: Option<String>,
+    read: impl Fn(&str) -> Option<T>,
+) -> Result<Option<T>, BadRequest> {
+    let read = |text: &str| {
+        if text.chars().any(char::is_control) {
+            None
+        } else {
+            read(text)
+        }
+    };
+    let wrong = |value: &str| {
+        let shown: String = value.chars().take(64).collect();
+        BadRequest::InvalidParams(format!("{name} {shown:?} cannot be read"))
+    };
+    value
+        .map(|value| read(&value).ok_or_else(|| wrong(&value)))
+        .transpose()
+}
+
+impl Form {
+    pub(crate) fn named(name: &str) -> Option<Self> {
+        match name {
+            "json" => Some(Self::Json),
+            "text" => Some(Self::Text),
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_question_is_read_whole() {
+        let asked = read(
+            "channel=stable-4.20&from=4.20.1&to=4.20.5&id=x&platform=aws&arch=arm64&at=2026-11-16T12:00Z&form=text",
+        );
+        let asked = asked.unwrap();
+        assert_eq!(
+            (asked.from.to_string(), asked.to.unwrap().to_string()),
+            ("4.20.1".into(), "4.20.5".into())
+        );
+        assert_eq!(
+            (asked.cluster.arch.as_str(), asked.form),
+            ("arm64", Some(Form::Text))
+        );
+        assert_eq!(
+            asked.cluster.platform,
+            Fact::Known(Platform::new("AWS").unwrap())
+        );
+    }
+
+    #[test]
+    fn what_is_wrong_is_said() {
+        for (query, expected) in [
+            ("from=4.20.1", "channel"),
+            ("channel=a", "from"),
+            ("channel=a&from=x", "from \"x\" cannot be read"),
+            ("channel=A&from=4.20.1", "channel \"A\" cannot be read"),
+            (
+                "channel=a&from=4.20.1&form=xml",
+                "form \"xml\" cannot be read",
+            ),
+            (
+                "channel=a&channel=b&from=4.20.1",
+                "channel stands twice; give it once",
+            ),
+            (
+                "channel=a&from=4.20.1&plattform=AWS",
+                "there is no parameter \"plattform\"; there are channel, from, to, id, platform, arch, at, form",
+            ),
+        ] {
+            assert_eq!(read(query).unwrap_err().value(), expected, "{query}");
+        }
+    }
+}
