@@ -12,9 +12,6 @@ pub trait Question: 'static {
 
 /// A reason an update may not happen now.
 pub trait Rule<Q: Question>: Send + Sync {
-    /// The stable name: for filters and metrics.
-    fn name(&self) -> &'static str;
-
     /// The kinds of reasons that it gives.
     fn codes(&self) -> Vec<&'static Code>;
 
@@ -30,10 +27,6 @@ pub trait Rule<Q: Question>: Send + Sync {
 pub struct Policy<Q: Question>(pub &'static [&'static dyn Rule<Q>]);
 
 impl<Q: Question> Rule<Q> for Policy<Q> {
-    fn name(&self) -> &'static str {
-        "policy"
-    }
-
     fn codes(&self) -> Vec<&'static Code> {
         self.0.iter().flat_map(|rule| rule.codes()).collect()
     }

@@ -30,10 +30,6 @@ static ADVICE_UNKNOWN: Code = Code::new(
 pub(super) struct Advised;
 
 impl Rule<Offers> for Advised {
-    fn name(&self) -> &'static str {
-        "advice"
-    }
-
     fn codes(&self) -> Vec<&'static Code> {
         vec![&NOT_RECOMMENDED, &ADVICE_UNKNOWN]
     }

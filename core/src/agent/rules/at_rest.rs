@@ -51,10 +51,6 @@ enum Silence {
 pub(super) struct AtRest;
 
 impl Rule<Offers> for AtRest {
-    fn name(&self) -> &'static str {
-        "at-rest"
-    }
-
     fn codes(&self) -> Vec<&'static Code> {
         vec![&NOT_AT_REST, &REST_UNKNOWN]
     }

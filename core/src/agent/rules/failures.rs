@@ -29,10 +29,6 @@ static FAILED_LATELY: Code = Code::new(
 pub(super) struct Failures;
 
 impl Rule<Offers> for Failures {
-    fn name(&self) -> &'static str {
-        "failures"
-    }
-
     fn codes(&self) -> Vec<&'static Code> {
         vec![&TOO_MANY_FAILURES, &FAILED_LATELY]
     }

@@ -30,10 +30,6 @@ static SKIPS_MINOR: Code = Code::new(
 pub(super) struct Forwards;
 
 impl Rule<Offers> for Forwards {
-    fn name(&self) -> &'static str {
-        "forwards"
-    }
-
     fn codes(&self) -> Vec<&'static Code> {
         vec![&CURRENT_UNKNOWN, &NOT_NEWER, &SKIPS_MINOR]
     }

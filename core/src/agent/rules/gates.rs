@@ -9,10 +9,6 @@ use crate::verdict::{Code, Verdict};
 pub(super) struct Gates;
 
 impl Rule<Offers> for Gates {
-    fn name(&self) -> &'static str {
-        "gates"
-    }
-
     /// The reasons are those of the cluster's own rules.
     fn codes(&self) -> Vec<&'static Code> {
         Vec::new()

@@ -39,10 +39,6 @@ pub static GRAPH_WENT_BACK: Code = Code::new(
 pub(super) struct GraphAge;
 
 impl Rule<Offers> for GraphAge {
-    fn name(&self) -> &'static str {
-        "graph-age"
-    }
-
     fn codes(&self) -> Vec<&'static Code> {
         vec![&GRAPH_AGE_UNKNOWN, &GRAPH_TOO_OLD, &GRAPH_WENT_BACK]
     }

@@ -23,10 +23,6 @@ static LAST_UPDATE_UNKNOWN: Code = Code::new(
 pub(super) struct Interval;
 
 impl Rule<Offers> for Interval {
-    fn name(&self) -> &'static str {
-        "interval"
-    }
-
     fn codes(&self) -> Vec<&'static Code> {
         vec![&TOO_SOON, &LAST_UPDATE_UNKNOWN]
     }

@@ -14,10 +14,6 @@ pub static NOT_OPTED_IN: Code = Code::new(
 pub(super) struct OptedIn;
 
 impl Rule<Offers> for OptedIn {
-    fn name(&self) -> &'static str {
-        "opted-in"
-    }
-
     fn codes(&self) -> Vec<&'static Code> {
         vec![&NOT_OPTED_IN]
     }

@@ -14,10 +14,6 @@ static BEYOND_PIN: Code = Code::new(
 pub(super) struct Pinned;
 
 impl Rule<Offers> for Pinned {
-    fn name(&self) -> &'static str {
-        "pin"
-    }
-
     fn codes(&self) -> Vec<&'static Code> {
         vec![&BEYOND_PIN]
     }

@@ -71,10 +71,6 @@ pub static ONLY_CLAIMED: Code = Code::new(
 pub(super) struct Proved;
 
 impl Rule<Offers> for Proved {
-    fn name(&self) -> &'static str {
-        "proof"
-    }
-
     fn codes(&self) -> Vec<&'static Code> {
         vec![
             &NO_DIGEST,

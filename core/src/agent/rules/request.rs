@@ -15,10 +15,6 @@ static UPDATE_REQUESTED: Code = Code::new(
 pub(super) struct NoRequest;
 
 impl Rule<Offers> for NoRequest {
-    fn name(&self) -> &'static str {
-        "request"
-    }
-
     fn codes(&self) -> Vec<&'static Code> {
         vec![&UPDATE_REQUESTED]
     }

@@ -14,10 +14,6 @@ static TAKEN_BACK: Code = Code::new(
 pub(super) struct TakenBack;
 
 impl Rule<Offers> for TakenBack {
-    fn name(&self) -> &'static str {
-        "taken-back"
-    }
-
     fn codes(&self) -> Vec<&'static Code> {
         vec![&TAKEN_BACK]
     }

@@ -14,10 +14,6 @@ static OUTSIDE_WINDOWS: Code = Code::new(
 pub(super) struct Windows;
 
 impl Rule<Offers> for Windows {
-    fn name(&self) -> &'static str {
-        "windows"
-    }
-
     fn codes(&self) -> Vec<&'static Code> {
         vec![&OUTSIDE_WINDOWS]
     }

@@ -33,10 +33,6 @@ static ADMIN_GATE_NOT_UNDERSTOOD: Code = Code::new(
 pub(super) struct AdminAcks;
 
 impl Rule<Steps> for AdminAcks {
-    fn name(&self) -> &'static str {
-        "admin-acks"
-    }
-
     fn codes(&self) -> Vec<&'static Code> {
         vec![&ADMIN_ACK_REQUIRED, &ADMIN_GATE_NOT_UNDERSTOOD]
     }

@@ -105,10 +105,6 @@ pub struct PoolStanding {
 pub(super) struct KubeletSkew;
 
 impl Rule<Steps> for KubeletSkew {
-    fn name(&self) -> &'static str {
-        "kubelet-skew"
-    }
-
     fn codes(&self) -> Vec<&'static Code> {
         vec![
             &KUBELET_TOO_OLD,

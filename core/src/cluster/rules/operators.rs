@@ -26,10 +26,6 @@ static OPERATOR_INCOMPATIBLE: Code = Code::new(
 pub(super) struct OperatorLimits;
 
 impl Rule<Steps> for OperatorLimits {
-    fn name(&self) -> &'static str {
-        "operators"
-    }
-
     fn codes(&self) -> Vec<&'static Code> {
         vec![&OPERATOR_INCOMPATIBLE]
     }

@@ -30,10 +30,6 @@ static CONTROL_PLANE_STAYS: Code = Code::new(
 pub(super) struct PausedControlPlane;
 
 impl Rule<Steps> for PausedControlPlane {
-    fn name(&self) -> &'static str {
-        "paused-control-plane"
-    }
-
     fn codes(&self) -> Vec<&'static Code> {
         vec![&CONTROL_PLANE_PAUSED, &CONTROL_PLANE_STAYS]
     }

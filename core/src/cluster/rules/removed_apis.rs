@@ -49,10 +49,6 @@ const FACTS: &[(&str, &str)] = &[
 pub(super) struct RemovedApis;
 
 impl Rule<Steps> for RemovedApis {
-    fn name(&self) -> &'static str {
-        "removed-apis"
-    }
-
     fn codes(&self) -> Vec<&'static Code> {
         vec![&API_REMOVED, &API_REMOVED_LATER]
     }

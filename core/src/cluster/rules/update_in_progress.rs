@@ -19,10 +19,6 @@ static UPDATE_IN_PROGRESS: Code = Code::new(
 pub(super) struct UpdateInProgress;
 
 impl Rule<Steps> for UpdateInProgress {
-    fn name(&self) -> &'static str {
-        "update-in-progress"
-    }
-
     fn codes(&self) -> Vec<&'static Code> {
         vec![&UPDATE_IN_PROGRESS]
     }

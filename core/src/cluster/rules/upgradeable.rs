@@ -23,10 +23,6 @@ static NOT_UPGRADEABLE: Code = Code::new(
 pub(super) struct Upgradeable;
 
 impl Rule<Steps> for Upgradeable {
-    fn name(&self) -> &'static str {
-        "upgradeable"
-    }
-
     fn codes(&self) -> Vec<&'static Code> {
         vec![&NOT_UPGRADEABLE]
     }

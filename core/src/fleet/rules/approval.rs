@@ -14,10 +14,6 @@ static NOT_APPROVED: Code = Code::new(
 pub(super) struct ApprovalRule;
 
 impl Rule<Starts> for ApprovalRule {
-    fn name(&self) -> &'static str {
-        "approval"
-    }
-
     fn codes(&self) -> Vec<&'static Code> {
         vec![&NOT_APPROVED]
     }

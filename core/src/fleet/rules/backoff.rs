@@ -28,10 +28,6 @@ static BACKING_OFF: Code = Code::new(
 pub(super) struct BackoffRule;
 
 impl Rule<Starts> for BackoffRule {
-    fn name(&self) -> &'static str {
-        "backoff"
-    }
-
     fn codes(&self) -> Vec<&'static Code> {
         vec![&BACKING_OFF]
     }

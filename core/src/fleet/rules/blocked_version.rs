@@ -17,10 +17,6 @@ static BLOCKED_VERSION: Code = Code::new(
 pub(super) struct BlockedVersion;
 
 impl Rule<Starts> for BlockedVersion {
-    fn name(&self) -> &'static str {
-        "blocked"
-    }
-
     fn codes(&self) -> Vec<&'static Code> {
         vec![&BLOCKED_VERSION]
     }

@@ -24,10 +24,6 @@ static GATE_CLOSED: Code = Code::new(
 pub(super) struct VersionGateRule;
 
 impl Rule<Starts> for VersionGateRule {
-    fn name(&self) -> &'static str {
-        "gate"
-    }
-
     fn codes(&self) -> Vec<&'static Code> {
         vec![&GATE_CLOSED]
     }

@@ -28,10 +28,6 @@ static NOT_REPORTING: Code = Code::new(
 pub(super) struct Healthy;
 
 impl Rule<Starts> for Healthy {
-    fn name(&self) -> &'static str {
-        "health"
-    }
-
     fn codes(&self) -> Vec<&'static Code> {
         vec![&UNHEALTHY, &NOT_REPORTING]
     }

@@ -16,10 +16,6 @@ static CLUSTER_DISABLED: Code = Code::new(
 pub(super) struct LeftAloneCluster;
 
 impl Rule<Starts> for LeftAloneCluster {
-    fn name(&self) -> &'static str {
-        "left-alone"
-    }
-
     fn codes(&self) -> Vec<&'static Code> {
         vec![&CLUSTER_DISABLED]
     }

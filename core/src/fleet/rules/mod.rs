@@ -56,51 +56,54 @@ enum Scope {
 }
 
 struct Entry {
+    /// The stable name: for filters, JSON and metrics.
+    name: &'static str,
     rule: &'static dyn Rule<Starts>,
     scope: Scope,
     /// Whether a plan has to stand up to it until it starts. (Its mutexes are its own, and its time is set.)
     is_of_plans: bool,
 }
 
-const fn of(scope: Scope, rule: &'static dyn Rule<Starts>) -> Entry {
+const fn of(name: &'static str, scope: Scope, rule: &'static dyn Rule<Starts>) -> Entry {
+    let is_of_plans = false;
     Entry {
+        name,
         rule,
         scope,
-        is_of_plans: false,
+        is_of_plans,
     }
 }
 
-const fn of_plans(rule: &'static dyn Rule<Starts>) -> Entry {
+const fn of_plans(name: &'static str, rule: &'static dyn Rule<Starts>) -> Entry {
     Entry {
-        rule,
-        scope: Scope::Cluster,
         is_of_plans: true,
+        ..of(name, Scope::Cluster, rule)
     }
 }
 
 /// All rules. A rule's place is its bit in sets that stored decisions keep: a new one comes last.
 const RULES: [Entry; 21] = [
-    of_plans(&organisation::PolicyProblems),
-    of_plans(&organisation::Disabled),
-    of(Scope::Version, &blocked_version::BlockedVersion),
-    of(Scope::Version, &pin::PinRule),
-    of(Scope::Version, &gate::VersionGateRule),
-    of(Scope::Version, &approval::ApprovalRule),
-    of(Scope::Version, &offer::GraphOffer),
-    of(Scope::Version, &soak::Soak),
-    of(Scope::Version, &sector::SectorOrder),
-    of(Scope::Cluster, &under_way::UnderWay),
-    of(Scope::ControlPlane, &pool_first::PoolFirst),
-    of_plans(&pause::Paused),
-    of_plans(&health::Healthy),
-    of(Scope::Cluster, &backoff::BackoffRule),
-    of(Scope::Version, &sector_failures::SectorFailures),
-    of(Scope::Locks, &mutex::Mutexes),
-    of(Scope::Locks, &parallel_limit::ParallelLimit),
-    of(Scope::ControlPlane, &schedule::OpenSchedule),
-    of_plans(&name::UniqueName),
-    of(Scope::Version, &refused::Refused),
-    of_plans(&left_alone::LeftAloneCluster),
+    of_plans("policy", &organisation::PolicyProblems),
+    of_plans("disabled", &organisation::Disabled),
+    of("blocked", Scope::Version, &blocked_version::BlockedVersion),
+    of("pin", Scope::Version, &pin::PinRule),
+    of("gate", Scope::Version, &gate::VersionGateRule),
+    of("approval", Scope::Version, &approval::ApprovalRule),
+    of("graph", Scope::Version, &offer::GraphOffer),
+    of("soak", Scope::Version, &soak::Soak),
+    of("sector", Scope::Version, &sector::SectorOrder),
+    of("under-way", Scope::Cluster, &under_way::UnderWay),
+    of("pool", Scope::ControlPlane, &pool_first::PoolFirst),
+    of_plans("pause", &pause::Paused),
+    of_plans("health", &health::Healthy),
+    of("backoff", Scope::Cluster, &backoff::BackoffRule),
+    of("failures", Scope::Version, &sector_failures::SectorFailures),
+    of("mutex", Scope::Locks, &mutex::Mutexes),
+    of("parallel", Scope::Locks, &parallel_limit::ParallelLimit),
+    of("schedule", Scope::ControlPlane, &schedule::OpenSchedule),
+    of_plans("name", &name::UniqueName),
+    of("refused", Scope::Version, &refused::Refused),
+    of_plans("left-alone", &left_alone::LeftAloneCluster),
 ];
 
 /// A rule of the fleet, by its place in the list.
@@ -118,7 +121,7 @@ impl RuleId {
 
     /// The stable name: for filters, JSON and metrics.
     pub fn name(self) -> &'static str {
-        RULES[self.0 as usize].rule.name()
+        RULES[self.0 as usize].name
     }
 }
 
@@ -203,7 +206,7 @@ impl RuleId {
 /// Every kind of reason of the fleet's rules, with the rule.
 pub fn fleet_codes() -> Vec<(&'static str, &'static Code)> {
     let of = |entry: &Entry| {
-        let name = entry.rule.name();
+        let name = entry.name;
         entry.rule.codes().into_iter().map(move |code| (name, code))
     };
     RULES.iter().flat_map(of).collect()

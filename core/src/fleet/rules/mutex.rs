@@ -17,10 +17,6 @@ static MUTEX_HELD: Code = Code::new(
 pub(super) struct Mutexes;
 
 impl Rule<Starts> for Mutexes {
-    fn name(&self) -> &'static str {
-        "mutex"
-    }
-
     fn codes(&self) -> Vec<&'static Code> {
         vec![&MUTEX_HELD]
     }

@@ -25,10 +25,6 @@ static NAME_TAKEN: Code = Code::new(
 pub(super) struct UniqueName;
 
 impl Rule<Starts> for UniqueName {
-    fn name(&self) -> &'static str {
-        "name"
-    }
-
     fn codes(&self) -> Vec<&'static Code> {
         vec![&NAME_DISPUTED, &NAME_TAKEN]
     }

@@ -11,10 +11,6 @@ use crate::verdict::{Code, Verdict};
 pub(super) struct GraphOffer;
 
 impl Rule<Starts> for GraphOffer {
-    fn name(&self) -> &'static str {
-        "graph"
-    }
-
     /// The reasons are the graph's.
     fn codes(&self) -> Vec<&'static Code> {
         Vec::new()

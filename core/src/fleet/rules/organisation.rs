@@ -23,10 +23,6 @@ static ORGANISATION_DISABLED: Code = Code::new(
 pub(super) struct PolicyProblems;
 
 impl Rule<Starts> for PolicyProblems {
-    fn name(&self) -> &'static str {
-        "policy"
-    }
-
     fn codes(&self) -> Vec<&'static Code> {
         vec![&POLICY_PROBLEM]
     }
@@ -48,10 +44,6 @@ impl Rule<Starts> for PolicyProblems {
 pub(super) struct Disabled;
 
 impl Rule<Starts> for Disabled {
-    fn name(&self) -> &'static str {
-        "disabled"
-    }
-
     fn codes(&self) -> Vec<&'static Code> {
         vec![&ORGANISATION_DISABLED]
     }

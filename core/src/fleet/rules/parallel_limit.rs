@@ -25,10 +25,6 @@ const NAMED_HOLDERS: usize = 6;
 pub(super) struct ParallelLimit;
 
 impl Rule<Starts> for ParallelLimit {
-    fn name(&self) -> &'static str {
-        "parallel"
-    }
-
     fn codes(&self) -> Vec<&'static Code> {
         vec![&PARALLEL_LIMIT]
     }

@@ -22,10 +22,6 @@ static PAUSED: Code = Code::new(
 pub(super) struct Paused;
 
 impl Rule<Starts> for Paused {
-    fn name(&self) -> &'static str {
-        "pause"
-    }
-
     fn codes(&self) -> Vec<&'static Code> {
         vec![&PAUSED]
     }

@@ -11,10 +11,6 @@ static PINNED: Code =
 pub(super) struct PinRule;
 
 impl Rule<Starts> for PinRule {
-    fn name(&self) -> &'static str {
-        "pin"
-    }
-
     fn codes(&self) -> Vec<&'static Code> {
         vec![&PINNED]
     }

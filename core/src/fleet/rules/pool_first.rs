@@ -16,10 +16,6 @@ static NODE_POOL_FIRST: Code = Code::new(
 pub(super) struct PoolFirst;
 
 impl Rule<Starts> for PoolFirst {
-    fn name(&self) -> &'static str {
-        "pool"
-    }
-
     fn codes(&self) -> Vec<&'static Code> {
         vec![&NODE_POOL_FIRST]
     }

@@ -26,10 +26,6 @@ static START_REFUSED: Code = Code::new(
 pub(super) struct Refused;
 
 impl Rule<Starts> for Refused {
-    fn name(&self) -> &'static str {
-        "refused"
-    }
-
     fn codes(&self) -> Vec<&'static Code> {
         vec![&START_REFUSED]
     }

@@ -25,10 +25,6 @@ static SCHEDULE_NEVER_OPENS: Code = Code::new(
 pub(super) struct OpenSchedule;
 
 impl Rule<Starts> for OpenSchedule {
-    fn name(&self) -> &'static str {
-        "schedule"
-    }
-
     fn codes(&self) -> Vec<&'static Code> {
         vec![&SCHEDULE, &SCHEDULE_NEVER_OPENS]
     }

@@ -36,10 +36,6 @@ static INHERITED_BEHIND: Code = Code::new(
 pub(super) struct SectorOrder;
 
 impl Rule<Starts> for SectorOrder {
-    fn name(&self) -> &'static str {
-        "sector"
-    }
-
     fn codes(&self) -> Vec<&'static Code> {
         vec![&SECTOR_BEHIND, &INHERITED_BEHIND]
     }

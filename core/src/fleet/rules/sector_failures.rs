@@ -15,10 +15,6 @@ static SECTOR_FAILURES: Code = Code::new(
 pub(super) struct SectorFailures;
 
 impl Rule<Starts> for SectorFailures {
-    fn name(&self) -> &'static str {
-        "failures"
-    }
-
     fn codes(&self) -> Vec<&'static Code> {
         vec![&SECTOR_FAILURES]
     }

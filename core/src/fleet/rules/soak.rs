@@ -27,10 +27,6 @@ pub static NOT_SOAKED: Code = Code::new(
 pub(super) struct Soak;
 
 impl Rule<Starts> for Soak {
-    fn name(&self) -> &'static str {
-        "soak"
-    }
-
     fn codes(&self) -> Vec<&'static Code> {
         vec![&NOT_SOAKED]
     }

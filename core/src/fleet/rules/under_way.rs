@@ -31,10 +31,6 @@ static UPGRADE_UNDER_WAY: Code = Code::new(
 pub(super) struct UnderWay;
 
 impl Rule<Starts> for UnderWay {
-    fn name(&self) -> &'static str {
-        "under-way"
-    }
-
     fn codes(&self) -> Vec<&'static Code> {
         vec![&UPGRADE_PLANNED, &UPGRADE_UNDER_WAY]
     }

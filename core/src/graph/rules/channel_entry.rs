@@ -33,10 +33,6 @@ static NOT_YET_IN_CHANNEL: Code = Code::new(
 pub struct ChannelEntry;
 
 impl Rule<Edges> for ChannelEntry {
-    fn name(&self) -> &'static str {
-        "channel-entry"
-    }
-
     fn codes(&self) -> Vec<&'static Code> {
         vec![&NOT_IN_CHANNEL, &NOT_YET_IN_CHANNEL]
     }

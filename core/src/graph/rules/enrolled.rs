@@ -29,10 +29,6 @@ impl Enrolled {
 }
 
 impl Rule<Edges> for Enrolled {
-    fn name(&self) -> &'static str {
-        "enrolled"
-    }
-
     fn codes(&self) -> Vec<&'static Code> {
         Self::CODES.to_vec()
     }

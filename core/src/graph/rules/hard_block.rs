@@ -33,10 +33,6 @@ static PAYLOAD_DISPUTED: Code = Code::new(
 pub struct HardBlock;
 
 impl Rule<Edges> for HardBlock {
-    fn name(&self) -> &'static str {
-        "hard-block"
-    }
-
     fn codes(&self) -> Vec<&'static Code> {
         vec![&HARD_BLOCK, &BLOCK_NOT_UNDERSTOOD, &PAYLOAD_DISPUTED]
     }

@@ -18,10 +18,6 @@ pub static KNOWN_RISK: Code = Code::new(
 pub struct KnownRisk;
 
 impl Rule<Edges> for KnownRisk {
-    fn name(&self) -> &'static str {
-        "known-risk"
-    }
-
     fn codes(&self) -> Vec<&'static Code> {
         vec![&KNOWN_RISK]
     }

@@ -37,10 +37,6 @@ impl Managed {
 }
 
 impl Rule<Edges> for Managed {
-    fn name(&self) -> &'static str {
-        "managed"
-    }
-
     fn codes(&self) -> Vec<&'static Code> {
         Self::CODES.to_vec()
     }

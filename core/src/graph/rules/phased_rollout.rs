@@ -40,10 +40,6 @@ pub static ROLLOUT_WITHOUT_ID: Code = Code::new(
 pub struct PhasedRollout;
 
 impl Rule<Edges> for PhasedRollout {
-    fn name(&self) -> &'static str {
-        "phased-rollout"
-    }
-
     fn codes(&self) -> Vec<&'static Code> {
         vec![&ROLLOUT_NOT_REACHED, &ROLLOUT_WITHOUT_ID]
     }

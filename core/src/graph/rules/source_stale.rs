@@ -21,10 +21,6 @@ static SOURCE_STALE: Code = Code::new(
 pub struct SourceStale;
 
 impl Rule<Edges> for SourceStale {
-    fn name(&self) -> &'static str {
-        "source-stale"
-    }
-
     fn codes(&self) -> Vec<&'static Code> {
         vec![&SOURCE_STALE]
     }

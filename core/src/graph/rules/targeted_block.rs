@@ -29,10 +29,6 @@ static PLATFORM_UNKNOWN: Code = Code::new(
 pub struct TargetedBlock;
 
 impl Rule<Edges> for TargetedBlock {
-    fn name(&self) -> &'static str {
-        "targeted-block"
-    }
-
     fn codes(&self) -> Vec<&'static Code> {
         vec![&PLATFORM_BLOCKED, &PLATFORM_UNKNOWN]
     }
