@@ -6,6 +6,7 @@ use std::sync::LazyLock;
 use http::request::Parts;
 use http::{Response, StatusCode};
 use serde_json::{Map, Value, json};
+use towpath_core::fleet::RuleId;
 
 use crate::Service;
 use crate::body::{self, AnswerBody};
@@ -32,6 +33,8 @@ fn description() -> Value {
     let members = description.as_object_mut().expect("it is an object");
     members.remove("operations");
     members.insert("paths".to_owned(), paths.into());
+    let rules: Vec<&str> = RuleId::all().map(RuleId::name).collect();
+    description["components"]["parameters"]["heldBy"]["schema"]["enum"] = json!(rules);
     description
 }
 
@@ -96,8 +99,6 @@ fn refusals(route: &Route) -> impl Iterator<Item = (&'static str, &'static str)>
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;
-
-    use towpath_core::fleet::RuleId;
 
     use super::*;
 

@@ -25,7 +25,7 @@ async fn read(upstream: &mut Upstream) -> Result<usize, String> {
 
 #[tokio::test]
 async fn all_answers_share_one_allowance() {
-    let server = Server::always(answer("200 OK", &[b'x'; 1_000]));
+    let server = Server::always(answer("200 OK", [b'x'; 1_000]));
     assert_eq!(read(&mut upstream(&server, 10, 10_000)).await, Ok(10));
     let too_long = Err("the answers are longer than 9999 bytes together".to_owned());
     assert_eq!(read(&mut upstream(&server, 10, 9_999)).await, too_long);
@@ -50,8 +50,8 @@ async fn what_did_not_change_counts_as_well() {
             ]
         }
         (false, false) => vec![head("304 Not Modified", "")],
-        (true, true) => answer("200 OK", &[b'x'; 1_000]),
-        (true, false) => answer("200 OK", &[b'x'; 1_001]),
+        (true, true) => answer("200 OK", [b'x'; 1_000]),
+        (true, false) => answer("200 OK", [b'x'; 1_001]),
     });
     let mut upstream = upstream(&server, 6, 6_000);
     assert_eq!(read(&mut upstream).await, Ok(6));

@@ -82,7 +82,7 @@ const fn of_plans(name: &'static str, rule: &'static dyn Rule<Starts>) -> Entry 
 }
 
 /// All rules. A rule's place is its bit in sets that stored decisions keep: a new one comes last.
-const RULES: [Entry; 21] = [
+const RULES: &[Entry] = &[
     of_plans("policy", &organisation::PolicyProblems),
     of_plans("disabled", &organisation::Disabled),
     of("blocked", Scope::Version, &blocked_version::BlockedVersion),
