@@ -1,7 +1,7 @@
-//! How often somebody may do something: one every so long, and a few at once after a rest.
+//! Rate limits: one event per interval, and a burst after a rest.
 //!
-//! The table has a bound. When it is full, the entry that has rested longest goes first: forgetting a rested one changes nothing.
-//! Time is since any beginning.
+//! The table is bounded. When it is full, the entry that has rested longest goes first, because
+//! forgetting a rested one changes nothing. Times are durations since an arbitrary start.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;

@@ -1,6 +1,7 @@
-//! A warning that repeats: the first is said at once, then one a minute, with how many came in between.
+//! Repeated warnings: the first is logged at once, then one a minute with the number of those in
+//! between.
 //!
-//! Time is since any beginning.
+//! Times are durations since an arbitrary start.
 
 use std::fmt;
 use std::time::Duration;

@@ -1,4 +1,6 @@
-//! What became of the update that we started? From what is remembered and how the cluster stands to what is remembered from now on.
+//! What became of the update that the agent started?
+//!
+//! The agent compares its memory with the cluster's current state and returns its new memory.
 
 use jiff::{SignedDuration, Timestamp};
 

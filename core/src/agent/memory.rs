@@ -1,4 +1,5 @@
-//! What is remembered between two looks at a cluster, wherever the agent runs next.
+//! What the agent remembers between two passes. It is kept in the cluster, so the agent's pod can
+//! move.
 
 use jiff::{SignedDuration, Timestamp};
 

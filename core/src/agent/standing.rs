@@ -1,4 +1,5 @@
-//! How a cluster stands, in the words of its own ClusterVersion: who opted in, what it runs, what it was asked for, what it is offered.
+//! A cluster's state as its ClusterVersion tells it: who opted in, the current version, the
+//! requested one, and the offers.
 
 use std::collections::BTreeMap;
 

@@ -1,8 +1,9 @@
 //! What the blocks on an edge mean for a kind of client.
 //!
-//! The rules on blocks say it, once for each set of blocks. On top of their verdict stands what clients do with a risk: they walk
-//! its rules in order, pass over types they do not know, and the first they know decides. `Always` decides against everybody; a
-//! list without a rule that clients know is never recommended either (facts of the cluster-version operator).
+//! The block rules judge each set of blocks once. Then comes what clients do with a risk, as the
+//! cluster-version operator does it. A client walks the risk's rules in order, skips types that it
+//! does not know, and the first known type decides. `Always` decides against everybody. If the
+//! client knows none of the types, it never recommends the edge.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,5 @@
-//! Strandings: who is stranded, put together by cause, so that a person sees one block and everything it does.
+//! Strandings: stranded releases grouped by cause, so that a person sees one block and everything
+//! it does.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,4 +1,4 @@
-//! Whom a change is for: the kinds of clients that blocks of either graph tell apart.
+//! Who is affected by a change: the kinds of clients that blocks of either graph tell apart.
 
 use std::collections::BTreeSet;
 use std::fmt;

@@ -1,7 +1,7 @@
-//! Which part of the fleet a rollout has come to, as an arc of the circle of positions.
+//! The part of the fleet that a rollout has reached, as an arc of the circle of positions.
 //!
-//! A release rotates the circle, so the same share of two releases is not the same clusters. Whether anybody loses an edge
-//! is a question about two arcs, and is answered in integers.
+//! A release rotates the circle, so the same share of two releases is not the same clusters.
+//! Whether any cluster loses an edge is a question about two arcs. Integers answer it.
 
 use jiff::Timestamp;
 

@@ -1,5 +1,7 @@
-//! A way: where a cluster is, and where it stops before it is there. What stands in the way depends on the minor versions alone,
-//! so a stop may be a release, or any release of a minor version.
+//! A sequence of updates: the cluster's release and its stops on the way to the target.
+//!
+//! The rules look at minor versions only. So a stop is a release, or any release of a minor
+//! version.
 
 use std::fmt;
 

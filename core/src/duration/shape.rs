@@ -1,4 +1,4 @@
-//! The shape of a cluster: what its updates take time for.
+//! The shape of a cluster: the nodes, pools and DaemonSets that make its updates take time.
 
 use super::{NodeTimes, Parameters, Spread};
 

@@ -1,7 +1,8 @@
-//! DaemonSets are rolled out in waves: so many pods at once, then the next.
+//! DaemonSets roll out in waves: a number of pods at once, then the next.
 //!
-//! A wave of u pods takes r0 + r1·u^β seconds: it costs more as it grows, and less than several small ones. With β from 0
-//! to 1 a rollout never takes longer if more pods may be away, and never less if nodes are added.
+//! A wave of u pods takes r0 + r1·u^β seconds. It costs more as it grows, but less than several
+//! small ones. With β from 0 to 1, a rollout never gets slower if more pods may be away, and never
+//! faster if nodes are added.
 
 use super::exact::power;
 use super::{MaxUnavailable, Seconds, WaveCost};

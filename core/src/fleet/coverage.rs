@@ -1,6 +1,8 @@
-//! Which policy is about whom: policies that match no cluster, clusters that share a name, clusters that two entries select.
+//! Which policy selects which cluster: policies without a cluster, clusters that share a name,
+//! clusters that two entries select.
 //!
-//! These are findings for people. Nothing here holds a cluster back; clusters that share a name are held by a rule.
+//! These are findings for people, and hold no cluster back. A rule holds clusters that share a
+//! name.
 
 use std::collections::{BTreeMap, BTreeSet};
 

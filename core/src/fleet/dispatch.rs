@@ -1,11 +1,12 @@
 //! What should the fleet start now?
 //!
-//! Clusters are looked at in one total order: by current version, soak days wanted, organisation, id. The walk is a fold: a
-//! cluster that may start takes its mutexes at once, so that those after it see them taken.
-//! Every candidate's verdict is kept.
+//! The planner walks the clusters in one total order: current version, wanted soak days,
+//! organisation, id. A cluster that may start takes its mutexes at once, so later clusters see
+//! them taken. The planner keeps every candidate's verdict.
 //!
-//! A [`FleetPlanner`] keeps what it judged between passes and judges again only what a change or the time has touched; a planner that has
-//! just been made judges everything. Both come to the same decision, and a property test holds them to it.
+//! A [`FleetPlanner`] keeps its judgements between passes. It judges again only what a change or
+//! the time has touched. A new planner judges everything. A property test holds both to the same
+//! decision.
 
 use std::collections::{BTreeMap, BTreeSet};
 

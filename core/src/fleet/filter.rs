@@ -1,4 +1,5 @@
-//! Which part of the fleet is asked about, and what there is to say of it: the same for the command line and over HTTP.
+//! Filters: the part of the fleet that a question is about. The command line and the HTTP API
+//! share them.
 
 use super::ClusterIdx;
 use std::collections::{BTreeMap, BTreeSet};

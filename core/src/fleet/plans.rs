@@ -1,7 +1,8 @@
-//! What becomes of upgrades: plans are judged again until they start, and what runs is followed to its end.
+//! What becomes of upgrades: plans are judged again until they start, and running upgrades are
+//! followed to their end.
 //!
-//! What runs is never cancelled. An upgrade that takes longer than expected is reported, and holds its mutexes; one that the cluster never began
-//! is given up, so that others get their turn.
+//! A running upgrade is never cancelled. One that takes longer than expected is reported, and
+//! keeps its mutexes. One that the cluster never began is given up, so that others get their turn.
 
 use jiff::{SignedDuration, Timestamp};
 

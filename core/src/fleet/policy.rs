@@ -1,7 +1,7 @@
-//! Fleet policy as people write it, read and checked: organisations, sectors, and what each cluster wants.
+//! Fleet policy, read and checked: organisations, sectors, and what each cluster wants.
 //!
-//! The meaning is that of AppSRE's Advanced Upgrade Service. What is wrong with an entry is kept with it
-//! (`problems`): such a cluster is held back, and nothing else is.
+//! The meaning is that of AppSRE's Advanced Upgrade Service (AUS). Problems of an entry are kept
+//! with it (`problems`) and hold back that cluster only.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,4 +1,4 @@
-//! What is known of clusters: what they report, what they are offered, and what people have said about them.
+//! What is known of clusters: their reports, their offers, and what people have said about them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

@@ -1,7 +1,8 @@
 //! Why is an update offered to a cluster, or not, and when will it be?
 //!
-//! The same rules as those that decide what a client sees, asked about each way out of one release, with what they said kept. Also of
-//! releases that are not in the channel yet, and of a target that somebody names.
+//! The rules are those that decide what a client sees. They judge each edge out of one release,
+//! and their reasons are kept. Releases that are not in the channel yet, and a target that
+//! somebody names, are judged too.
 
 use jiff::Timestamp;
 

@@ -1,7 +1,8 @@
 //! Windows: spans of time over which an edge reaches the fleet.
 //!
-//! A window turns time into a share of the fleet, in integers only, so that replicas of every architecture agree
-//! to the nanosecond. The share never falls; it is 0 before the start and whole from the end on.
+//! A window turns time into a share of the fleet. It uses integers only, so that replicas of every
+//! architecture agree to the nanosecond. The share never falls. It is 0 before the start and whole
+//! from the end on.
 
 use std::fmt;
 

@@ -1,7 +1,9 @@
-//! May a new copy of a source take the place of the last good one?
+//! May a new copy of a source replace the last good one?
 //!
-//! An emptied registry must not empty the graph, and a branch that was pushed back must not bring back what was blocked since. What is refused here can
-//! be right all the same: then a person allows it by name. Whatever only makes things stricter is never refused for its age, nor for the edges that blocks take.
+//! An emptied registry must not empty the graph. A branch that was pushed back must not bring back
+//! what was blocked since. A refused copy can still be right: then a person allows it by name. A
+//! copy that only makes things stricter is never refused for its age, nor for the edges that its
+//! blocks take.
 
 use std::collections::{BTreeMap, BTreeSet};
 

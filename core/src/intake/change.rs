@@ -1,7 +1,8 @@
-//! What a new copy of a source changes, beside the copy in use: can it bring anything back that was taken away?
+//! What a new copy of a source changes: can it bring back anything that was taken away?
 //!
-//! Older data lacks what was blocked since. A copy that looks older but keeps every block and every risk, and offers nothing more between what both know,
-//! can be taken whatever its clock says: a safety block must get through.
+//! Older data lacks later blocks. So a copy that looks older must keep every block and risk, and
+//! must offer no new edge between releases that both copies know. Then its date does not matter: a
+//! safety block must get through.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,6 +1,7 @@
-//! The images that versions stand for, in one copy of a source: what was released once stays what it was.
+//! The image of each version in one copy of a source. A released version keeps its image.
 //!
-//! A version that comes with another digest than before is a mistake, or somebody's attempt; nobody re-releases a version.
+//! A version with another digest than before is a mistake or an attack, because nobody releases a
+//! version twice.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,9 +1,10 @@
 //! What several sources of releases say together.
 //!
-//! Releases and edges unite; an edge that one source offers with risks and another without keeps all the risks, because [`Graph::build`] never drops one.
-//! Of metadata that differs, the first source's stays. Where a release has several payloads, those that are signed overrule those that are not. Where
-//! more than one is left, nobody can say which is the right one: the release stays, so that clusters that run it find themselves and their way on, and
-//! no edge leads to it. So it is where one payload goes by two versions.
+//! Releases and edges unite. If one source offers an edge with risks and another without, all the
+//! risks stay, because [`Graph::build`] never drops one. If metadata differs, the first source
+//! wins. If a release has several payloads, signed ones overrule unsigned ones. If more than one
+//! payload remains, the release is disputed. It stays, so that clusters that run it can move on,
+//! but no edge leads to it. The same holds for one payload under two versions.
 //!
 //! [`Graph::build`]: crate::graph::Graph::build
 

@@ -1,7 +1,9 @@
-//! The catalogue: every code that a finding about graph data can have, what it means, and what to do.
+//! The catalogue: every code that a finding about graph data can have, what it means, and what to
+//! do.
 //!
-//! For the manual, for reports that list their rules, and for whoever filters findings. The reader's codes are here
-//! as well as those of the checks; a test compares them with the sources and with `docs/lint.md`.
+//! The manual, reports that list their rules, and people who filter findings use it. It has the
+//! reader's codes as well as those of the checks. A test compares it with the sources and with
+//! `docs/lint.md`.
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FindingKind {

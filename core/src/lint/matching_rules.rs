@@ -1,4 +1,4 @@
-//! Matching rules that decide nothing: none that clients know, or one that they never come to.
+//! Matching rules without effect: clients know none of the types, or never come to a rule.
 
 use super::{Field, Subject};
 use crate::finding::Finding;

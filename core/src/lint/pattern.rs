@@ -1,7 +1,8 @@
-//! A pattern that matches no release that there is: a block that blocks nothing.
+//! A pattern that matches no existing release: a block that blocks nothing.
 //!
-//! An error, since whoever wrote the block believes that it protects clusters. Releases are those that channels name
-//! and, where they are known, all others. A pattern may ask for any architecture, also for one whose releases we were not given.
+//! It is an error, because its author believes that the block protects clusters. It is compared
+//! with the releases that channels name and, if they are known, all others. A pattern may name an
+//! architecture that no given release has.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,7 +1,7 @@
-//! Names of releases that do not exist: misspelt, withdrawn, or not there yet.
+//! Names of releases that do not exist: misspelt, withdrawn, or not published yet.
 //!
-//! A release may be named before it is published, so these are warnings. Names of one architecture are left alone where no
-//! release of that architecture was given.
+//! A release may be named before it is published, so these are warnings. Names for one
+//! architecture are skipped if no release of that architecture was given.
 
 use std::collections::{BTreeMap, BTreeSet};
 

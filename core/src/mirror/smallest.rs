@@ -1,19 +1,25 @@
-//! The smallest set of releases over which every one of several clusters gets to one target.
+//! The smallest set of releases through which all of several clusters reach one target.
 //!
-//! Best ways, each taken by itself, need more releases than they must: ten clusters may pass through ten releases of 4.15 where one would do
-//! for all. Finding the fewest is a Steiner problem with one sink, hard in general and small in practice.
+//! Each cluster's best path, taken alone, needs too many releases. Ten clusters may pass through
+//! ten releases of 4.15 where one would do for all. Finding the fewest is a Steiner problem with
+//! one sink, hard in general and small in practice.
 //!
-//! The search grows a set backwards from the target. At any moment some releases are *inside* (they get to the target through the set), some are *attached* (one
-//! step leads inside). A cluster on an attached release is served. For one that is not, some attached release must join that it gets to; each choice is
-//! tried. Three things keep that short:
+//! The search grows a set backwards from the target. At any moment some releases are *inside*
+//! (they reach the target through the set) and some are *attached* (one step leads inside). A
+//! cluster on an attached release is served. For an unserved cluster, some attached release that
+//! it can reach must join the set. The search tries each choice. Three things keep that short:
 //!
-//! - **A bound.** A cluster that is n releases away needs n more; if that is more than the set may have, the choice was wrong. Sizes are tried from
-//!   the smallest on, so the first set that is found is the smallest.
-//! - **Dominance.** All that an attached release adds is who may step to it. If everybody who may step to `a` may step to `b`, then `b` serves
-//!   in any set where `a` does. A newer patch mostly takes everybody that an older one does, so few choices remain.
-//! - **No set twice.** What has been tried at one place is left out of the choices after it, and whatever it dominates.
+//! - **A bound.** A cluster that is n releases away needs n more. If the set would grow too large,
+//!   the choice was wrong. Sizes are tried from the smallest on, so the first set that is found is
+//!   the smallest.
+//! - **Dominance.** An attached release only adds the releases that may step to it. If everybody
+//!   who may step to `a` may step to `b`, then `b` serves in any set where `a` does. A newer patch
+//!   mostly takes everybody that an older one does, so few choices remain.
+//! - **No set twice.** Later choices at a place leave out what was tried there, and whatever it
+//!   dominates.
 //!
-//! After [`MAX_LOOKS`] looks the search gives up: the best ways together are the answer, and it says so.
+//! After [`MAX_LOOKS`] looks the search gives up. Then the answer is the best paths together, and
+//! says so.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};

@@ -1,7 +1,7 @@
-//! The best ways, one after the other, none of which passes a release twice (Yen's search).
+//! The best paths, one after the other, none of which passes a release twice (Yen's search).
 //!
-//! The next best way leaves a known one somewhere: for each place where it could, the best way on is looked for that begins as the
-//! known one does and goes on as none of them.
+//! The next best path leaves a known one somewhere. For each place where it could, the search
+//! looks for the best way on that no known path takes.
 
 use std::collections::BTreeSet;
 

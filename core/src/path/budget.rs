@@ -1,8 +1,10 @@
-//! A budget: how many steps a question may take, and whether anybody still waits for its answer.
+//! A budget: how many steps a question may take, and whether the caller still waits for the
+//! answer.
 //!
-//! A step is an edge, a set of risks or a channel that is looked at. Steps are counted, time is not: the same question on the same graph
-//! takes the same number of steps on every machine. Once a budget is over, the space that is searched has no more edges; so every loop
-//! ends by itself, and what it found is thrown away.
+//! A step is an edge, a set of risks or a channel that the search looks at. Steps are counted
+//! instead of time, so the same question on the same graph costs the same on every machine. When a
+//! budget is spent, the search space has no more edges. So every loop ends by itself, and the
+//! caller drops the result.
 
 use std::cell::Cell;
 

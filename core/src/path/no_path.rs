@@ -1,4 +1,4 @@
-//! No path: how far one gets, and what stands in the way.
+//! No path: how far the cluster gets, and what stops it.
 
 use std::cmp::Reverse;
 use std::collections::BTreeSet;

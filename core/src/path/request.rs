@@ -1,4 +1,4 @@
-//! The question: from where, to where, through which channels, and what is preferred.
+//! The question: from where, to where, through which channels, and with which preference.
 
 use std::collections::BTreeSet;
 

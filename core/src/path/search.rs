@@ -1,8 +1,9 @@
-//! The search for the best way on from where one is.
+//! The search for the best path on from a release.
 //!
-//! It is over releases, never channel by channel: the channel is chosen when the way is known. Of several best ways it takes the
-//! one with the newer release at the first hop at which they differ. Of those over the fewest hops, it takes one whose releases are all
-//! there by now, if there is one: nobody waits for a release without need, and what `mirror` lists is what the plan uses.
+//! It searches releases, not channels. The channel is chosen when the path is known. Among equally
+//! good paths it takes the one with the newer release at the first hop where they differ. Among
+//! paths with the fewest hops it prefers one whose releases have all entered. So nobody waits
+//! without need, and `mirror` lists what the plan uses.
 
 use std::cell::Cell;
 use std::cmp::Reverse;

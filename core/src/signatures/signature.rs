@@ -1,6 +1,6 @@
-//! Signatures of releases: what was found out about a payload's, by whom it was made, or why it does not count.
+//! Signatures of releases: who signed a payload, or why its signature does not count.
 //!
-//! Cryptography is not done here. `formats` looks at the bytes and says one of these.
+//! There is no cryptography here. `formats` looks at the bytes and returns one of these.
 
 use std::fmt;
 

@@ -1,7 +1,7 @@
 //! What happens over the next days, if nothing fails?
 //!
-//! The same decisions on a virtual clock: at each step upgrades end, soak is credited, and `dispatch` is asked. What it
-//! starts is carried out at once and takes a given time.
+//! The same decisions on a virtual clock. At each step upgrades end, soak is credited, and
+//! `dispatch` is asked. The upgrades that it starts begin at once and take a given time.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

@@ -1,4 +1,5 @@
-//! Failures: after some updates in a row that failed, it takes a person; and the same release is not tried again at once.
+//! Failures: after several failed updates in a row the agent waits for a person. It does not retry
+//! the same release at once.
 
 use jiff::SignedDuration;
 

@@ -1,7 +1,7 @@
-//! Following small changes: a report, an upgrade, a pause, without numbering everything anew.
+//! Following small changes (a report, an upgrade, a pause) without numbering everything again.
 //!
-//! Each change says which members have to be judged again. What cannot be followed (a version that has no number yet, a
-//! new cluster, inherited data) says so, and the roster is built anew.
+//! Each change returns the members that must be judged again. A change that cannot be followed
+//! says so, and the roster is rebuilt: a version without a number, a new cluster, inherited data.
 
 use std::collections::BTreeSet;
 

@@ -1,6 +1,7 @@
-//! Hard block: the edge is not for anybody.
+//! Hard block: nobody gets the edge.
 //!
-//! Also where a block says whom it stops in words we do not understand: too many blocks can be undone.
+//! This includes blocks whose audience we do not understand, because too many blocks can be
+//! undone.
 
 use super::{EdgeQuestion, Edges};
 use crate::graph::{Audience, KeptBlock};
