@@ -1,4 +1,5 @@
-//! News: what an agent tells of a pass in its cluster's Events. The same news always has the same words.
+//! News: what an agent writes to its cluster's Events after a pass. The same news always has the
+//! same words.
 
 use std::collections::BTreeSet;
 

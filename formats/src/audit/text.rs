@@ -1,4 +1,4 @@
-//! An audit for people: what is well in a sentence, what is not in a table, and then block by block.
+//! An audit as text: a sentence for what is well, a table for what is not, and then each block.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;

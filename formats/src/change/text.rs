@@ -1,4 +1,4 @@
-//! A change for people: a summary first, and then each release and edge for those who ask.
+//! A change as text: a summary first, then each release and edge if asked for.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;

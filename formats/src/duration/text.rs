@@ -1,4 +1,4 @@
-//! The answers for people.
+//! Estimates and fits as text.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;

@@ -1,8 +1,9 @@
-//! Completed updates, from the history of ClusterVersions: YAML or JSON, one object, lists of them, or several documents.
+//! Completed updates, from the history of ClusterVersions in YAML or JSON: one object, lists, or
+//! several documents.
 //!
-//! An entry counts if it was completed and follows an entry of another version that was completed too. Installations,
-//! updates that have not come to an end, those that were sent elsewhere on their way, and ways back are counted and left
-//! out. Objects of other kinds are passed over: a directory of a cluster's objects can be given as it is.
+//! An entry counts if it completed and follows a completed entry of another version. Others are
+//! counted and left out: installations, unfinished and redirected updates, and rollbacks. Objects
+//! of other kinds are skipped, so a directory with a cluster's objects works as it is.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,4 +1,4 @@
-//! Findings for people: a paragraph per file, files with errors first; of each code no more than somebody would read.
+//! Findings as text: a paragraph per file, files with errors first, and a few of each code.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;

@@ -1,4 +1,5 @@
-//! Answers about the fleet as JSON: the same from the command line and over HTTP. Field names are stable.
+//! Answers about the fleet as JSON, the same on the command line and over HTTP. Field names are
+//! stable.
 
 use std::collections::BTreeMap;
 

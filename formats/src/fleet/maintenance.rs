@@ -1,4 +1,4 @@
-//! Maintenance windows, as people write them: when they open, how long they last, and in which time zone.
+//! Maintenance windows in a policy file: when they open, how long they last, and their time zone.
 
 use jiff::{SignedDuration, SpanRelativeTo};
 use towpath_core::fleet::{MaintenanceWindow, Schedule, Zone};

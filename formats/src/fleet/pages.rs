@@ -1,8 +1,9 @@
-//! Pages of large answers: each is bounded, and the next one begins after a name, not at a place.
+//! Pages of large answers. Each page is bounded, and the next one begins after a name, not at an
+//! offset.
 //!
-//! Clusters come and go between two pages. Who walks on from the last name that was looked at sees each cluster that stays exactly once,
-//! whatever became of the others. A page ends when it is full, or when enough was looked at; so it may be short, or empty, and still
-//! have a next one.
+//! Clusters come and go between two pages. A reader that goes on after the last name sees each
+//! cluster that stays exactly once. A page ends when it is full, or when enough clusters were
+//! looked at. So it may be short, or empty, and still have a next one.
 
 use std::collections::{BTreeMap, BTreeSet};
 

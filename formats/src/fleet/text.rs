@@ -1,4 +1,4 @@
-//! Answers about the fleet for people: tables that fit a terminal, and sentences.
+//! Answers about the fleet as text: tables that fit a terminal, and sentences.
 
 mod why;
 

@@ -1,7 +1,9 @@
-//! Tokens, version 2: what a token is for stands in it, and a code proves that whoever has the key wrote that.
+//! Tokens, version 2. A token says what it is for, and a code proves that a holder of the key
+//! wrote it.
 //!
-//! `tp2_` + base64url(payload) + `.` + base64url(HMAC-SHA256(key, `towpath/token/2` + NUL + payload)). The payload is compact JSON. The code is over the
-//! bytes that came, so nothing needs a canonical form. A field that we do not know is refused: a later format has another prefix.
+//! `tp2_` + base64url(payload) + `.` + base64url(HMAC-SHA256(key, `towpath/token/2` + NUL +
+//! payload)). The payload is compact JSON. The code covers the bytes as received, so nothing needs
+//! a canonical form. An unknown field is refused: a later format has another prefix.
 
 use std::fmt;
 

@@ -1,4 +1,5 @@
-//! Releases from a Cincinnati graph file: nodes and edges, versions with or without an architecture.
+//! Releases from a Cincinnati graph file: nodes and edges, versions with or without an
+//! architecture.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

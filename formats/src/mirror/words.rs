@@ -1,4 +1,4 @@
-//! What was found, in sentences: each line a comment, so that it can stand above any list.
+//! The result in sentences. Each line is a comment, so that it can go above any list.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;

@@ -1,6 +1,7 @@
-//! The question: `from=…&to=…`, and `via` or `channel`, `prefer`, `risks`, `alternatives`, `id`, `platform`, `arch`, `at`, `form`; and
-//! `nodes`, `maxUnavailable`, `on` for how long it takes.
-//! Read strictly: a misspelt parameter would plan something else.
+//! The query: `from=…&to=…`, and `via` or `channel`, `prefer`, `risks`, `alternatives`, `id`,
+//! `platform`, `arch`, `at`, `form`. For durations, `nodes`, `maxUnavailable` and `on`.
+//!
+//! It is read strictly, because a misspelt parameter would plan something else.
 
 use jiff::Timestamp;
 use towpath_core::cluster::{ClusterId, Fact, Platform};

@@ -1,4 +1,4 @@
-//! The answer for people: a calm numbered list. What is usual is not said; what needs a hand is.
+//! A path as text: a calm numbered list. It leaves out the usual and says what needs a person.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;

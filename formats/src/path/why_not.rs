@@ -1,4 +1,5 @@
-//! Why there is no way, for people: how far one gets, what stands there, and what could be done.
+//! Why there is no path, as text: how far the cluster gets, what stops it there, and what could
+//! help.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;

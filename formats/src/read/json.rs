@@ -1,6 +1,6 @@
-//! The door for JSON that machines write: straight into serde types, with a place for what is wrong.
+//! JSON that machines write, read straight into serde types, with a place for each error.
 //!
-//! Maps refuse a key that is given twice. A part that people may have written becomes a tree.
+//! Maps refuse a duplicate key. A part that people may have written becomes a tree.
 
 use std::collections::BTreeMap;
 use std::marker::PhantomData;

@@ -1,4 +1,4 @@
-//! YAML, within limits, as a tree; and what the parser objects to, in our words.
+//! YAML, within limits, as a tree, and the parser's errors in our own words.
 
 use serde_saphyr::options::{DuplicateKeyPolicy, MergeKeyPolicy, NonFiniteFloatPolicy};
 use serde_saphyr::{Error, Options};

@@ -1,7 +1,8 @@
-//! A file of keys, taken apart: its armored blocks, and their packets. Nothing in it is passed over.
+//! A file of keys, split into its armored blocks and their packets. Nothing in it is skipped.
 //!
-//! What stands around armored blocks is for people. A block that is no block of public keys is refused, and so is one
-//! that does not begin its line: GnuPG puts a colon before a revocation that is not meant yet, and a person decides.
+//! Text around armored blocks is for people. A block that holds no public keys is refused. So is
+//! one that does not begin its line: GnuPG puts a colon before a revocation that is not meant yet,
+//! and a person decides.
 
 use std::io::Read;
 

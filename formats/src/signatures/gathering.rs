@@ -1,8 +1,9 @@
-//! Everything that is said of each key, wherever it stands: certificates of one primary key are one certificate, and a
-//! revocation finds the key that it revokes.
+//! Gathers everything that is said about each key, wherever it is in the files.
 //!
-//! A key may be exported again, with a revocation, a new expiry, a new subkey. Nothing of what was said is lost here;
-//! `key` decides what counts. What belongs to no key is an error, for it may be what was meant to end one.
+//! Certificates of one primary key become one certificate, and a revocation finds its key. A key
+//! may be exported again, with a revocation, a new expiry, a new subkey. Nothing is lost here, and
+//! `key` decides what counts. A packet that belongs to no key is an error, because it may be a
+//! revocation.
 
 use std::collections::BTreeMap;
 

@@ -1,7 +1,8 @@
-//! The envelope: from bytes to what is signed and the signatures of it.
+//! The envelope: from bytes to the signed data and its signatures.
 //!
-//! One signed message is taken, in the forms that GnuPG writes, bare or compressed once, armored or not. Anything
-//! else between or behind is refused, so that there is never a question of which data a signature is of.
+//! It takes one signed message in the forms that GnuPG writes, compressed at most once, armored or
+//! not. It refuses anything else between or behind, so it is always clear which data a signature
+//! covers.
 
 use std::io::Read;
 

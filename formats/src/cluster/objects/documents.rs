@@ -1,4 +1,4 @@
-//! Files to objects: documents, lists, and which kinds were given at all.
+//! From files to objects: documents, lists, and which kinds were given at all.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

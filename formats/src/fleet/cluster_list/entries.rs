@@ -1,4 +1,4 @@
-//! The entries of a list, one after the other: only one at a time is held as a tree.
+//! The entries of a list, one after the other. Only one at a time is held in memory as a tree.
 
 use serde_json::value::RawValue;
 use towpath_core::finding::{Finding, Place};

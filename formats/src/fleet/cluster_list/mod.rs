@@ -1,7 +1,8 @@
-//! A list of clusters, as another system exports it: JSON or YAML.
+//! A list of clusters, as another system exports it, in JSON or YAML.
 //!
-//! What cannot be read is a finding and left out; the rest is taken. Clusters that are not in the list are not upgraded, so
-//! leaving one out is safe for it; that its sector's peers and followers do not see it is why it is an error.
+//! An unreadable entry becomes a finding and is left out. The rest is taken. A cluster that is not
+//! in the list is not upgraded, so leaving it out is safe for it. But its sector no longer counts
+//! it, so the finding is an error.
 
 mod entries;
 pub mod labels;

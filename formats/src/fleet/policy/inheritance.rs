@@ -1,4 +1,4 @@
-//! Version data that one organisation has from another: where both sides say so.
+//! Inherited version data: one organisation uses another's, if both say so.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,4 +1,5 @@
-//! What was read before, once: names, patterns and schedules of a hundred thousand clusters are mostly the same few.
+//! Shared values: a hundred thousand clusters mostly repeat the same few names, patterns and
+//! schedules.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,7 +1,7 @@
-//! Organisation files: everything but what single clusters want holds for all of them.
+//! Organisation files: everything that holds for all clusters of an organisation.
 //!
-//! What is wrong at the top of an organisation holds back all its clusters: a block, a limit or an inheritance that was not
-//! understood must not be one that is not there.
+//! A mistake at the top of an organisation holds back all its clusters. Otherwise a block, a limit
+//! or an inheritance that we did not understand would be ignored.
 
 use std::collections::{BTreeMap, BTreeSet};
 

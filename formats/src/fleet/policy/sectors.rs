@@ -1,7 +1,7 @@
-//! Sectors: what they are, and whether their dependencies lead anywhere.
+//! Sectors: their declarations, and whether their dependencies make sense.
 //!
-//! What is wrong with a sector holds back its clusters. A loop, or a dependency that is not there, also holds back the
-//! clusters of every sector that comes to it by way of its own dependencies: what stands before them is not known.
+//! A mistake in a sector holds back its clusters. A loop or a missing dependency also holds back
+//! every sector that depends on it, even indirectly: nobody knows what must come before them.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 

@@ -1,4 +1,4 @@
-//! From bytes to a report. What we know must be right; what we do not know is ignored.
+//! From bytes to a report. Known fields must be valid, and unknown fields are ignored.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,5 @@
-//! One cluster for people: each version that it could go to, what is held against it, and what became of its last updates.
+//! One cluster as text: each version that it could go to, the reasons against it, and the last
+//! updates.
 
 use std::fmt::Write;
 

@@ -1,7 +1,7 @@
 //! Blocked edges: one file, one block.
 //!
-//! A file without `matchingRules` and without `clusters` stops the edge for everybody. What a file says about
-//! exposure (`clusters`, `matchingRules`) narrows or softens it, and only what we understand does.
+//! A file without `matchingRules` and `clusters` stops the edge for everybody. These two fields
+//! narrow or soften the block, but only if we understand them.
 
 use std::collections::{BTreeMap, BTreeSet};
 

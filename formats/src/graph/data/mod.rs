@@ -1,7 +1,7 @@
 //! Graph data: what release administrators write, in schema 1.0.0, 1.1.0 or 2.0.0.
 //!
-//! All files are read and all problems reported at once. One error anywhere, and none of it is used: a block that
-//! was not understood must not be a block that is not there.
+//! All files are read and all problems reported at once. After one error anywhere, none of it is
+//! used. Otherwise a block that we did not understand would be ignored.
 
 mod blocked_edges;
 mod channels_v1;

@@ -1,5 +1,5 @@
-//! The answer for people, to be read at three in the morning: the summary first, then each update with all that is said about it, and
-//! each risk once.
+//! An explanation as text for three in the morning: the summary, then each update with its
+//! reasons, and each risk once.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;

@@ -1,4 +1,4 @@
-//! Rollouts for people: a table with bars, and what is blocked meanwhile.
+//! Rollouts as text: a table with bars, and the blocks that hold meanwhile.
 
 use std::collections::BTreeMap;
 

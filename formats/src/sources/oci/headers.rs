@@ -1,4 +1,4 @@
-//! What the protocol says in headers: how to authenticate, and where the next page is.
+//! The protocol's headers: how to authenticate, and where the next page is.
 
 /// How a registry wants to know who asks.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,7 +1,8 @@
-//! A layer of an image: a tar archive, gzipped or not, of which a few files are wanted.
+//! A layer of an image: a tar archive, gzipped or not. We want a few of its files.
 //!
-//! Bytes are pushed in as they come over the network. What is held is bounded by what is wanted, never by the layer: whoever sends a bomb
-//! is stopped at the limit of what it inflates to. The limits are those of an image: five hundred small bombs are a large one.
+//! The caller pushes bytes as they arrive. Memory is bounded by the wanted files, never by the
+//! layer. A zip bomb is stopped at the limit of inflated bytes. The limits hold for a whole image,
+//! because five hundred small bombs are a large one.
 
 use std::io::{self, Write};
 

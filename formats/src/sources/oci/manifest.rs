@@ -1,7 +1,7 @@
-//! Manifests: of one image, or of a list of images, in the forms of OCI and of Docker.
+//! Manifests of one image, or of a list of images, in the forms of OCI and of Docker.
 //!
-//! What a manifest is, its own `mediaType` says, or else the header it came with. One that could be read as both is refused: two
-//! readers of the same digest would see two images.
+//! The manifest's own `mediaType` says what it is, or else the header that came with it. An
+//! ambiguous manifest is refused: two readers of the same digest would see two images.
 
 use serde::Deserialize;
 

@@ -1,8 +1,9 @@
 //! Which channels can share a file.
 //!
-//! All channels of a 2.0.0 file hold the same releases, and a channel stands in one file only. So channels of one minor
-//! version are joined where they hold the same, and kept apart where one holds something back. Candidates are never joined: whatever is
-//! tried out there would be released to all the others.
+//! All channels of a 2.0.0 file hold the same releases, and a channel is in one file only. So
+//! channels of one minor version share a file if they hold the same releases, and stay apart if
+//! one holds something back. A candidate channel never shares a file, because its test releases
+//! would reach all the others.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,8 +1,10 @@
-//! From schema 1.x to 2.0.0: texts and the history of channels in, files out. Nothing is read or written here.
+//! Migration from schema 1.x to 2.0.0: texts and the history of channels in, files out. There is
+//! no IO here.
 //!
-//! Channels that hold the same releases come to share a file; every release gets the time since which it has been there. What
-//! is served stays what it is: the result is read again, and no channel may hold anything else than before, nor may a cluster lose
-//! an edge that it has been shown. Comments and order are kept; what cannot be kept is refused.
+//! Channels that hold the same releases share a file, and every release gets the time since which
+//! it has been there. What is served stays the same. To prove it, the result is read again: no
+//! channel may hold other releases than before, and no cluster may lose an edge that it was shown.
+//! Comments and order are kept. A file whose text cannot be kept is refused.
 
 mod join;
 mod rollout;

@@ -1,4 +1,4 @@
-//! What a migration did, for people and for machines.
+//! The result of a migration, as text and as JSON.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
