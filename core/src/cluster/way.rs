@@ -37,7 +37,7 @@ pub enum NotAWay {
     #[error("there is no stop; name at least one release")]
     Empty,
     /// There are too many stops.
-    #[error("there are {0} stops, and at most {MAX_STOPS} are taken; leave out patches")]
+    #[error("there are {0} stops, and at most {MAX_STOPS} are allowed; leave out patches")]
     TooLong(usize),
     /// A stop comes before the one that leads to it.
     #[error("from {0} to {1} it goes backwards; put the stops in ascending order")]

@@ -44,7 +44,7 @@ fn no_clusters(policy: &FleetPolicy) -> Finding {
         .values()
         .map(|organisation| &organisation.origin)
         .min();
-    let problem = "no cluster is known, so nobody can say whether each policy matches one";
+    let problem = "no cluster is known, so nobody can check which policies match one";
     let remedy =
         "give a list of clusters (--clusters), or a store that clusters have reported to (--store)";
     Finding::warning(

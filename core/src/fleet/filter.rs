@@ -40,7 +40,7 @@ pub struct Cursor(pub Vec<String>);
 pub enum BadQuestion {
     #[error("there is no rule {0:?}; the rules are {rules}", rules = rule_names())]
     NoRule(String),
-    #[error("{0} is known, but no policy is about it; name it in its organisation's file")]
+    #[error("{0} is known, but no policy selects it; name it in its organisation's file")]
     NoPolicy(String),
     #[error("there is no cluster {0}; `towpath fleet status` shows which there are")]
     NoCluster(String),

@@ -49,10 +49,8 @@ pub fn payload_changed(previous: &Payloads, next: &Payloads) -> Option<String> {
     let named = changed[..changed.len() - more].join(", ");
     match (changed.is_empty(), more) {
         (true, _) => None,
-        (false, 0) => Some(format!("the payload is another one: of {named}")),
-        (false, more) => Some(format!(
-            "the payload is another one: of {named} and {more} more"
-        )),
+        (false, 0) => Some(format!("the payload has changed: {named}")),
+        (false, more) => Some(format!("the payload has changed: {named} and {more} more")),
     }
 }
 

@@ -21,7 +21,7 @@ pub(super) fn check(subject: &Subject<'_>) -> Vec<Finding> {
         }
         let decided = rules.iter().position(|rule| *rule == MatchingRule::Always);
         if decided.is_some_and(|at| at + 1 < rules.len()) {
-            let problem = "clients never come to the rules after `type: Always`: it always matches";
+            let problem = "clients never reach the rules after `type: Always`: it always matches";
             findings.push(Finding::warning(
                 "unreachable-rule",
                 place(),

@@ -23,10 +23,10 @@ pub(super) fn check(subject: &Subject<'_>) -> Vec<Finding> {
             .or_insert_with(|| names.iter().any(|name| block.from.finds(name)));
         if !matches {
             let problem = format!(
-                "no release matches {:?}, so the block is none",
+                "no release matches {:?}, so the block has no effect",
                 block.from.as_str()
             );
-            let remedy = "correct `from`; it is found anywhere in a version with its architecture, as in 4.9.7+amd64";
+            let remedy = "correct `from`; it may match anywhere in a version with its architecture, as in 4.9.7+amd64";
             findings.push(Finding::error(
                 "never-matching-pattern",
                 subject.place(block, Field::From),

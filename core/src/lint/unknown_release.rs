@@ -40,7 +40,7 @@ pub(super) fn check(subject: &Subject<'_>) -> Vec<Finding> {
         .blocks
         .iter()
         .filter_map(|block| subject.fixed_in(block));
-    let fixed = fixed.map(|fixed| (&fixed.name, fixed.place.clone(), "it is to have the fix"));
+    let fixed = fixed.map(|fixed| (&fixed.name, fixed.place.clone(), "the fix cannot be in it"));
     let mut findings: Vec<Finding> = members
         .chain(targets)
         .chain(fixed)

@@ -80,7 +80,7 @@ pub fn read(
         ));
     }
     let sent: StampBody = serde_json::from_slice(bytes).map_err(|error| {
-        format!("the stamp is not right: {error}; check the address of the service")
+        format!("the stamp is not valid: {error}; check the address of the service")
     })?;
     if sent.nonce != nonce.0 {
         return Err(

@@ -35,9 +35,9 @@ pub fn whole(report: &AuditReport<'_>, asked: &[String], width: Option<u16>) -> 
 /// Only what is worse than in the base.
 pub fn change(report: &AuditReport<'_>, base: &str) -> String {
     match report.strandings.is_empty() {
-        true => format!("Nobody is stranded who was not in {base}.\n"),
+        true => format!("Nothing is newly stranded since {base}.\n"),
         false => {
-            format!("Stranded, and not so in {base}:\n")
+            format!("Newly stranded since {base}:\n")
                 + &report.stranded("By blocks; without these files there is a way:\n")
         }
     }
@@ -72,7 +72,9 @@ impl AuditReport<'_> {
         );
         let ways = "a plain way to the newest of its minor version and to the channel's head";
         match (channels.len() - not_plain.len(), not_plain.len()) {
-            (_, 0) => writeln!(text, "Every release has {ways}, whoever runs it.").expect("fits"),
+            (_, 0) => {
+                writeln!(text, "Every release has {ways}, for every kind of client.").expect("fits")
+            }
             (0, _) => writeln!(text, "Not every release has {ways}.").expect("fits"),
             (well, others) => writeln!(
                 text,

@@ -375,7 +375,7 @@ fn read_origin(reader: &mut Reader, node: &Node) -> Origin {
     match OriginKind::ALL.into_iter().find(|kind| kind.code() == text) {
         Some(kind) => Origin::new(kind, note),
         None => {
-            let problem = format!("{:?} is no kind of origin", shown(text));
+            let problem = format!("{:?} is not a kind of origin", shown(text));
             reader.error(
                 "bad-origin",
                 kind_node,

@@ -121,7 +121,7 @@ struct HistoryUpdate {
 
 impl HistoryReading {
     fn file(&mut self, place: &Place, bytes: &[u8]) -> Result<(), Finding> {
-        let remedy = "write it anew, as `oc get clusterversion -o json` does";
+        let remedy = "write it again, as `oc get clusterversion -o json` does";
         yaml::documents(place, bytes, MAX_BYTES, remedy, |node| {
             self.object(place, &node, 0)
         })
@@ -217,7 +217,7 @@ impl HistoryReading {
                     completed,
                 }),
                 false => Err(format!(
-                    "{seconds} seconds are no time for an update to take"
+                    "{seconds} seconds is not a possible time for an update"
                 )),
             }
         };
@@ -228,7 +228,7 @@ impl HistoryReading {
                     "an entry of the history cannot be read: {}",
                     shown(&problem)
                 );
-                let remedy = "nothing need be done; it is left out";
+                let remedy = "there is nothing to do; it is left out";
                 self.histories
                     .findings
                     .push(Finding::warning("bad-entry", place, problem, remedy));

@@ -62,7 +62,7 @@ fn length(text: &str) -> Result<SignedDuration, String> {
     };
     exact(text)
         .filter(fits)
-        .ok_or_else(|| format!("{:?} is no length of a maintenance window", shown(text)))
+        .ok_or_else(|| format!("{:?} is not a length of a maintenance window", shown(text)))
 }
 
 /// A duration whose length does not depend on when it is: no months or years.

@@ -35,7 +35,7 @@ pub fn bearer(text: &str) -> Result<&str, &'static str> {
     let well_formed = |b: u8| b.is_ascii_alphanumeric() || b"-._~+/=".contains(&b);
     match (token.is_empty(), token.bytes().all(well_formed)) {
         (true, _) => Err("is empty"),
-        (false, false) => Err("has characters that no token has"),
+        (false, false) => Err("has characters that are not allowed in a token"),
         (false, true) => Ok(token),
     }
 }
@@ -198,10 +198,10 @@ impl Token {
             .decode(code)
             .ok()
             .and_then(|code| code.try_into().ok());
-        let code = code.ok_or_else(|| wrong("its code is not one; it may have been cut off"))?;
+        let code = code.ok_or_else(|| wrong("its code is not valid; it may have been cut off"))?;
         let read: Payload = serde_json::from_slice(&payload).map_err(|error| {
             Malformed(format!(
-                "its payload is not one of this version ({})",
+                "its payload is not valid in this version ({})",
                 category(&error)
             ))
         })?;
@@ -251,7 +251,7 @@ impl Payload {
                 .all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_')
         };
         if self.key.len() != KEY_ID_CHARACTERS || !of_base64url(&self.key) {
-            return Err(wrong("the id of its key is not one"));
+            return Err(wrong("the id of its key is not valid"));
         }
         if !(8..=64).contains(&self.serial.len()) || !of_base64url(&self.serial) {
             return Err(wrong("its serial is not one"));

@@ -217,7 +217,7 @@ fn disputed(place: &Place, version: &Version, payloads: [&String; 2]) -> Finding
         "duplicate-release",
         place.clone(),
         problem,
-        "ask whoever runs the service",
+        "ask the people who run the service",
     )
 }
 

@@ -213,7 +213,7 @@ fn accepting(told: &Told<'_>, plan: &Plan) -> String {
     let (not_taken, accepted) = (joined(not_taken, ", "), joined(accepted, ","));
     let hops = counted(plan.hops.len(), "hop");
     format!(
-        "; whoever accepts {not_taken} has a way to {} in {hops}: --risks accepted:{accepted}",
+        "; if you accept {not_taken}, there is a way to {} in {hops}: --risks accepted:{accepted}",
         told.wish.target
     )
 }

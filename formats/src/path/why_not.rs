@@ -186,7 +186,7 @@ fn stranded_text(told: &Told<'_>, stranded: &StrandedPath) -> String {
         let (names, accepted) = (joined(&names, ", "), joined(&accepted, ","));
         let _ = writeln!(
             text,
-            "\nWhoever accepts {names} has a way in {}: {}.",
+            "\nIf you accept {names}, there is a way in {}: {}.",
             hops(plan.hops.len()),
             versions(told, plan)
         );

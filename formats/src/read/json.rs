@@ -70,7 +70,7 @@ pub(crate) fn finding(place: &Place, error: &serde_json::Error, remedy: &str) ->
         .unwrap_or(&full)
         .replace("expected u32", "expected the number of a node");
     match error.is_eof() {
-        true => Finding::error("bad-json", at, "the file is cut short", "write it anew"),
+        true => Finding::error("bad-json", at, "the file is cut short", "write it again"),
         false => Finding::error("bad-json", at, sentence, remedy),
     }
 }

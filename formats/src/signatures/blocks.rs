@@ -50,7 +50,7 @@ fn armored(bytes: &[u8]) -> Result<Vec<Block>, FileProblem> {
         let words = words.trim_end();
         match (&mut open, words) {
             (None, BEGIN) => open = Some((line, format!("{BEGIN}\n"))),
-            (None, END) => return Err(wrong(line, "an armored block ends that never began")),
+            (None, END) => return Err(wrong(line, "an armored block has an end and no beginning")),
             (None, words) if words.contains(ANY_BEGIN) => {
                 return Err(wrong(line, other_block(words)));
             }

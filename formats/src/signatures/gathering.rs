@@ -278,7 +278,7 @@ fn lost(place: &Place, signature: &Signature) -> Finding {
     let issuer = fingerprint
         .or_else(id)
         .unwrap_or_else(|| "a key that it does not name".to_owned());
-    let problem = format!("a revocation by {issuer} in it is of no key in the keyring");
+    let problem = format!("a revocation by {issuer} in it matches no key in the keyring");
     let remedy = "add the key that it revokes, or take the revocation out";
     Finding::error("bad-keyring", place.clone(), problem, remedy)
 }

@@ -84,7 +84,7 @@ fn inflated(data: &CompressedData) -> Result<Vec<u8>, Refusal> {
     reader
         .take(limit + 1)
         .read_to_end(&mut inner)
-        .map_err(|_| not_openpgp("what is compressed is broken"))?;
+        .map_err(|_| not_openpgp("its compressed data is broken"))?;
     match inner.len() > MAX_BODY_BYTES {
         true => Err(Refusal::TooLarge {
             limit_bytes: MAX_BODY_BYTES,
@@ -123,7 +123,7 @@ fn signed(packets: Vec<Packet>) -> Result<SignedMessage, Refusal> {
         (announced, 0, signed) if announced == signed => behind,
         _ => {
             return Err(not_openpgp(
-                "its signatures are not those that it announces",
+                "its signatures do not match the ones that it announces",
             ));
         }
     };

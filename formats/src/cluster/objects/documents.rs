@@ -73,7 +73,7 @@ impl FoundObjects {
             },
             (_, None, Some(kind)) => self.keep(kind, place, node),
             (_, None, None) => {
-                let problem = "this is no object of a cluster: it has no `kind`";
+                let problem = "this is not an object of a cluster: it has no `kind`";
                 self.findings.push(Finding::error(
                     "no-kind",
                     place,

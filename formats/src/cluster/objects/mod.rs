@@ -242,7 +242,7 @@ fn items<'n>(reader: &mut Reader, parent: Option<&'n Node>, name: &str) -> &'n [
 }
 
 /// What helps against objects that are not as a cluster prints them.
-const AGAIN: &str = "print the object anew, with `oc get -o yaml`";
+const AGAIN: &str = "print the object again, with `oc get -o yaml`";
 
 impl Kind {
     pub const ALL: [Self; 7] = [

@@ -7,7 +7,7 @@ use super::{ListSection, SECTIONS};
 use crate::read::{Node, Unique, Value, json};
 
 /// What helps where a machine wrote the list.
-const ANEW: &str = "write the list anew from its source";
+const ANEW: &str = "write the list again from its source";
 
 /// The entries of one part of a list, each with the name it stands under, if it does.
 pub(super) enum Entries<'b> {
@@ -139,7 +139,7 @@ pub(super) fn of_yaml(
         }
         Value::Map(fields) => fields,
         _ => {
-            let problem = "this is no list of clusters";
+            let problem = "this is not a list of clusters";
             return Err(Finding::error(
                 "wrong-kind",
                 place.clone(),

@@ -142,7 +142,7 @@ impl ListReading {
             };
             if entries.len() > max {
                 let problem = format!(
-                    "{name}: there are {}; at most {max} are taken",
+                    "{name}: there are {}; at most {max} are allowed",
                     entries.len()
                 );
                 self.findings.push(Finding::error(
@@ -309,7 +309,7 @@ impl ListReading {
             reader.error(
                 "bad-number",
                 days,
-                format!("{} is no number of days", days.kind()),
+                format!("{} is not a number of days", days.kind()),
                 "write it as in 1.5",
             );
             return None;

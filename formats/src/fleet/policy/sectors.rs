@@ -182,7 +182,7 @@ fn parallel(reader: &mut Reader, node: &Node) -> Option<Parallel> {
     };
     let fits = limit.filter(|limit| !matches!(limit, Parallel::Count(0) | Parallel::Percent(0)));
     if fits.is_none() {
-        let problem = format!("{} is no limit of parallel upgrades", node.kind());
+        let problem = format!("{} is not a limit of parallel upgrades", node.kind());
         reader.error(
             "bad-limit",
             node,

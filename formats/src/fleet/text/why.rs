@@ -149,7 +149,7 @@ fn free(answer: &str, starts: bool, cluster: &Verdict) -> &'static str {
     match (answer, starts, cluster.is_offered()) {
         ("starts", _, _) => "nothing stands in its way",
         (_, true, _) => "nothing stands in its way, and a higher version is taken",
-        (_, false, false) => "nothing stands in its way but what is said above",
+        (_, false, false) => "nothing stands in its way except what is said above",
         (_, false, true) => "nothing stands in its way",
     }
 }

@@ -158,7 +158,7 @@ fn pattern(
             Some(pattern)
         }
         Err(e) => {
-            let problem = format!("`from` is not a regular expression that we take: {e}");
+            let problem = format!("`from` is not a regular expression that towpath accepts: {e}");
             let remedy = "correct it; `.*` means every release";
             reader.error("bad-regex", node, problem, remedy);
             None

@@ -143,7 +143,7 @@ fn criterion(
         (_, "patch") => FromVersion::Patch,
         (node, other) => {
             let problem =
-                format!("fromVersion {other:?} is acceptable, and the rule matches nothing");
+                format!("fromVersion {other:?} is not known, so the rule matches nothing");
             let remedy =
                 "minor and patch match edges; without a default rule, the others are there at once";
             reader.warning("unknown-criterion", node, problem, remedy);

@@ -328,7 +328,7 @@ impl GraphDataReading {
         let all: BTreeSet<&Platform> = listed.flatten().collect();
         if all.len() > MAX_PLATFORMS {
             let problem = format!(
-                "blocks name {} different platforms; at most {MAX_PLATFORMS} are taken",
+                "blocks name {} different platforms; at most {MAX_PLATFORMS} are allowed",
                 all.len()
             );
             let remedy = "look for misspelt platforms";

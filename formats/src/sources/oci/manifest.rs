@@ -123,7 +123,7 @@ fn list(wire: ManifestBody) -> Result<Manifest, String> {
     };
     if manifests.len() > MAX_IMAGES {
         return Err(format!(
-            "lists {} images; at most {MAX_IMAGES} are taken",
+            "lists {} images; at most {MAX_IMAGES} are allowed",
             manifests.len()
         ));
     }
@@ -159,7 +159,7 @@ fn image(wire: ManifestBody) -> Result<Manifest, String> {
     };
     if layers.len() > MAX_LAYERS {
         return Err(format!(
-            "has {} layers; at most {MAX_LAYERS} are taken",
+            "has {} layers; at most {MAX_LAYERS} are allowed",
             layers.len()
         ));
     }

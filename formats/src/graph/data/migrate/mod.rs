@@ -214,7 +214,7 @@ fn refuse_other_schemas(files: &[SourceFile]) -> Result<(), Finding> {
         schema::Schema::V1 => Ok(()),
         schema::Schema::V2 => {
             let problem = "the graph data is of schema 2.0.0 already";
-            let remedy = "nothing is to be done; `towpath graph lint` checks it";
+            let remedy = "there is nothing to do; `towpath graph lint` checks it";
             Err(Finding::error(
                 "already-migrated",
                 Place::file("version"),
@@ -335,7 +335,7 @@ fn take_one_apart(
             "line-ends",
             place.clone(),
             problem,
-            "nothing is to be done",
+            "there is nothing to do",
         ));
     }
     let mut text = ChannelText::read(&place, &written)?;
@@ -394,7 +394,7 @@ fn drop_repeated(place: &Place, entries: &mut Vec<Entry>, findings: &mut Vec<Fin
             "duplicate-version",
             place,
             problem,
-            "nothing is to be done",
+            "there is nothing to do",
         ));
         orphans.extend(entry.above.into_iter().chain(entry.scalar.beside));
     }
