@@ -122,7 +122,8 @@ impl ClusterStanding {
 }
 
 impl UpdateTarget {
-    /// Whether a cluster that runs this, or is on its way to it, does all that was asked. What is not mentioned is not asked.
+    /// Whether a cluster that runs this, or updates to it, fulfils the whole request. A missing
+    /// field requests nothing.
     fn is_met_by(&self, desired: Option<&Self>) -> bool {
         let nothing = Self::default();
         let desired = desired.unwrap_or(&nothing);

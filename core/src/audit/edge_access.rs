@@ -15,7 +15,7 @@ use crate::graph::{BlockVerdict, BlockVerdicts, ClientClass};
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum EdgeAccess {
     Plain,
-    /// Recommended to those whom these risks do not concern.
+    /// Recommended to clients to which these risks do not apply.
     Conditional(BTreeSet<RiskId>),
     /// Not for this kind of client as long as any of these blocks is there.
     Stopped(BTreeSet<BlockId>),

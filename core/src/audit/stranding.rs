@@ -10,7 +10,7 @@ use crate::graph::ClientClass;
 use crate::graph::{BlockId, ChannelName, Graph, ReleaseId};
 use crate::version::{Arch, Version};
 
-/// Everybody whom one cause strands.
+/// All releases that one cause strands.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Stranding {
     /// What is in the way.

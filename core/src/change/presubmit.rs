@@ -38,7 +38,7 @@ impl Default for PresubmitOptions {
     }
 }
 
-/// A window has to be so many times as long as feedback takes.
+/// A window must be at least this many times as long as feedback takes.
 pub(super) const LATENCIES_PER_WINDOW: i32 = 4;
 
 /// Everything about the change from `base` to `new`, were it merged now: at most one finding for each release and

@@ -21,7 +21,7 @@ impl RolloutArc {
         share: Share::NONE,
     };
 
-    /// Whom a window has let through to a release of that rotation.
+    /// The clusters that a window has let through to a release of that rotation.
     pub(super) fn of(window: &Window, rotation: u64, now: Timestamp) -> Self {
         Self {
             begin: rotation.wrapping_neg(),

@@ -71,7 +71,7 @@ impl Spread {
         Self::of(self, other, Seconds::max)
     }
 
-    /// So many times, one after the other.
+    /// The sum of this many, one after the other.
     pub fn times(self, count: u32) -> Self {
         let times = |seconds: Seconds| seconds.saturating_mul(u64::from(count));
         Self::new(times(self.low), times(self.likely), times(self.high))

@@ -38,7 +38,7 @@ struct TimesOfDay {
     minutes: Numbers,
 }
 
-/// Numbers from one to another, every so many; several of them.
+/// Several ranges of numbers, each with a step.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Numbers(Vec<Run>);
 

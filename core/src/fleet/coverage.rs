@@ -19,10 +19,11 @@ pub const COVERAGE_CODES: [&str; 5] = [
     "selected-twice",
 ];
 
-/// Of each kind, so many findings are told one by one.
+/// The most findings of each kind that are listed one by one.
 const MAX_OF_A_KIND: usize = 50;
 
-/// What is odd about whom the policies select, among the clusters that are known from a list, a store or an API.
+/// Oddities in which clusters the policies select. The clusters come from a list, a store or an
+/// API.
 pub fn coverage(policy: &FleetPolicy, clusters: &[ClusterState]) -> Vec<Finding> {
     if policy.organisations.is_empty() {
         return Vec::new();

@@ -25,13 +25,13 @@ pub struct Filter {
     pub cluster: Option<String>,
     /// Held back by this rule, by its [name](RuleId::name).
     pub held_by: Option<String>,
-    /// At most so many entries; one or more.
+    /// The most entries of a page; one or more.
     pub limit: Option<usize>,
     /// Only what comes after this: where the last page ended.
     pub after: Option<Cursor>,
 }
 
-/// The names that a page ended with. What they mean is known to whoever made the page.
+/// The names that a page ended with. Only the page's maker knows their meaning.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cursor(pub Vec<String>);
 

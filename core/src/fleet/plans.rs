@@ -15,7 +15,7 @@ use crate::verdict::{Code, Verdict};
 
 /// A cluster that has not begun by then, and has reported since, will not.
 pub const GRACE: SignedDuration = SignedDuration::from_hours(2);
-/// A plan begins at its time, or not much later; else it is made anew.
+/// A plan begins at its time, or not much later. Otherwise it is planned again.
 const PUNCTUALITY: SignedDuration = SignedDuration::from_mins(30);
 /// A node pool that is not there by then will not be: nobody tells whether it began.
 const POOL_LIMIT: SignedDuration = SignedDuration::from_hours(24);

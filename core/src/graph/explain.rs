@@ -20,7 +20,7 @@ pub struct Explanation {
     pub standing: ReleaseStanding,
     /// Where it could go, the newest first.
     pub candidates: Vec<ExplainedRelease>,
-    /// So many edges lead to releases that are not in the channel; they are told of only when asked for.
+    /// The number of edges to releases outside the channel. They are listed only on request.
     pub elsewhere: usize,
 }
 

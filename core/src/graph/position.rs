@@ -21,7 +21,7 @@ pub struct Position(pub u64);
 
 /// Tells these hashes from any others of the same id.
 const TAG: &[u8] = b"towpath.position.1";
-/// All releases share one queue, rotated; another key would shuffle the fleet anew.
+/// All releases share one queue, rotated. Another key would shuffle the fleet again.
 const ROTATION_KEY: &[u8] = b"openshift";
 /// (√5 − 1) / 2 of 2^64, for steps from patch to patch.
 const PER_PATCH: u64 = 0x9E37_79B9_7F4A_7C15;

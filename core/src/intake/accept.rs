@@ -13,7 +13,8 @@ use super::summary::Loss;
 use super::{CopyChange, Coverage, Measure, Return, Summary, payload_changed};
 use crate::finding::{Finding, Place};
 
-/// So many of something may go, whatever share of all they are: small data changes by leaps. Of what keeps clusters from updates it is one.
+/// This many of something may go, whatever their share: small data changes by leaps. Of blocks,
+/// only one may go.
 const FEW: usize = 5;
 
 /// What can be against a copy.
@@ -202,7 +203,7 @@ fn excuse(measure: Measure, copies: &Comparison<'_>, max_shrink_percent: u8) -> 
     }
 }
 
-/// To so many releases a source of so many may withdraw edges, and be believed.
+/// To how many releases a source of a given size may withdraw edges.
 pub(super) fn few_releases(releases: usize, max_shrink_percent: u8) -> usize {
     FEW.max(releases * usize::from(max_shrink_percent) / 100)
 }

@@ -209,7 +209,7 @@ fn about(block: &Block) -> (&ReleaseName, &str) {
     (&block.to, block.from.as_str())
 }
 
-/// Whether one block keeps everybody from an edge whom another keeps from it.
+/// Whether one block keeps everybody from an edge that another block keeps from it.
 pub(super) fn is_as_strict(now: &Block, before: &Block) -> bool {
     let is_same_risk = || now.risk.as_ref().map(weighed) == before.risk.as_ref().map(weighed);
     let is_for_all_of_them = match (&now.stops, &before.stops) {

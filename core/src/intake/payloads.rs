@@ -12,7 +12,7 @@ use crate::version::{Arch, Version};
 /// How many are named; a thousand say no more than the first few.
 const MAX_NAMED: usize = 3;
 
-/// The digests of each release of a copy. More than one is a dispute, which is others' business.
+/// The digests of each release of a copy. More than one is a dispute, which `disputes` handles.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Payloads(pub(super) BTreeMap<(Version, Arch), BTreeSet<PayloadDigest>>);
 

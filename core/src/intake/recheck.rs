@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 
 use crate::version::Version;
 
-/// Every tag is asked at least once in so many rounds.
+/// Every tag is resolved at least once in this many rounds.
 pub const RECHECK_ROUNDS: u32 = 4;
 
 /// How much of what is known is asked again.

@@ -33,7 +33,7 @@ pub fn stricter_blocks<File>(
     refused
 }
 
-/// So many releases stand in one pattern at most, which keeps it within a pattern's limits.
+/// The most releases in one pattern, which keeps it within a pattern's limits.
 const MAX_RELEASES_IN_PATTERN: usize = 50;
 
 /// Why an edge is under a block.

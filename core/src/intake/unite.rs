@@ -92,7 +92,7 @@ pub(super) struct Claim {
     pub(super) release: DeclaredRelease,
 }
 
-/// Whoever says that a payload is this version.
+/// The sources that say that a payload is this version.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct NamedPayload {
     pub(super) version: Version,
@@ -145,7 +145,7 @@ impl UnitedReleases {
     }
 }
 
-/// One digest is one image, which declares one thing, whoever has looked.
+/// One digest is one image, which declares one thing, whichever source read it.
 fn join(first: &mut DeclaredRelease, other: DeclaredRelease) {
     for (key, value) in other.metadata {
         first.metadata.entry(key).or_insert(value);

@@ -27,7 +27,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::reachable_graph::{Limits, ReachableGraph};
 use crate::graph::ReleaseId;
 
-/// So many sets are looked at before the search gives up. On the real EUS channels 30 are enough, with a cluster on every release.
+/// The search gives up after this many sets. On the real EUS channels 30 are enough, with a cluster
+/// on every release.
 pub const MAX_LOOKS: usize = 50_000;
 
 /// A set of releases that is enough, and whether it is known to be the smallest.
@@ -61,7 +62,7 @@ pub fn smallest(
     smallest_within(ways, sources, target, have, MAX_LOOKS)
 }
 
-/// The same, with so many looks.
+/// The same, with a number of looks.
 pub fn smallest_within(
     ways: &ReachableGraph,
     sources: &BTreeSet<ReleaseId>,
@@ -251,7 +252,7 @@ impl Search<'_> {
         SearchOutcome::Nothing
     }
 
-    /// Whether each of these gets to an attached release with so many more releases at most.
+    /// Whether each of these reaches an attached release with at most this many more releases.
     fn is_near_enough(&self, state: &State, unserved: &Bits, more: usize) -> bool {
         let mut near = state.attached.clone();
         for _ in 0..more {
@@ -279,7 +280,7 @@ impl Search<'_> {
         before
     }
 
-    /// Attached releases of which one must join, for the sake of the source that has the fewest of them.
+    /// The attached releases that the most constrained source needs. One of them must join.
     fn choices(&self, state: &State, unserved: &Bits) -> Vec<usize> {
         let (askers, attached) = self.askers(state, unserved);
         let useful = |at: usize| self.bits.into[at].and(&askers);

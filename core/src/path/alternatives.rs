@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 use super::search::{BarredSteps, Cost, Search};
 
-/// So many ways, the best first; fewer if there are no more.
+/// At most this many paths, the best first.
 pub(super) fn best_ways(search: &Search<'_>, start: u32, count: usize) -> Vec<Vec<u32>> {
     let mut found: Vec<Vec<u32>> = search
         .best(&[start], &BarredSteps::default())

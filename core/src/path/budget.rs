@@ -12,7 +12,7 @@ use std::cell::Cell;
 pub struct Budget<'a> {
     most: u64,
     taken: Cell<u64>,
-    /// At so many steps somebody is asked again whether the answer is still wanted.
+    /// The number of steps at which to ask again whether the caller still waits.
     look_at: Cell<u64>,
     is_called_off: &'a dyn Fn() -> bool,
     end: Cell<Option<Unfinished>>,
@@ -23,7 +23,7 @@ pub struct Budget<'a> {
 pub enum Unfinished {
     /// It needs more steps than this.
     NoStepsLeft {
-        /// So many it could take.
+        /// The number of steps that were allowed.
         most: u64,
     },
     /// Nobody waits for the answer any more.
@@ -40,10 +40,10 @@ impl Budget<'static> {
 impl<'a> Budget<'a> {
     /// What a service gives a question: on the real data no question takes as much. docs/path.md says how that was measured.
     pub const OF_A_QUESTION: u64 = 100_000_000;
-    /// Between two looks at whether the answer is still wanted lie about so many steps.
+    /// About this many steps lie between two checks whether the caller still waits.
     pub const LOOK_EVERY: u64 = 4096;
 
-    /// So many steps, unless the question is called off before.
+    /// This many steps, unless the caller cancels before.
     pub fn new(most: u64, is_called_off: &'a dyn Fn() -> bool) -> Self {
         let look_at = Cell::new(Self::LOOK_EVERY.min(most));
         Self {
@@ -55,7 +55,7 @@ impl<'a> Budget<'a> {
         }
     }
 
-    /// So many steps were taken.
+    /// The number of steps taken.
     pub fn taken(&self) -> u64 {
         self.taken.get()
     }

@@ -54,7 +54,8 @@ pub struct TimedPlan {
 }
 
 impl Pace {
-    /// Of a cluster of which nothing is known: a control plane of three nodes in a cloud. Worker pools are not guessed.
+    /// For an unknown cluster: a control plane of three nodes in a cloud. Worker pools are not
+    /// guessed.
     pub fn usual() -> Self {
         let control_plane = ControlPlane {
             nodes: 3,

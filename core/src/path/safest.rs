@@ -13,7 +13,7 @@ use super::search::{BarredSteps, Certainty, FAR, Search, Until};
 use super::search_space::SearchSpace;
 use crate::graph::GraphStep;
 
-/// So many sets are looked at.
+/// How many sets are looked at.
 pub(super) const MAX_LABELS: usize = 100_000;
 
 /// Risks, told apart by their names as clients do, each by the lowest number that has its name.

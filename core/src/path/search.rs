@@ -24,7 +24,7 @@ pub(super) struct Search<'a> {
     pub(super) goal: u32,
     pub(super) prefer: Preference,
     pub(super) lasts: &'a Lasts<'a>,
-    /// So many sets of risks are looked at.
+    /// How many sets of risks were looked at.
     pub(super) max_labels: usize,
     /// Whether what was found is known to be the best.
     pub(super) certainty: Cell<Certainty>,
@@ -248,7 +248,8 @@ impl<'a> Search<'a> {
         arrivals
     }
 
-    /// By when, at the latest, one has to be at each release to reach the goal in time with so many hops left: for 0, 1, 2, … hops,
+    /// The latest time at each release to reach the goal in time with some hops left: for 0, 1, 2,
+    /// … hops,
     /// up to the first number that is enough.
     fn latest(
         &self,

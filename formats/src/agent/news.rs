@@ -30,7 +30,7 @@ pub enum Weight {
     Warning,
 }
 
-/// So many offers that nobody believes are told of in a pass.
+/// The most untrusted offers that one pass reports.
 const MAX_ATTACKS: usize = 10;
 
 /// What is new after a pass: an update that was started, what became of it, offers that nobody believes, and an agent that has stopped.

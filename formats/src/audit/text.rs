@@ -15,10 +15,10 @@ use super::AuditReport;
 use crate::tables::{align_right, fitted, shown};
 use crate::words::{beyond, counted, joined, minute};
 
-/// So many that nobody reads all of them; the rest is counted.
+/// More than this nobody reads. The rest is counted.
 const MAX_ROWS: usize = 100;
 const MAX_STRANDINGS: usize = 50;
-/// Of many releases, so many are named before the last one.
+/// The most releases that are named before the last one.
 const NAMED_RELEASES: usize = 3;
 const EVERYBODY: &str = "everybody";
 

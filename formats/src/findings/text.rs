@@ -10,7 +10,7 @@ use super::level;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Shown {
     All,
-    /// So many findings of each code, and how many more there are.
+    /// At most this many findings of each code, and how many more there are.
     FirstOfEachCode(usize),
 }
 

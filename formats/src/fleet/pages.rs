@@ -21,9 +21,9 @@ use super::{cursor, json as shown};
 
 /// The entries of a page if the question names no limit. The web adapter knows the most that can be asked for.
 const ENTRIES: usize = 200;
-/// So many clusters are looked at for one page.
+/// The most clusters that are looked at for one page.
 const MAX_LOOKED_AT: usize = 10_000;
-/// So many clusters are named in one row; the others are counted.
+/// The most clusters that are named in one row. The others are counted.
 const MAX_NAMES: usize = 1_000;
 /// Rows that name more clusters than this together are not all on one page.
 const MAX_NAMES_OF_A_PAGE: usize = 10_000;
@@ -341,7 +341,7 @@ pub fn forecast(mut forecasts: Vec<Forecast>, filter: &Filter) -> Result<Value, 
     Ok(page(shown::forecast(&forecasts), next))
 }
 
-/// So many upgrades are read for one page.
+/// The most upgrades that are read for one page.
 pub const UPGRADES_LOOKED_AT: u32 = 1_000;
 
 /// Before which upgrade the page begins; none for the newest.

@@ -68,7 +68,7 @@ pub enum Grant {
     Admin,
     /// A pipeline says with it that a source has changed.
     Reload,
-    /// Whoever has it may look at the fleet.
+    /// Its holder may look at the fleet.
     Read,
 }
 

@@ -12,7 +12,7 @@ use towpath_core::path::{NoGoal, NoPath, Plan, RiskPolicy};
 use super::{Completeness, Told};
 use crate::words::{counted, first_names, minute, no_such_risks, plain};
 
-/// So many names are listed; the others are counted.
+/// The most names that are listed. The others are counted.
 const MAX_NAMES: usize = 6;
 
 /// Everything there is to say, above a list.

@@ -115,7 +115,7 @@ pub fn read(query: &str, now: Timestamp) -> Result<PathRequest, BadRequest> {
 /// The shape of a cluster in a few words.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Plain {
-    /// So many worker nodes in one pool; three if nobody says it.
+    /// The worker nodes in one pool; three by default.
     pub nodes: Option<u32>,
     /// How many of them may be away at once; one if nobody says it.
     pub max_unavailable: Option<MaxUnavailable>,

@@ -231,7 +231,7 @@ impl Reader {
         is_name.then_some(text)
     }
 
-    /// A list of at most so many items. Too many of them: none.
+    /// A list of at most `max` items. None if there are more.
     pub(crate) fn list<'n>(&mut self, node: &'n Node, what: &str, max: usize) -> &'n [Node] {
         match &node.value {
             Value::List(items) if items.len() <= max => items,

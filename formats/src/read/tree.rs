@@ -137,7 +137,7 @@ impl Node {
         own.or_else(|| below.chain(self.items()).find_map(Node::repeated))
     }
 
-    /// Puts it, and all in it, so many lines further down.
+    /// Moves it, and all in it, this many lines down.
     pub(super) fn move_down(&mut self, lines: u32) {
         self.line = self.line.saturating_add(lines);
         match &mut self.value {

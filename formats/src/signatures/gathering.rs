@@ -31,7 +31,7 @@ pub(super) struct Gathering {
     revocations: Vec<Revocation>,
 }
 
-/// The revocation of a primary key. It says by whom it is, and not of which key.
+/// The revocation of a primary key. It names its issuer, but not the key that it revokes.
 #[derive(Debug)]
 struct Revocation {
     place: Place,

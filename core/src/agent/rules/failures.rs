@@ -7,7 +7,7 @@ use super::{OfferQuestion, Offers};
 use crate::rules::Rule;
 use crate::verdict::{Code, Verdict};
 
-/// So long after a failure the same release is left alone.
+/// How long the same release is left alone after a failure.
 const PAUSE: SignedDuration = SignedDuration::from_hours(1);
 
 pub static TOO_MANY_FAILURES: Code = Code::new(

@@ -11,7 +11,7 @@ use crate::cluster::Fact;
 use crate::rules::Rule;
 use crate::verdict::{Code, Verdict};
 
-/// Replicas of a service read their sources at different times; by so much one may be behind another.
+/// Replicas of a service read their sources at different times. One may be this far behind another.
 const REPLICA_MARGIN: SignedDuration = SignedDuration::from_mins(10);
 
 pub static GRAPH_AGE_UNKNOWN: Code = Code::new(

@@ -228,7 +228,7 @@ impl Group {
         }
     }
 
-    /// Updates kubelets. What is not known stays so, and what is ahead is not taken back.
+    /// Updates kubelets. Unknown ones stay unknown, and newer ones stay newer.
     fn raise(&mut self, to: Minor) {
         let kubelets = self
             .kubelets

@@ -19,7 +19,7 @@ static PARALLEL_LIMIT: Code = Code::new(
     ("holders", "s1"),
 ]);
 
-/// Of many holders of a mutex, so many are named.
+/// The most holders of a mutex that are named.
 const NAMED_HOLDERS: usize = 6;
 
 pub(super) struct ParallelLimit;

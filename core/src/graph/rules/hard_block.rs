@@ -14,7 +14,7 @@ static HARD_BLOCK: Code = Code::new(
     "take another release; the block's file says why",
 );
 
-/// A block says whom it stops in a way that we do not understand.
+/// A block names its clusters in a way that we do not understand.
 static BLOCK_NOT_UNDERSTOOD: Code = Code::new(
     "BlockNotUnderstood",
     "blocked for every cluster, because {what}",

@@ -24,7 +24,7 @@ pub(super) struct Object {
 #[derive(Debug, Default)]
 pub(super) struct FoundObjects {
     pub(super) objects: Vec<Object>,
-    /// Kinds that were given, be it an empty list.
+    /// Kinds that were given, even as an empty list.
     pub(super) given: BTreeSet<Kind>,
     /// How many objects are of other kinds.
     pub(super) ignored: usize,

@@ -23,7 +23,7 @@ pub(super) enum Entries<'b> {
 pub(super) type ListEntry = (Place, Option<Box<str>>, Node);
 
 impl Entries<'_> {
-    /// One entry that says nothing, for a part that cannot be read. Whoever reads it decides what that means.
+    /// An empty entry in the place of an unreadable part. The caller decides what that means.
     fn unread() -> Self {
         Self::Yaml(vec![(None, Node::placeless(Value::Nothing))])
     }

@@ -45,7 +45,7 @@ pub struct ClusterList {
     pub soak: Vec<SoakSum>,
     /// The ids of clusters that were left out because of an error in their entry.
     pub left_out: BTreeSet<ClusterId>,
-    /// So many parts of the list could not be read, and nobody knows which clusters they name.
+    /// How many parts of the list could not be read. Nobody knows which clusters they name.
     pub unread: usize,
 }
 
@@ -233,7 +233,7 @@ impl ListReading {
         })
     }
 
-    /// A gate. What is not understood of it is a finding, and the gate holds all the same.
+    /// A gate. A field that is not understood becomes a finding, and the gate still holds.
     fn gate(&mut self, reader: &mut Reader, node: &Node) -> VersionGate {
         let record = reader.open_record(node, "a gate");
         let mut text = |field: &'static str, remedy: &str| {

@@ -78,7 +78,7 @@ pub(crate) struct Rules {
     pub(crate) problems: Vec<Finding>,
     /// What holds back the clusters of a sector.
     pub(crate) sector_problems: BTreeMap<Name, Vec<Finding>>,
-    /// From whom version data is to be inherited, if they say so too.
+    /// The organisations to inherit version data from, if they say so too.
     pub(super) inherits: Vec<PolicyReference>,
     /// Who may inherit version data.
     pub(super) publishes: Vec<PolicyReference>,

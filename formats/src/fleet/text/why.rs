@@ -11,7 +11,7 @@ use towpath_core::verdict::{Answer, Verdict};
 use super::{helps, sentences};
 use crate::words::{joined, minute};
 
-/// So many of a cluster's last updates are told of.
+/// The most of a cluster's last updates that are listed.
 const MAX_AGENT_UPDATES: usize = 5;
 
 /// Why a cluster does, or does not, go where it could.

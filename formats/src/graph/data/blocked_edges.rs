@@ -225,7 +225,8 @@ fn matching_rule(reader: &mut Reader, node: &Node) -> Option<MatchingRule> {
     }
 }
 
-/// Whom the block stops. A property that we do not know could mean anybody, so it stops everybody.
+/// The clusters that the block stops. An unknown property could mean anybody, so it stops
+/// everybody.
 fn audience(reader: &mut Reader, node: &Node, clusters: &Value) -> Option<Audience> {
     let Some(properties) = clusters.as_object() else {
         let remedy = "write `clusters: {platforms: [<platform>]}`";

@@ -58,7 +58,7 @@ pub fn read_partly(files: &[SourceFile]) -> (GraphData, Vec<Finding>) {
     (reading.data, reading.findings)
 }
 
-/// Remembers what it has read, for whoever reads much the same again: only files that changed are parsed.
+/// A reader that remembers what it read: only changed files are parsed again.
 #[derive(Default)]
 pub struct Memory {
     parsed: BTreeMap<FileDigest, Arc<ParsedFile>>,

@@ -23,7 +23,7 @@ pub struct ExplainRequest {
     pub form: Option<Form>,
 }
 
-/// For whom the answer is.
+/// The client that the answer is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {
     Json,

@@ -16,7 +16,7 @@ use super::Told;
 use crate::verdict::HelpOnce;
 use crate::words::{counted, first_names, plain, plain_lines, second};
 
-/// So many names are listed; the others are counted.
+/// The most names that are listed. The others are counted.
 const MAX_NAMES: usize = 6;
 
 /// Everything there is to say.

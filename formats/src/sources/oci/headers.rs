@@ -9,7 +9,7 @@ pub enum Challenge {
     Bearer {
         /// Where tokens are given out.
         realm: String,
-        /// For whom the token is.
+        /// The service that the token is for.
         service: Option<String>,
         /// What it is to allow.
         scope: Option<String>,

@@ -41,7 +41,7 @@ pub struct Spent {
 }
 
 impl Spent {
-    /// With one more layer, which is said to be so long; none if that is too much.
+    /// Adds a layer of a declared length. None if that is too much.
     pub fn with_layer(self, bytes: u64, limits: &LayerLimits) -> Option<Self> {
         let layer_bytes = self.layer_bytes.saturating_add(bytes);
         (layer_bytes <= limits.layer_bytes).then_some(Self {
@@ -89,7 +89,7 @@ struct UnpackedBytes {
 }
 
 impl Layer {
-    /// A layer of which nothing has come yet, and what those before it have taken.
+    /// A layer before its first byte, and what the layers before it have used.
     pub fn new(wanted: fn(&str) -> bool, limits: LayerLimits, spent: Spent) -> Self {
         Self(Packing::Unknown(UnpackedBytes {
             head: Vec::new(),

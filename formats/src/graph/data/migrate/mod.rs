@@ -141,7 +141,7 @@ impl Migration {
         });
     }
 
-    /// Reads what was written. Whatever is wrong here is our own mistake, and is not to reach a service.
+    /// Reads what was written. An error here is our own mistake, and must not reach a service.
     fn check(
         &mut self,
         before: &ChannelContents,

@@ -20,7 +20,7 @@ use super::{Wishes, is_phased};
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Starts {
     pub from_history: usize,
-    /// The oldest commit, so many: they may have been there for longer.
+    /// The oldest commit, with a number of releases: they may have been there for longer.
     pub from_oldest_commit: usize,
     /// Set back, so that no cluster waits again for what it has been shown.
     pub set_back: Tally,
