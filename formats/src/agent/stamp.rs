@@ -223,7 +223,7 @@ mod tests {
             (
                 "no stamp",
                 read("<html>", TOKEN, "0f3a", NONCE),
-                "the stamp is not right",
+                "the stamp is not valid",
             ),
             (
                 "a field less",
