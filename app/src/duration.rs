@@ -105,7 +105,7 @@ fn estimate(args: EstimateArgs) -> anyhow::Result<ExitCode> {
     let versions: Vec<Version> = std::iter::once(args.from).chain(args.to).collect();
     if versions.len() > MAX_VERSIONS {
         bail!(
-            "there are {} releases; at most {MAX_VERSIONS} are taken",
+            "there are {} releases; at most {MAX_VERSIONS} are allowed",
             versions.len()
         );
     }

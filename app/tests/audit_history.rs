@@ -79,7 +79,7 @@ fn a_repository_tells_since_when_and_what_is_new() {
 
     assert_eq!(
         audit(folder, &["--base", "HEAD"]),
-        ("Nobody is stranded who was not in HEAD.\n".into(), Some(0))
+        ("Nothing is newly stranded since HEAD.\n".into(), Some(0))
     );
     let (text, code) = audit(folder, &["--base", "HEAD~2"]);
     assert!(

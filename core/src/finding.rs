@@ -1,7 +1,8 @@
-//! Findings: what is wrong with what a person wrote, where, and what to do about it.
+//! Findings: what is wrong in a file that a person wrote, where, and what to do about it.
 //!
-//! Parsers and checks return findings instead of logging; the caller shows them. An error means that the input
-//! must not be used; a warning means that it can be, and that somebody should look.
+//! Parsers and checks return findings instead of logging, and the caller shows them. An error
+//! means that the input must not be used. A warning means that it can be used, but somebody should
+//! look.
 
 use std::borrow::Cow;
 use std::fmt;

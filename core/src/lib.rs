@@ -1,8 +1,9 @@
 //! Towpath's decisions, as pure functions.
 //!
-//! Every reason an update may not happen now is a [`rules::Rule`]: *(edge, situation) → verdict with reasons*.
-//! A policy is a list of rules and is itself a rule. This crate has no IO, no clock, no randomness, no threads
-//! and no wire formats; `core/clippy.toml` and `cargo xtask layers` keep it so.
+//! Every reason an update may not happen now is a [`rules::Rule`]: *question → verdict with
+//! reasons*. A policy is a list of rules and is itself a rule. This crate has no IO, no clock, no
+//! randomness, no threads and no wire formats. `core/clippy.toml` and `cargo xtask layers` keep it
+//! so.
 
 pub mod agent;
 pub mod audit;

@@ -1,7 +1,7 @@
-//! How often somebody may do something: one every so long, and a few at once after a rest.
+//! Rate limits: one event per interval, and a burst after a rest.
 //!
-//! The table has a bound. When it is full, the entry that has rested longest goes first: forgetting a rested one changes nothing.
-//! Time is since any beginning.
+//! The table is bounded. When it is full, the entry that has rested longest goes first, because
+//! forgetting a rested one changes nothing. Times are durations since an arbitrary start.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -9,17 +9,18 @@ use std::time::Duration;
 /// Rested entries that one call forgets, so that the table shrinks again after a rush.
 const FORGOTTEN_AT_ONCE: usize = 2;
 
-/// One every so long, and a burst after a rest.
+/// One event per interval, and a burst after a rest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Rate {
-    /// One may be done every so long, …
+    /// The interval between two events.
     pub every: Duration,
-    /// … and so many at once after a rest.
+    /// The most events at once after a rest.
     pub burst: u32,
 }
 
 impl Rate {
-    /// So many in a minute, and as many at once after a minute of rest; none if zero, which stands for no limit.
+    /// A number of events a minute, and as many at once after a minute of rest. Zero means no
+    /// limit.
     pub fn per_minute(count: u32) -> Option<Self> {
         (count > 0).then(|| Self {
             every: Duration::from_secs(60) / count,
@@ -40,7 +41,7 @@ pub struct Rates<K> {
 }
 
 impl<K: Ord + Clone> Rates<K> {
-    /// Remembers at most so many.
+    /// A table of at most `most` entries.
     pub fn new(rate: Rate, most: usize) -> Self {
         Self {
             rate,

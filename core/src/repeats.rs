@@ -1,11 +1,12 @@
-//! A warning that repeats: the first is said at once, then one a minute, with how many came in between.
+//! Repeated warnings: the first is logged at once, then one a minute with the number of those in
+//! between.
 //!
-//! Time is since any beginning.
+//! Times are durations since an arbitrary start.
 
 use std::fmt;
 use std::time::Duration;
 
-/// After a warning was said, the same one is only counted for so long.
+/// After a warning was logged, repeats are only counted for this long.
 const QUIET: Duration = Duration::from_secs(60);
 
 /// One warning, and how often it came.
@@ -15,12 +16,13 @@ pub struct Repeats {
     unsaid: u64,
 }
 
-/// What to say about those that were not said. It is empty where there are none, so it can end any message.
+/// Text about the repeats that were not logged. It is empty if there are none, so it can end any
+/// message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct More(u64);
 
 impl Repeats {
-    /// It came. If it is to be said now: what to add to it.
+    /// Counts one. If it should be logged now, returns what to add to it.
     pub fn came(&mut self, now: Duration) -> Option<More> {
         if self
             .said
@@ -33,7 +35,7 @@ impl Repeats {
         Some(More(std::mem::take(&mut self.unsaid)))
     }
 
-    /// Whether it has ended, and there are some that nobody was told of. To be asked when all is well again.
+    /// Whether it has ended with repeats that were not logged. Ask this when all is well again.
     pub fn ended(&mut self, now: Duration) -> Option<More> {
         let is_due = self
             .said

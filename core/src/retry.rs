@@ -1,4 +1,4 @@
-//! How long to wait before something is tried again. Chance is a seed, and time is an argument.
+//! How long to wait before a retry. Randomness comes in as a seed, and time as an argument.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;

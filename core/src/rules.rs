@@ -1,7 +1,8 @@
 //! Rules: each reason an update may not happen now, one small file each.
 //!
-//! A rule is a pure function from a question to a verdict. There are four questions: about an edge of the graph ([`EdgeQuestion`]), about
-//! a start in the fleet, about an offer that a cluster's agent considers, and about a step that a cluster would take.
+//! A rule is a pure function from a question to a verdict. There are four questions. They are
+//! about an edge of the graph ([`EdgeQuestion`]), a start in the fleet, an offer to a cluster's
+//! agent, and a step that a cluster would take.
 
 use crate::verdict::{Code, Verdict};
 

@@ -1,6 +1,7 @@
-//! What becomes of releases by what is known of their signatures: the policy, applied.
+//! The signature policy: which releases stay, given what is known of their signatures.
 //!
-//! A signature is of a digest, so releases of one payload share one verdict. What nobody looked for is not verified.
+//! A signature covers a digest, so releases of one payload share one verdict. A payload whose
+//! signature nobody looked for is not verified.
 
 pub mod signature;
 

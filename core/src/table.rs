@@ -1,7 +1,7 @@
 //! Tables: rows found by number, where each kind of number has a type of its own.
 //!
-//! `Idx<Version>` is the number of a version, and only a table by version takes it. A table's rows may be something
-//! else than what is numbered: `Table<Version, i64>` has seconds for each version.
+//! `Idx<Version>` is the number of a version, and only a table by version takes it. Rows need not
+//! be of the numbered type: `Table<Version, i64>` has seconds for each version.
 
 use std::cmp::Ordering;
 use std::fmt;

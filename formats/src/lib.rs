@@ -1,4 +1,5 @@
-//! Bytes to domain values and back. Still pure: adapters bring the bytes and take them away.
+//! From bytes to domain values, and from domain values to text and JSON. Still pure: adapters
+//! bring the bytes and take them away.
 //!
 //! Every reader here is bounded, never panics, and returns findings with place and remedy.
 

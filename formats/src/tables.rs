@@ -6,7 +6,7 @@ use comfy_table::{CellAlignment, ContentArrangement, Table};
 /// How much room a table has.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Room {
-    /// At most so many rows.
+    /// The most rows.
     pub rows: Option<usize>,
     /// The columns of the terminal; none if nobody is looking.
     pub width: Option<u16>,

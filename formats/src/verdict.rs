@@ -1,4 +1,5 @@
-//! Verdicts and reasons as JSON and as text: one shape and one set of words in every command, endpoint, Event and condition.
+//! Verdicts and reasons as JSON and as text: one shape and one set of words in every command,
+//! endpoint, Event and condition.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;

@@ -1,4 +1,4 @@
-//! Words that every answer uses in the same way: times, counts with their nouns, lines that end before the margin.
+//! Words that all answers share: times, counts with their nouns, lines wrapped at the margin.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;

@@ -104,7 +104,7 @@ maxSkew: 9
     expect![[r#"
         agent.yaml:7:1: a policy has no field "windos"
         agent.yaml:2:11: "Mon..Fri 25:00" is not a schedule: "25" is not one of 0 to 23, nor a range of them
-        agent.yaml:2:39: "P1M" is no length of a maintenance window
+        agent.yaml:2:39: "P1M" is not a length of a maintenance window
         agent.yaml:3:17: "P1Y" is not a duration
         agent.yaml:4:6: "latest" is not a pin
         agent.yaml:5:14: maxFailures is a whole number, and this is the number 0

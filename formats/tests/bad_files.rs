@@ -268,9 +268,9 @@ fn rollout_rules() {
             ramp: exponential => ramp: steep
                 channels/c.yaml:8:11: "steep" is not a ramp; use linear or exponential
             fromVersion: patch => fromVersion: major
-                is taken, with a warning: channels/c.yaml:5:18: fromVersion "major" is acceptable, and the rule matches nothing; minor and patch match edges; without a default rule, the others are there at once
+                is taken, with a warning: channels/c.yaml:5:18: fromVersion "major" is not known, so the rule matches nothing; minor and patch match edges; without a default rule, the others are there at once
             fromVersion: patch => fromVersion: Patch
-                is taken, with a warning: channels/c.yaml:5:18: fromVersion "Patch" is acceptable, and the rule matches nothing; minor and patch match edges; without a default rule, the others are there at once
+                is taken, with a warning: channels/c.yaml:5:18: fromVersion "Patch" is not known, so the rule matches nothing; minor and patch match edges; without a default rule, the others are there at once
             fromVersion: patch => fromversion: patch
                 is taken, with a warning: channels/c.yaml:5:5: a rollout rule has no field "fromversion"; the rule matches nothing; correct its name, or remove the rule
             fromVersion: patch => region: eu
@@ -460,13 +460,13 @@ fn blocks() {
             from: 4[.]8[.].* => (nothing)
                 blocked-edges/b.yaml: the block has no `from`; add `from: <regular expression>`
             from: 4[.]8[.].* => from: 4[.]8[.](.*
-                blocked-edges/b.yaml:2:7: `from` is not a regular expression that we take: unclosed group; correct it; `.*` means every release
+                blocked-edges/b.yaml:2:7: `from` is not a regular expression that towpath accepts: unclosed group; correct it; `.*` means every release
             from: 4[.]8[.].* => from: 4[.8
-                blocked-edges/b.yaml:2:7: `from` is not a regular expression that we take: unclosed character class; correct it; `.*` means every release
+                blocked-edges/b.yaml:2:7: `from` is not a regular expression that towpath accepts: unclosed character class; correct it; `.*` means every release
             from: 4[.]8[.].* => from: (?=4)
-                blocked-edges/b.yaml:2:7: `from` is not a regular expression that we take: look-around, including look-ahead and look-behind, is not supported; correct it; `.*` means every release
+                blocked-edges/b.yaml:2:7: `from` is not a regular expression that towpath accepts: look-around, including look-ahead and look-behind, is not supported; correct it; `.*` means every release
             from: 4[.]8[.].* => from: *
-                blocked-edges/b.yaml:2:7: `*` and `&` begin aliases and anchors, which are not taken here; put the text in quotes; a pattern for every release is `.*`
+                blocked-edges/b.yaml:2:7: `*` and `&` begin aliases and anchors, which are not supported here; put the text in quotes; a pattern for every release is `.*`
             from: 4[.]8[.].* => from: true
                 blocked-edges/b.yaml:2:7: true is read as a number or a boolean, and a text belongs here; put it in quotes, or write it out: a version as in 4.9.7, a duration as in P2D
             from: 4[.]8[.].* => from: 5
@@ -480,7 +480,7 @@ fn blocks() {
             from: 4[.]8[.].* => from: .*\nfrom: 4[.]8[.].*
                 blocked-edges/b.yaml:3:1: from is given twice; keep one of them
             from: 4[.]8[.].* => from: (\w{100}){100}
-                blocked-edges/b.yaml:2:7: `from` is not a regular expression that we take: it is too large when compiled; use smaller repetitions; correct it; `.*` means every release
+                blocked-edges/b.yaml:2:7: `from` is not a regular expression that towpath accepts: it is too large when compiled; use smaller repetitions; correct it; `.*` means every release
             fixedIn: 4.9.3 => fixedIn: soon
                 is taken, with a warning: blocked-edges/b.yaml:6:10: "soon" is not a version: unexpected character 's' while parsing major version number; name the first release without the problem
             fixedIn: 4.9.3 => fixed_in: 4.9.3
@@ -645,7 +645,7 @@ fn blocks_name_at_most_so_many_platforms() {
         sixty
             is taken
         sixty-one
-            blocked-edges: blocks name 61 different platforms; at most 60 are taken; look for misspelt platforms
+            blocked-edges: blocks name 61 different platforms; at most 60 are allowed; look for misspelt platforms
     "#]],
     );
 }
@@ -784,17 +784,17 @@ fn whole_files() {
             JSON inside
                 is taken
             an anchor
-                blocked-edges/b.yaml:1:9: anchors are not taken here; write the value out
+                blocked-edges/b.yaml:1:9: anchors are not supported here; write the value out
             an alias bomb
-                blocked-edges/b.yaml:1:7: anchors are not taken here; write the value out
+                blocked-edges/b.yaml:1:7: anchors are not supported here; write the value out
             a merge key
                 is taken
             nested a hundred deep
-                blocked-edges/b.yaml:3:42: it is nested deeper than anything that belongs here; correct the file
+                blocked-edges/b.yaml:3:42: it is nested too deeply; correct the file
             four megabytes and more
                 blocked-edges/b.yaml: the file is larger than 4194304 bytes; split it
             a pattern of ten thousand bytes
-                blocked-edges/b.yaml:2:7: `from` is not a regular expression that we take: it is longer than 8192 bytes; correct it; `.*` means every release
+                blocked-edges/b.yaml:2:7: `from` is not a regular expression that towpath accepts: it is longer than 8192 bytes; correct it; `.*` means every release
             not UTF-8
                 blocked-edges/b.yaml: the file is not UTF-8 text; save it as UTF-8
         "#]],
@@ -838,7 +838,7 @@ fn raw_metadata() {
             {"4.9": {}}
                 raw/metadata.json: the key "4.9" is not a version: unexpected end of input while parsing minor version number; write it as in 4.9.7 or 4.9.7+amd64
             {"4.9.2": {
-                raw/metadata.json:1:11: the file is cut short; write it anew
+                raw/metadata.json:1:11: the file is cut short; write it again
             ["4.9.2"]
                 raw/metadata.json:1: invalid type: sequence, expected an object; correct the file
             {"4.9.2": {"a": "b"}, "4.9.2": {}}
@@ -848,7 +848,7 @@ fn raw_metadata() {
             {"4.9.2": {"io.openshift.upgrades.graph.previous.remove_regex": "("}}
                 raw/metadata.json: io.openshift.upgrades.graph.previous.remove_regex of "4.9.2": "(": unclosed group; write a comma list of versions, or a regular expression for remove_regex
             (nothing)
-                raw/metadata.json:1: the file is cut short; write it anew
+                raw/metadata.json:1: the file is cut short; write it again
         "#]],
     );
 }
@@ -873,7 +873,7 @@ fn every_problem_of_every_file_is_reported_at_once() {
             five files, all of them wrong
                 blocked-edges/b.txt: only *.yaml and *.yml directly in blocked-edges/ and channels/ are read, so this would have no effect; name it *.yaml, or remove it
                 blocked-edges/c.yaml: the block has no `to`; add `to: <version>`
-                blocked-edges/c.yaml:1:7: `from` is not a regular expression that we take: unclosed group; correct it; `.*` means every release
+                blocked-edges/c.yaml:1:7: `from` is not a regular expression that towpath accepts: unclosed group; correct it; `.*` means every release
                 channels/a.yaml:1:19: "A" cannot be a channel's name; use lower-case letters, digits, `-` and `.`
                 channels/a.yaml:2:12: version 4.9.1 has no start; add `start: <RFC 3339 time>`
                 channels/a.yaml:2:27: the release has no name; add `name: <version>`
@@ -927,50 +927,50 @@ fn releases_files() {
         ],
         expect![[r#"
             (all) => (nothing)
-                releases.json:1: the file is cut short; write it anew
+                releases.json:1: the file is cut short; write it again
             (all) => []
-                releases.json:1:2: invalid length 0, expected a graph: an object with nodes and edges; write the graph anew from its source
+                releases.json:1:2: invalid length 0, expected a graph: an object with nodes and edges; write the graph again from its source
             (all) => <html>
-                releases.json:1:1: expected value; write the graph anew from its source
+                releases.json:1:1: expected value; write the graph again from its source
             (all) => {"nodes": []}
-                releases.json:1:13: missing field `edges`; write the graph anew from its source
+                releases.json:1:13: missing field `edges`; write the graph again from its source
             {"url": "u"}},\n  {"version": "4.9.2+amd64", "payload": "p2" … => (nothing)
-                releases.json:2:58: the file is cut short; write it anew
+                releases.json:2:58: the file is cut short; write it again
             "version": "4.9.1+amd64", => (nothing)
-                releases.json:2:45: missing field `version`; write the graph anew from its source
+                releases.json:2:45: missing field `version`; write the graph again from its source
             "version": "4.9.1+amd64" => "version": 4.9
-                releases.json:2:17: invalid type: floating point `4.9`, expected a string; write the graph anew from its source
+                releases.json:2:17: invalid type: floating point `4.9`, expected a string; write the graph again from its source
             "version": "4.9.1+amd64" => "version": "4.9"
                 releases.json: nodes[0]: "4.9" is not a version: unexpected end of input while parsing minor version number; write it as in 4.9.7 or 4.9.7+amd64
             "payload": "p1" => "payload": 1
-                releases.json:2:41: invalid type: integer `1`, expected a string; write the graph anew from its source
+                releases.json:2:41: invalid type: integer `1`, expected a string; write the graph again from its source
             "payload": "p1" => "payload": ""
-                is taken, with a warning: releases.json: 1 release has no payload and no place in the graph, nor have their edges; they are names that other releases mention; scrape them if they exist
+                is taken, with a warning: releases.json: 1 release has no payload: left out, with all edges; they are names that other releases mention; scrape them if they exist
             "payload": "p1" => "payload": null
-                is taken, with a warning: releases.json: 1 release has no payload and no place in the graph, nor have their edges; they are names that other releases mention; scrape them if they exist
+                is taken, with a warning: releases.json: 1 release has no payload: left out, with all edges; they are names that other releases mention; scrape them if they exist
             {"url": "u"} => {"url": 5}
-                releases.json:2:67: invalid type: integer `5`, expected a string; write the graph anew from its source
+                releases.json:2:67: invalid type: integer `5`, expected a string; write the graph again from its source
             {"version": "4.9.2+amd64" => {"version": "4.9.1"
                 releases.json: nodes[1]: 4.9.1 of amd64 stands here twice, with different payloads; keep the right one
             [[0, 1]] => [[0, 2], [7, 1]]
-                releases.json: edges[0]: [0, 2] names a node that does not exist (2 do); write the graph anew from its source
-                releases.json: edges[1]: [7, 1] names a node that does not exist (2 do); write the graph anew from its source
+                releases.json: edges[0]: [0, 2] names a node that does not exist (2 do); write the graph again from its source
+                releases.json: edges[1]: [7, 1] names a node that does not exist (2 do); write the graph again from its source
             [[0, 1]] => [[0, -1]]
-                releases.json:4:17: invalid value: integer `-1`, expected the number of a node; write the graph anew from its source
+                releases.json:4:17: invalid value: integer `-1`, expected the number of a node; write the graph again from its source
             [[0, 1]] => [[0]]
-                releases.json:4:14: invalid length 1, expected a tuple of size 2; write the graph anew from its source
+                releases.json:4:14: invalid length 1, expected a tuple of size 2; write the graph again from its source
             [[0, 1]] => [{"from": 0, "to": 1}]
-                releases.json:4:11: invalid type: map, expected a tuple of size 2; write the graph anew from its source
+                releases.json:4:11: invalid type: map, expected a tuple of size 2; write the graph again from its source
             [{"name": "R", "url": "u", "message": "m", "matchingRules":  … => []
-                releases.json: a group of conditionalEdges has no risks; write the graph anew from its source
+                releases.json: a group of conditionalEdges has no risks; write the graph again from its source
             ,\n   "risks": [{"name": "R", "url": "u", "message": "m", "m … => (nothing)
-                releases.json:6:47: missing field `risks`; write the graph anew from its source
+                releases.json:6:47: missing field `risks`; write the graph again from its source
             "message": "m", => (nothing)
-                releases.json:7:77: missing field `message`; write the graph anew from its source
+                releases.json:7:77: missing field `message`; write the graph again from its source
             [{"type": "Always"}] => []
                 is taken
             "to": "4.9.2" => "to": "4.9"
-                releases.json: conditionalEdges: "4.9" is not a version: unexpected end of input while parsing minor version number; write the graph anew from its source
+                releases.json: conditionalEdges: "4.9" is not a version: unexpected end of input while parsing minor version number; write the graph again from its source
         "#]],
     );
 }
@@ -1160,8 +1160,8 @@ fn what_looks_harmless_and_is_not() {
     .map(|(path, text)| said(path, text))
     .into();
     expect![[r#"
-        blocked-edges/b.yaml:3:3: `from` is not a regular expression that we take: a version has no spaces or line breaks, so it would match nothing; write it in quotes, on one line; correct it; `.*` means every release
-        blocked-edges/b.yaml:2:7: `from` is not a regular expression that we take: a version has no spaces or line breaks, so it would match nothing; write it in quotes, on one line; correct it; `.*` means every release
+        blocked-edges/b.yaml:3:3: `from` is not a regular expression that towpath accepts: a version has no spaces or line breaks, so it would match nothing; write it in quotes, on one line; correct it; `.*` means every release
+        blocked-edges/b.yaml:2:7: `from` is not a regular expression that towpath accepts: a version has no spaces or line breaks, so it would match nothing; write it in quotes, on one line; correct it; `.*` means every release
         blocked-edges: only *.yaml and *.yml directly in blocked-edges/ and channels/ are read, so this would have no effect; make it a folder
         channels/b.yaml:3:17: `phasedRollouts` has nothing in it; list something, or write `[]`
         channels/b.yaml:2:9: `versions` has nothing in it; list something, or write `[]`

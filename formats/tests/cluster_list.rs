@@ -154,20 +154,20 @@ fn what_is_wrong_is_left_out() {
                 [unknown-state] warning: list:10:15: "odd" is not a state of an upgrade; it counts as started; write planned, started, finished, failed or cancelled
                 clusters [1, 2], 1 upgrades
             "days": 1.5 => "days": -1
-                [bad-number] list:12:11: the number -1 is no number of days; write it as in 1.5
+                [bad-number] list:12:11: the number -1 is not a number of days; write it as in 1.5
                 clusters [1, 2], 1 upgrades
             "versionPrefix": "4.13", => (nothing)
                 [missing-field] list:9:19: a gate has no `versionPrefix`; add it; until then the gate stands before every minor version
                 clusters [1, 2], 1 upgrades
             "soak": [ => "soak": 1, "saok": [
-                [wrong-kind] list: `soak` is a list, and this is something else; write the list anew from its source
+                [wrong-kind] list: `soak` is a list, and this is something else; write the list again from its source
                 [unknown-field] warning: list: a list of clusters has no part "saok"; it is ignored; correct its name, or remove it
                 clusters [1, 2], 1 upgrades
             } => (nothing)
-                [bad-json] list:13: the file is cut short; write it anew
+                [bad-json] list:13: the file is cut short; write it again
                 clusters [], 0 upgrades
             (all) => hello
-                [wrong-kind] list: this is no list of clusters; write `clusters:` with a list
+                [wrong-kind] list: this is not a list of clusters; write `clusters:` with a list
                 clusters [], 0 upgrades
             (all) => (nothing)
                 [bad-yaml] list: the file is empty; write it, or remove it

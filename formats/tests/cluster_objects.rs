@@ -58,13 +58,13 @@ fn a_field_that_stands_there_twice_is_an_error() {
     check_findings(
         &[("a.yaml", pool)],
         expect![[r#"
-        a.yaml:5:3: `paused` stands here twice: which of them is meant?; print the object anew, with `oc get -o yaml`
+        a.yaml:5:3: `paused` stands here twice: which of them is meant?; print the object again, with `oc get -o yaml`
     "#]],
     );
     check_findings(
         &[("b.json", json)],
         expect![[r#"
-        b.json: `paused` stands here twice: which of them is meant?; print the object anew, with `oc get -o yaml`
+        b.json: `paused` stands here twice: which of them is meant?; print the object again, with `oc get -o yaml`
     "#]],
     );
 }
@@ -80,21 +80,21 @@ fn a_list_with_its_items_twice_is_an_error() {
     check_findings(
         &[("a.yaml", &list)],
         expect![[r#"
-        a.yaml:6:1: `items` stands here twice: which of them is meant?; print the object anew, with `oc get -o yaml`
+        a.yaml:6:1: `items` stands here twice: which of them is meant?; print the object again, with `oc get -o yaml`
     "#]],
     );
     let json = r#"{"kind": "NodeList", "items": [], "metadata": {}, "items": [{"metadata": {"name": "w1", "name": "w2"}}]}"#;
     check_findings(
         &[("b.json", json)],
         expect![[r#"
-        b.json: `items` stands here twice: which of them is meant?; print the object anew, with `oc get -o yaml`
+        b.json: `items` stands here twice: which of them is meant?; print the object again, with `oc get -o yaml`
     "#]],
     );
     let once = json.replacen(r#""items": [], "#, "", 1);
     check_findings(
         &[("c.json", &once)],
         expect![[r#"
-        c.json: `name` stands here twice: which of them is meant?; print the object anew, with `oc get -o yaml`
+        c.json: `name` stands here twice: which of them is meant?; print the object again, with `oc get -o yaml`
     "#]],
     );
 }
@@ -487,7 +487,7 @@ fn what_is_wrong_fails_the_load_with_its_place() {
     check_findings(
         &[("a.yaml", "a: 1\n")],
         expect![[r#"
-        a.yaml:1:1: this is no object of a cluster: it has no `kind`; remove it, or give the object whole
+        a.yaml:1:1: this is not an object of a cluster: it has no `kind`; remove it, or give the object whole
     "#]],
     );
     check_findings(
@@ -496,7 +496,7 @@ fn what_is_wrong_fails_the_load_with_its_place() {
             "kind: Pod\n---\nkind: Node\nmetadata: {name: n}\nstatus: {nodeInfo: {kubeletVersion: new}}\n",
         )],
         expect![[r#"
-            a.yaml:5:37: "new" is not a kubelet's version; print the object anew, with `oc get -o yaml`
+            a.yaml:5:37: "new" is not a kubelet's version; print the object again, with `oc get -o yaml`
         "#]],
     );
     check_findings(
@@ -508,7 +508,7 @@ fn what_is_wrong_fails_the_load_with_its_place() {
     check_findings(
         &[("a.json", "{\"kind\":")],
         expect![[r#"
-        a.json:1:8: the file is cut short; write it anew
+        a.json:1:8: the file is cut short; write it again
     "#]],
     );
     check_findings(
@@ -517,7 +517,7 @@ fn what_is_wrong_fails_the_load_with_its_place() {
             "kind: ClusterVersion\nmetadata: {name: version}\nstatus:\n  history:\n  - {state: Done, version: 4.6.8}\n",
         )],
         expect![[r#"
-            a.yaml:5:5: an update of the history is Completed or Partial, and not "Done"; print the object anew, with `oc get -o yaml`
+            a.yaml:5:5: an update of the history is Completed or Partial, and not "Done"; print the object again, with `oc get -o yaml`
         "#]],
     );
     check_findings(
@@ -527,7 +527,7 @@ fn what_is_wrong_fails_the_load_with_its_place() {
         )],
         expect![[r#"
             a.yaml:3:28: `removedInRelease` is a text, and this is the number 1.2; put it in quotes
-            a.yaml:3:48: a number of requests belongs here, and this is the number -1; print the object anew, with `oc get -o yaml`
+            a.yaml:3:48: a number of requests belongs here, and this is the number -1; print the object again, with `oc get -o yaml`
         "#]],
     );
 }

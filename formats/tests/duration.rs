@@ -105,9 +105,9 @@ pools:
         expect![[r#"
             shape.yaml:1:5: nodes are on "cloud" or on "metal", and not on "mars"; write one of them
             shape.yaml:2:23: nodes is a whole number, and this is the number 0; write a number from 1 to 100
-            shape.yaml:4:47: the number 0 is no number of nodes that may be away at once; write a number from 1 on, or a share from 1% to 100%
+            shape.yaml:4:47: the number 0 is not a number of nodes that may be away at once; write a number from 1 on, or a share from 1% to 100%
             shape.yaml:5:5: there are two pools "worker"; give each a name of its own
-            shape.yaml:5:47: "101%" is no number of nodes that may be away at once; write a number from 1 on, or a share from 1% to 100%
+            shape.yaml:5:47: "101%" is not a number of nodes that may be away at once; write a number from 1 on, or a share from 1% to 100%
             shape.yaml:6:5: a pool has no `name`; give it one: `name: worker`
             shape.yaml:6:13: nodes is a whole number, and this is "many"; write a number from 0 to 20000
             shape.yaml:6:26: drain is the number 10, which is no duration; write it as in 90s, 15m or 1h 30m, up to 31 days
@@ -121,7 +121,7 @@ pools:
     wrong_shape(
         "pools:\n  - {name: worker, nodes: 40, maxUnavailable: 0}\n",
         expect![[r#"
-        shape.yaml:2:47: the number 0 is no number of nodes that may be away at once; write a number from 1 on, or a share from 1% to 100%
+        shape.yaml:2:47: the number 0 is not a number of nodes that may be away at once; write a number from 1 on, or a share from 1% to 100%
     "#]],
     );
     wrong_shape(
@@ -250,8 +250,8 @@ fn what_cannot_be_read_is_told_with_its_place() {
         a 4.15.9 to 4.16.1 in 5400s
         left out: 3 installations
         left out: 2 unreadable entries
-        cv.yaml:14:5: an entry of the history cannot be read: "2026-05-01T25:00:00Z" is not an RFC 3339 date-time, or there is no such day; nothing need be done; it is left out
-        cv.yaml:22:5: an entry of the history cannot be read: -1800 seconds are no time for an update to take; nothing need be done; it is left out
+        cv.yaml:14:5: an entry of the history cannot be read: "2026-05-01T25:00:00Z" is not an RFC 3339 date-time, or there is no such day; there is nothing to do; it is left out
+        cv.yaml:22:5: an entry of the history cannot be read: -1800 seconds is not a possible time for an update; there is nothing to do; it is left out
     "#]].assert_eq(&told(&histories(&format!("{good}---\n{bad}---\n{backwards}"))));
     expect![[r#"
         cv.yaml:1:7: unclosed bracket '['; correct the file
@@ -318,7 +318,7 @@ daemonSet: {maxUnavailable: 10%, origin: {kind: gossip}}
         p.yaml:8:7: a figure has no `likely`; give low, likely and high
         p.yaml:9:20: r1 is "-1s", which is no duration; write it as in 90s, 15m or 1h 30m, up to 31 days
         p.yaml:9:31: beta is a number from 0 to 1; write it as in 0.5
-        p.yaml:10:49: "gossip" is no kind of origin; write docs, measured, fitted or assumed
+        p.yaml:10:49: "gossip" is not a kind of origin; write docs, measured, fitted or assumed
     "#]]
     .assert_eq(&lines(&findings));
 }

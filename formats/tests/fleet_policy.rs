@@ -571,16 +571,16 @@ fn entries_of_clusters() {
                 [bad-window] one.yml:35:14: "at night" is not a schedule: it has 2 fields, and a schedule has five; write minute, hour, day of month, month, day of week: `0 22 * * 1-5`
                 held back: prod-1
             duration: PT4H => duration: 4h
-                [bad-window] one.yml:36:17: "4h" is no length of a maintenance window; write it as in PT4H, at most PT168H
+                [bad-window] one.yml:36:17: "4h" is not a length of a maintenance window; write it as in PT4H, at most PT168H
                 held back: prod-1
             duration: PT4H => duration: P8D
-                [bad-window] one.yml:36:17: "P8D" is no length of a maintenance window; write it as in PT4H, at most PT168H
+                [bad-window] one.yml:36:17: "P8D" is not a length of a maintenance window; write it as in PT4H, at most PT168H
                 held back: prod-1
             duration: PT4H => duration: P1M
-                [bad-window] one.yml:36:17: "P1M" is no length of a maintenance window; write it as in PT4H, at most PT168H
+                [bad-window] one.yml:36:17: "P1M" is not a length of a maintenance window; write it as in PT4H, at most PT168H
                 held back: prod-1
             duration: PT4H => duration: PT0S
-                [bad-window] one.yml:36:17: "PT0S" is no length of a maintenance window; write it as in PT4H, at most PT168H
+                [bad-window] one.yml:36:17: "PT0S" is not a length of a maintenance window; write it as in PT4H, at most PT168H
                 held back: prod-1
             Europe/Berlin => Europe/Berin
                 [bad-time-zone] one.yml:37:17: there is no time zone "Europe/Berin"; write its name: UTC, Europe/Berlin, America/New_York
@@ -646,16 +646,16 @@ fn sectors() {
         ],
         expect![[r#"
             maxParallelUpgrades: 50% => maxParallelUpgrades: 0
-                [bad-limit] one.yml:12:24: the number 0 is no limit of parallel upgrades; write a number from 1 on, or a share from "1%" to "100%"
+                [bad-limit] one.yml:12:24: the number 0 is not a limit of parallel upgrades; write a number from 1 on, or a share from "1%" to "100%"
                 held back: prod-1
             maxParallelUpgrades: 50% => maxParallelUpgrades: 0%
-                [bad-limit] one.yml:12:24: "0%" is no limit of parallel upgrades; write a number from 1 on, or a share from "1%" to "100%"
+                [bad-limit] one.yml:12:24: "0%" is not a limit of parallel upgrades; write a number from 1 on, or a share from "1%" to "100%"
                 held back: prod-1
             maxParallelUpgrades: 50% => maxParallelUpgrades: 150%
-                [bad-limit] one.yml:12:24: "150%" is no limit of parallel upgrades; write a number from 1 on, or a share from "1%" to "100%"
+                [bad-limit] one.yml:12:24: "150%" is not a limit of parallel upgrades; write a number from 1 on, or a share from "1%" to "100%"
                 held back: prod-1
             maxParallelUpgrades: 50% => maxParallelUpgrades: half
-                [bad-limit] one.yml:12:24: "half" is no limit of parallel upgrades; write a number from 1 on, or a share from "1%" to "100%"
+                [bad-limit] one.yml:12:24: "half" is not a limit of parallel upgrades; write a number from 1 on, or a share from "1%" to "100%"
                 held back: prod-1
             maxParallelUpgrades: 50% => maxParalelUpgrades: 50%
                 [unknown-field] one.yml:12:3: a sector has no field "maxParalelUpgrades"; correct its name, or remove it

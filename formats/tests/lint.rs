@@ -158,7 +158,7 @@ fn blocks() {
                 warning unknown-matching-rule: blocked-edges/4.9.1-SlowStart.yaml:7:3: clients know the types Always and PromQL, and skip this rule; where no rule decides, they do not recommend the edge; use one of them, also as a last rule
             4.9.1-SlowStart: matchingRules:\n => matchingRules:\n- type: Always\n
                 error risk-differs: blocked-edges/4.9.2-SlowStart.yaml:8:3: risk SlowStart has another list of matchingRules than in blocked-edges/4.9.1-SlowStart.yaml; write the same in all its files, or give it another name
-                warning unreachable-rule: blocked-edges/4.9.1-SlowStart.yaml:7:3: clients never come to the rules after `type: Always`: it always matches; put it last, or remove it
+                warning unreachable-rule: blocked-edges/4.9.1-SlowStart.yaml:7:3: clients never reach the rules after `type: Always`: it always matches; put it last, or remove it
             4.9.1-SlowStart: - type: Always => - type: Always\n  always: true
                 warning unknown-field: blocked-edges/4.9.1-SlowStart.yaml:12:3: this matching rule has no field "always"; it is ignored; correct its name, or remove it
             4.9.1-SlowStart: promql: |\n      up == 0 => promql: up == 0\n    timeout: 3s
@@ -181,11 +181,11 @@ fn blocks() {
                 warning misleading-file-name: blocked-edges/4.9.3-data-loss.yaml:1:5: the file's name does not have 4.9.33, the release that it blocks; correct `to`, or rename the file to begin with 4.9.33
                 warning unknown-release: blocked-edges/4.9.3-data-loss.yaml:1:5: there is no release 4.9.33 for amd64; the block has no edge to stop; correct the version, or wait until it is published
             4.9.3-data-loss: ^4[.]8[.]1[+].*$ => ^4[.]8[.]1$
-                error never-matching-pattern: blocked-edges/4.9.3-data-loss.yaml:2:7: no release matches "^4[.]8[.]1$", so the block is none; correct `from`; it is found anywhere in a version with its architecture, as in 4.9.7+amd64
+                error never-matching-pattern: blocked-edges/4.9.3-data-loss.yaml:2:7: no release matches "^4[.]8[.]1$", so the block has no effect; correct `from`; it may match anywhere in a version with its architecture, as in 4.9.7+amd64
             4.9.3-data-loss: ^4[.]8[.]1[+].*$ => \'[+]s390x\'
                 nothing
             4.9.3-data-loss: ^4[.]8[.]1[+].*$ => 4[.]7[.].*
-                error never-matching-pattern: blocked-edges/4.9.3-data-loss.yaml:2:7: no release matches "4[.]7[.].*", so the block is none; correct `from`; it is found anywhere in a version with its architecture, as in 4.9.7+amd64
+                error never-matching-pattern: blocked-edges/4.9.3-data-loss.yaml:2:7: no release matches "4[.]7[.].*", so the block has no effect; correct `from`; it may match anywhere in a version with its architecture, as in 4.9.7+amd64
             4.9.2-SlowStart: fixedIn: 4.9.3\n => 
                 warning risk-ends: blocked-edges/4.9.2-SlowStart.yaml:4:7: 4.9.2 has the risk SlowStart, the next release 4.9.3 has not, and no file says that it is fixed there; add `fixedIn: 4.9.3` if it is fixed there, or declare the risk for 4.9.3 too
             4.9.2-SlowStart: fixedIn: 4.9.3 => fixedIn: 4.9.4
@@ -194,7 +194,7 @@ fn blocks() {
                 warning fixed-and-declared: blocked-edges/4.9.2-SlowStart.yaml:6:10: SlowStart is fixed in 4.9.2, and declared for that release or a later one; correct `fixedIn`, or remove the risk there
             4.9.2-SlowStart: fixedIn: 4.9.3 => fixedIn: 4.9.7
                 warning risk-ends: blocked-edges/4.9.2-SlowStart.yaml:4:7: 4.9.2 has the risk SlowStart, the next release 4.9.3 has not, and no file says that it is fixed there; add `fixedIn: 4.9.3` if it is fixed there, or declare the risk for 4.9.3 too
-                warning unknown-release: blocked-edges/4.9.2-SlowStart.yaml:6:10: there is no release 4.9.7 for amd64; it is to have the fix; correct the version, or wait until it is published
+                warning unknown-release: blocked-edges/4.9.2-SlowStart.yaml:6:10: there is no release 4.9.7 for amd64; the fix cannot be in it; correct the version, or wait until it is published
             4.9.2-SlowStart: fixedIn: 4.9.3 => fixedIn: soon
                 warning risk-ends: blocked-edges/4.9.2-SlowStart.yaml:4:7: 4.9.2 has the risk SlowStart, the next release 4.9.3 has not, and no file says that it is fixed there; add `fixedIn: 4.9.3` if it is fixed there, or declare the risk for 4.9.3 too
                 warning bad-fixed-in: blocked-edges/4.9.2-SlowStart.yaml:6:10: "soon" is not a version: unexpected character 's' while parsing major version number; name the first release without the problem
@@ -333,7 +333,7 @@ fn phased_rollouts() {
         fromVersion: minor => fromVersion: patch
             error duplicate-rule: channels/4.9.yaml:7:5: there are two rules for fromVersion patch; keep one of them
         fromVersion: minor => fromVersion: major
-            warning unknown-criterion: channels/4.9.yaml:7:18: fromVersion "major" is acceptable, and the rule matches nothing; minor and patch match edges; without a default rule, the others are there at once
+            warning unknown-criterion: channels/4.9.yaml:7:18: fromVersion "major" is not known, so the rule matches nothing; minor and patch match edges; without a default rule, the others are there at once
         2020-06-12 => 2020-05-30
             error not-promoted: channels/4.9.yaml:12:9: 4.9.1 enters fast-4.9 before candidate-4.9; promote it to candidate-4.9 first, or remove it here
         - name: 4.9.1\n  start: 2020-06-12T00:00Z\n => - name: 4.9.1\n  start: 2020-06-12T00:00Z\n- name: 4.8.2\n  start: 2020-06-12T00:00Z\n

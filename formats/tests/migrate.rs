@@ -80,7 +80,7 @@ fn a_release_that_is_held_back_keeps_its_channels_apart() {
               start: 1970-01-01T00:00:00Z
             - name: 4.8.2
               start: 1970-01-01T00:00:00Z
-            !! channels/stable-4.8.yaml: stable-4.8 lacks 4.8.2 of fast-4.8, so each keeps its file; nothing is to be done if that is held back; if it is on its way, join them and roll it out from now on: --promote 4.8.2
+            !! channels/stable-4.8.yaml: stable-4.8 lacks 4.8.2 of fast-4.8, so each keeps its file; there is nothing to do if that is held back; if it is on its way, join them and roll it out from now on: --promote 4.8.2
         "#]],
     );
 }
@@ -189,7 +189,7 @@ fn tombstones_are_never_lost() {
             versions:
             - name: 4.9.1
               start: 1970-01-01T00:00:00Z
-            !! channels/stable-4.9.yaml: stable-4.9 and fast-4.9 have different tombstones; nothing is to be done: each keeps its file
+            !! channels/stable-4.9.yaml: stable-4.9 and fast-4.9 have different tombstones; there is nothing to do: each keeps its file
         "#]],
     );
 }
@@ -423,8 +423,8 @@ fn a_release_stands_once() {
         # y
         - name: 4.9.2
           start: 1970-01-01T00:00:00Z
-        !! channels/a.yaml:4: 4.9.1+amd64 is listed twice, and will be listed once; nothing is to be done
-        !! channels/a.yaml:8: 4.9.2 is listed twice, and will be listed once; nothing is to be done
+        !! channels/a.yaml:4: 4.9.1+amd64 is listed twice, and will be listed once; there is nothing to do
+        !! channels/a.yaml:8: 4.9.2 is listed twice, and will be listed once; there is nothing to do
     "#]],
     );
 }
@@ -441,7 +441,7 @@ fn line_ends_are_told() {
         versions:
         - name: 4.9.1  # x
           start: 1970-01-01T00:00:00Z
-        !! channels/a.yaml: lines end with a carriage return, and will not in the new file; nothing is to be done
+        !! channels/a.yaml: lines end with a carriage return, and will not in the new file; there is nothing to do
     "#]],
     );
 }
@@ -494,7 +494,7 @@ fn what_is_migrated_already_is_refused_kindly() {
         migrate(&files, &Stays::default(), &wishes(&[], &[])).unwrap_err()[0].to_string()
     };
     expect![
-        "version: the graph data is of schema 2.0.0 already; nothing is to be done; `towpath graph lint` checks it"
+        "version: the graph data is of schema 2.0.0 already; there is nothing to do; `towpath graph lint` checks it"
     ]
     .assert_eq(&refused("2.0.0\n"));
     assert!(refused("3.0.0\n").contains("the schema version is 3.0.0"));

@@ -90,8 +90,14 @@ mod tests {
         }
         for (text, problem) in [
             ("", "is empty"),
-            ("two words", "has characters that no token has"),
-            ("two\nlines", "has characters that no token has"),
+            (
+                "two words",
+                "has characters that are not allowed in a token",
+            ),
+            (
+                "two\nlines",
+                "has characters that are not allowed in a token",
+            ),
             (&"x".repeat(101), "is longer than 100 bytes"),
         ] {
             std::fs::write(&path, text).unwrap();

@@ -198,7 +198,7 @@ fn broken(place: &str, error: &io::Error) -> Finding {
         code,
         Place::file(place),
         problem,
-        "write it anew, with `tar czf`",
+        "write it again, with `tar czf`",
     )
 }
 

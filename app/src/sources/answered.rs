@@ -41,7 +41,7 @@ impl GraphArgs {
         }
         if self.graph.len() > Request::MAX_VIA {
             bail!(
-                "--graph was given {} times; at most {} are taken",
+                "--graph was given {} times; at most {} are allowed",
                 self.graph.len(),
                 Request::MAX_VIA
             );

@@ -1,4 +1,5 @@
-//! What should this cluster do now? The highest version that every rule recommends, or why there is none.
+//! What should this cluster do now? Take the highest version that every rule recommends, or say
+//! why there is none.
 
 use crate::agent::UpdateOffer;
 use crate::agent::rules::{Moment, NOT_PROVED, judge};

@@ -1,7 +1,8 @@
-//! Evidence: what can be proved of an offer, whoever made it.
+//! Evidence: what can be proved about an offer, no matter who made it.
 //!
-//! A signature covers an image's digest, and the digest covers what the image says of itself: which release it is, and which come before and
-//! after it. A stamp says how old the graph is; only who shares a secret with the cluster can make one.
+//! A signature covers an image's digest. The digest covers what the image declares: which release
+//! it is, and which releases come before and after it. A stamp says how old the graph is. Only
+//! somebody who shares a secret with the cluster can make one.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,6 @@
-//! What became of the update that we started? From what is remembered and how the cluster stands to what is remembered from now on.
+//! What became of the update that the agent started?
+//!
+//! The agent compares its memory with the cluster's current state and returns its new memory.
 
 use jiff::{SignedDuration, Timestamp};
 
@@ -90,7 +92,7 @@ pub fn follow(
     (memory, outcome)
 }
 
-/// What was written down in the future was written by a clock that has been set right since: it counts from now on, and not from then.
+/// A stored time in the future came from a clock that was ahead. It counts as now.
 fn set_right(memory: Memory, now: Timestamp) -> Memory {
     let right = |at: Timestamp| {
         if at.duration_since(now) > CLOCK_MARGIN {

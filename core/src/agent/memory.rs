@@ -1,4 +1,5 @@
-//! What is remembered between two looks at a cluster, wherever the agent runs next.
+//! What the agent remembers between two passes. It is kept in the cluster, so the agent's pod can
+//! move.
 
 use jiff::{SignedDuration, Timestamp};
 
@@ -8,21 +9,22 @@ use crate::version::Version;
 pub struct Memory {
     /// The update that we started last, until it is over.
     pub started: Option<StartedUpdate>,
-    /// So many updates of ours, one after the other, have failed.
+    /// How many updates of ours have failed in a row.
     pub failures: u32,
     /// The last of them: its target, and when it was seen to have failed.
     pub failed: Option<(Version, Timestamp)>,
-    /// The highest update of ours that somebody took back: nothing up to it is started again by itself.
+    /// The highest update of ours that somebody cancelled. The agent starts nothing up to it again.
     pub taken_back: Option<Version>,
     /// The newest time at which a graph that we were shown was good.
     pub graph_good_at: Option<Timestamp>,
 }
 
-/// By so much the newest good graph has to be newer than the one that is written down, to be written down alone.
+/// A newer good graph alone is stored only if it is this much newer than the stored one.
 const WORTH_WRITING: SignedDuration = SignedDuration::from_hours(24);
 
 impl Memory {
-    /// Whether it has to be written down in the place of another. That graphs go on being good is no reason for a write every few minutes.
+    /// Whether it must replace the stored one. A graph that stays good is no reason for a write
+    /// every few minutes.
     pub fn is_worth_writing_over(&self, before: &Self) -> bool {
         let is_newer = match (self.graph_good_at, before.graph_good_at) {
             (Some(now), Some(before)) => now.duration_since(before) >= WORTH_WRITING,

@@ -1,6 +1,8 @@
-//! Automatic updates: what a cluster was offered, how it stands, what its administrators allow, and what is remembered of earlier updates.
+//! Automatic updates: the offers, the cluster's state, its administrators' policy, and the agent's
+//! memory.
 //!
-//! Nobody who can only write a graph decides here: an image is believed for what is signed, and a time for what is stamped.
+//! Write access to a graph decides nothing here. The agent believes an image only if it is signed,
+//! and a time only if it is stamped.
 
 mod choose;
 mod evidence;

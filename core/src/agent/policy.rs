@@ -14,7 +14,7 @@ pub struct AutomaticPolicy {
     /// The least time from one update's end to the next one's start.
     pub at_least_between: SignedDuration,
     pub pin: Option<Pin>,
-    /// After so many updates in a row that failed it stops.
+    /// It stops after this many failed updates in a row.
     pub max_failures: u32,
     /// Whether it may go back.
     pub downgrades: Downgrades,
@@ -49,7 +49,7 @@ pub enum RequiredProof {
     /// It is signed, it is the release it is offered as, and it or the cluster's own release names the update.
     #[default]
     Signed,
-    /// Nothing: the upstream is believed. Whoever can write its graph can install what they like.
+    /// Nothing: the upstream is trusted. Anybody who can write its graph can install anything.
     Nothing,
 }
 

@@ -1,4 +1,5 @@
-//! How a cluster stands, in the words of its own ClusterVersion: who opted in, what it runs, what it was asked for, what it is offered.
+//! A cluster's state as its ClusterVersion tells it: who opted in, the current version, the
+//! requested one, and the offers.
 
 use std::collections::BTreeMap;
 
@@ -121,7 +122,8 @@ impl ClusterStanding {
 }
 
 impl UpdateTarget {
-    /// Whether a cluster that runs this, or is on its way to it, does all that was asked. What is not mentioned is not asked.
+    /// Whether a cluster that runs this, or updates to it, fulfils the whole request. A missing
+    /// field requests nothing.
     fn is_met_by(&self, desired: Option<&Self>) -> bool {
         let nothing = Self::default();
         let desired = desired.unwrap_or(&nothing);

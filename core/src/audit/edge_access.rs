@@ -1,8 +1,9 @@
 //! What the blocks on an edge mean for a kind of client.
 //!
-//! The rules on blocks say it, once for each set of blocks. On top of their verdict stands what clients do with a risk: they walk
-//! its rules in order, pass over types they do not know, and the first they know decides. `Always` decides against everybody; a
-//! list without a rule that clients know is never recommended either (facts of the cluster-version operator).
+//! The block rules judge each set of blocks once. Then comes what clients do with a risk, as the
+//! cluster-version operator does it. A client walks the risk's rules in order, skips types that it
+//! does not know, and the first known type decides. `Always` decides against everybody. If the
+//! client knows none of the types, it never recommends the edge.
 
 use std::collections::BTreeSet;
 
@@ -14,7 +15,7 @@ use crate::graph::{BlockVerdict, BlockVerdicts, ClientClass};
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum EdgeAccess {
     Plain,
-    /// Recommended to those whom these risks do not concern.
+    /// Recommended to clients to which these risks do not apply.
     Conditional(BTreeSet<RiskId>),
     /// Not for this kind of client as long as any of these blocks is there.
     Stopped(BTreeSet<BlockId>),

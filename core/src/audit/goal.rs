@@ -1,8 +1,9 @@
-//! Goals: where each release should be able to go. The newest of its minor version, and the channel's head.
+//! Goals: where each release should be able to go. The newest release of its minor version, and
+//! the channel's head.
 //!
-//! The newest is the newest *final* release that is not older; a pre-release (rc, fc, ec) is a goal only where there is no such
-//! release. So nobody on 4.20.5 is called stranded for want of a way to 4.21.0-ec.0, and who tries 4.21.0-ec.0 should get
-//! to 4.21.0-ec.3 and, once there is one, to the newest 4.21.
+//! The newest is the newest *final* release that is not older. A pre-release (rc, fc, ec) is a
+//! goal only if there is no such release. So 4.20.5 is not stranded because no path leads to
+//! 4.21.0-ec.0. And 4.21.0-ec.0 should reach 4.21.0-ec.3 and, once there is one, the newest 4.21.
 
 use super::search_space::ChannelSteps;
 

@@ -1,11 +1,13 @@
-//! Audit: can every release get on from where it is, whoever runs it?
+//! Audit: can every release move on, for every kind of client?
 //!
-//! For each channel, architecture, kind of client and release there is a way to the newest release of its minor version and one
-//! to the channel's head, or there is not. A way is a certificate: a list of releases, to be checked edge by edge. Where there
-//! is none, the answer is the fewest blocks that would have to go, or that no edge leads there at all.
+//! For each channel, architecture, kind of client and release, the audit looks for two paths. One
+//! leads to the newest release of the minor version, the other to the channel's head. A path is a
+//! certificate: a list of releases that anybody can check edge by edge. If there is no path, the
+//! answer is the fewest blocks to lift, or that no edge leads there at all.
 //!
-//! Edges are judged by the rules on blocks. Time strands nobody, because every window ends, and a source that is too old is read again
-//! one day. So rollouts and old sources are left out, and releases that have not entered yet are not there.
+//! The block rules judge the edges. Time strands nobody: every window ends, and a stale source is
+//! read again one day. So the audit ignores rollouts and stale sources. Releases that have not
+//! entered yet do not exist for it.
 
 mod edge_access;
 mod goal;

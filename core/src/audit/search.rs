@@ -1,8 +1,9 @@
 //! The search: from a goal back to every release, once for all of them.
 //!
-//! The fewest blocks are found exactly, and fast. In general the fewest labels on a path are hard to find, because a label that
-//! has been paid for is free the next time. Here it never comes again: a block is about edges into *one* release, and a
-//! shortest way enters each release once. So blocks add up along a way like lengths, and Dijkstra's search finds the fewest.
+//! It finds the fewest blocks exactly, and fast. In general, finding the path with the fewest
+//! labels is hard, because a label costs only once. Here no label comes twice: a block concerns
+//! edges into *one* release, and a shortest path enters each release once. So blocks add up along
+//! a path like lengths, and Dijkstra's search finds the fewest.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;

@@ -1,4 +1,5 @@
-//! What is searched: the releases that have entered a channel, of one architecture, and the edges between them.
+//! The search space of an audit: the releases of one architecture that have entered a channel, and
+//! their edges.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,5 @@
-//! Strandings: who is stranded, put together by cause, so that a person sees one block and everything it does.
+//! Strandings: stranded releases grouped by cause, so that a person sees one block and everything
+//! it does.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,7 +10,7 @@ use crate::graph::ClientClass;
 use crate::graph::{BlockId, ChannelName, Graph, ReleaseId};
 use crate::version::{Arch, Version};
 
-/// Everybody whom one cause strands.
+/// All releases that one cause strands.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Stranding {
     /// What is in the way.

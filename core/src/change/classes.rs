@@ -1,4 +1,4 @@
-//! Whom a change is for: the kinds of clients that blocks of either graph tell apart.
+//! Who is affected by a change: the kinds of clients that blocks of either graph tell apart.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -7,7 +7,7 @@ use super::graph_pair::Pair;
 use crate::graph::{ClientClass, StandingRules, client_classes, named_platforms};
 use crate::graph::{Edge, Graph, Risk};
 
-/// For whom something is so.
+/// The clients that something concerns.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Whom {
     Everybody,

@@ -1,8 +1,9 @@
 //! Diff: what a change means for clients, channel by channel.
 //!
-//! It tells what clients see once their windows are over, and from when on that is; so it does not depend on who has an
-//! early place in a queue. What blocks say is judged by the standing rules, for each class of clients that they could tell
-//! apart: each platform that a block of either graph names, any other platform, and one that is unknown.
+//! It compares what clients see once their windows are over, and from when. So the result does not
+//! depend on anybody's position in a rollout. The standing rules judge the blocks, for each kind
+//! of client that blocks could tell apart: each platform that a block of either graph names, any
+//! other platform, and an unknown one.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

@@ -1,8 +1,10 @@
-//! Presubmit: does a change take back what clusters have been shown, or show something to too many at once?
+//! Presubmit: does a change take back what clusters have been shown, or show something to too many
+//! at once?
 //!
-//! What has been shown stays shown, unless a block takes it away: that is what blocks are for, and so they are left out of
-//! account on both sides. Everything else that decides who sees an edge now is compared: starts, durations, ramps, which
-//! rule matches, `replaces`, and which releases are in a channel at all.
+//! What was shown stays shown, unless a block takes it away. That is what blocks are for, so
+//! presubmit ignores them in both graphs. It compares everything else that decides who sees an
+//! edge now: starts, durations, ramps, the matching rule, `replaces`, and the releases of each
+//! channel.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -36,7 +38,7 @@ impl Default for PresubmitOptions {
     }
 }
 
-/// A window has to be so many times as long as feedback takes.
+/// A window must be at least this many times as long as feedback takes.
 pub(super) const LATENCIES_PER_WINDOW: i32 = 4;
 
 /// Everything about the change from `base` to `new`, were it merged now: at most one finding for each release and

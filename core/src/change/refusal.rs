@@ -1,4 +1,4 @@
-//! Refusals: what presubmit says about a change, with place, problem and remedy.
+//! Refusals: what presubmit objects to in a change, with place, problem and remedy.
 
 use std::collections::BTreeSet;
 

@@ -1,7 +1,7 @@
-//! Which part of the fleet a rollout has come to, as an arc of the circle of positions.
+//! The part of the fleet that a rollout has reached, as an arc of the circle of positions.
 //!
-//! A release rotates the circle, so the same share of two releases is not the same clusters. Whether anybody loses an edge
-//! is a question about two arcs, and is answered in integers.
+//! A release rotates the circle, so the same share of two releases is not the same clusters.
+//! Whether any cluster loses an edge is a question about two arcs. Integers answer it.
 
 use jiff::Timestamp;
 
@@ -21,7 +21,7 @@ impl RolloutArc {
         share: Share::NONE,
     };
 
-    /// Whom a window has let through to a release of that rotation.
+    /// The clusters that a window has let through to a release of that rotation.
     pub(super) fn of(window: &Window, rotation: u64, now: Timestamp) -> Self {
         Self {
             begin: rotation.wrapping_neg(),

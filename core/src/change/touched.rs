@@ -1,4 +1,4 @@
-//! Whom a change touches: the clusters of a fleet to which something else is offered now than before.
+//! The clusters of a fleet whose offers a change alters.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

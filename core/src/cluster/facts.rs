@@ -1,4 +1,4 @@
-//! A cluster, as far as we know it. What we do not know is said out loud.
+//! The facts of one cluster. Each is known or explicitly unknown.
 
 use std::fmt;
 use std::sync::Arc;

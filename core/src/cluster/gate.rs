@@ -1,7 +1,9 @@
-//! May this cluster's minor version change now? What the agent tells the cluster, so that the cluster itself enforces it.
+//! May this cluster's minor version change now? The agent tells the cluster, and the cluster
+//! enforces it.
 //!
-//! The rules are those of `ready`, but for what the cluster's own operators say: the cluster looks at that itself, and what it makes of our word must not come
-//! back as a reason for it.
+//! The rules are those of `ready`, except what the cluster's own operators say. The cluster checks
+//! that itself. It also takes our answer into account, so reading it back would make our answer
+//! its own reason.
 
 use std::collections::BTreeSet;
 

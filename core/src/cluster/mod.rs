@@ -1,4 +1,5 @@
-//! One cluster: what is known of it, the sequence of updates it would take, and what its own objects have against that.
+//! One cluster: its facts, the sequence of updates it would take, and what its own objects have
+//! against that.
 
 pub mod facts;
 mod gate;

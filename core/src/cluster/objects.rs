@@ -1,4 +1,6 @@
-//! What a cluster's own objects say about whether it can be updated. Each fact is known, or is not, and what is not known never loosens an answer.
+//! What a cluster's own objects say about whether it can be updated.
+//!
+//! Each fact is known or unknown. An unknown fact never loosens an answer.
 
 use std::collections::{BTreeMap, BTreeSet};
 

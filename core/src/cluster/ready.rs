@@ -1,4 +1,5 @@
-//! Is this cluster ready? Each update of a way with what stands in it, and what to do before which.
+//! Is this cluster ready? Each update of a sequence with its obstacles, and what to do before
+//! which update.
 
 use std::collections::BTreeSet;
 

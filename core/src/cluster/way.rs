@@ -1,5 +1,7 @@
-//! A way: where a cluster is, and where it stops before it is there. What stands in the way depends on the minor versions alone,
-//! so a stop may be a release, or any release of a minor version.
+//! A sequence of updates: the cluster's release and its stops on the way to the target.
+//!
+//! The rules look at minor versions only. So a stop is a release, or any release of a minor
+//! version.
 
 use std::fmt;
 
@@ -35,7 +37,7 @@ pub enum NotAWay {
     #[error("there is no stop; name at least one release")]
     Empty,
     /// There are too many stops.
-    #[error("there are {0} stops, and at most {MAX_STOPS} are taken; leave out patches")]
+    #[error("there are {0} stops, and at most {MAX_STOPS} are allowed; leave out patches")]
     TooLong(usize),
     /// A stop comes before the one that leads to it.
     #[error("from {0} to {1} it goes backwards; put the stops in ascending order")]

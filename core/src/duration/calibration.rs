@@ -1,7 +1,7 @@
-//! Calibration: of updates that the parameters did not know, how many took no longer than was foretold?
+//! Calibration: how many unseen updates took no longer than the parameters predicted?
 //!
-//! Half of them should stay within the P50 and nine of ten within the P90. Whether that is so is said together with how far
-//! off chance alone could be, so that ten updates prove nothing.
+//! Half of them should stay within the P50 and nine of ten within the P90. The result comes with
+//! its margin of chance, so that ten updates prove nothing.
 
 use super::exact::ln;
 use super::{Parameters, Spread, Update};

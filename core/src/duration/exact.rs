@@ -1,7 +1,8 @@
 //! Logarithms and powers, the same on every machine.
 //!
-//! Addition, multiplication and division are exact by IEEE 754 everywhere; `ln` and `exp` of a system's library are not,
-//! and their last digits differ. These are made of the former, and right to some fourteen digits.
+//! IEEE 754 makes addition, multiplication and division exact everywhere. A system library's `ln`
+//! and `exp` differ in their last digits. The ones here use only exact operations and are right to
+//! about fourteen digits.
 
 use std::f64::consts::{LN_2, SQRT_2};
 

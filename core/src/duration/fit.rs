@@ -1,8 +1,9 @@
-//! Parameters from histories: what updates took, for the releases, the step and the kind that they are of.
+//! Fits parameters to update histories: for each pair of releases, each step and each kind of
+//! update.
 //!
-//! Each level leans on the one above it, the more so the fewer updates it has: pair → step → kind → what was known before.
-//! Everything is done on logarithms, with medians and quantiles, so that an update that hung for a week moves little.
-//! Held-out clusters say how good it is: a cluster is never foretold from its own updates.
+//! Each level leans on the one above it, more so with fewer updates: pair → step → kind → prior.
+//! It works on logarithms, with medians and quantiles, so an update that hung for a week changes
+//! little. Held-out clusters measure the quality: no cluster is predicted from its own updates.
 
 use std::collections::BTreeMap;
 

@@ -1,10 +1,12 @@
-//! How long does an update take? Estimates, never decisions: nothing that is offered or refused depends on them.
+//! How long does an update take? Estimates, never decisions: no offer and no refusal depends on
+//! them.
 //!
-//! The headline of an estimate is the control plane, without worker pools; pools stand beside it. docs/duration.md has the
-//! formula, the origin of each parameter, and what the numbers do not mean.
+//! The headline of an estimate is the control plane, without worker pools. Pools are listed beside
+//! it. docs/duration.md has the formula, the origin of each parameter, and what the numbers do not
+//! mean.
 //!
-//! Floats are used inside, and only with operations that give the same result on every machine; every result is in whole
-//! seconds.
+//! Floats are used inside, with operations that give the same result on every machine. Every
+//! result is in whole seconds.
 
 mod calibration;
 mod estimate;
@@ -69,7 +71,7 @@ impl Spread {
         Self::of(self, other, Seconds::max)
     }
 
-    /// So many times, one after the other.
+    /// The sum of this many, one after the other.
     pub fn times(self, count: u32) -> Self {
         let times = |seconds: Seconds| seconds.saturating_mul(u64::from(count));
         Self::new(times(self.low), times(self.likely), times(self.high))

@@ -1,4 +1,5 @@
-//! Parameters are data: each figure has an origin, and the most specific one that there is counts.
+//! Parameters of the estimate, as data. Each figure names its origin, and the most specific figure
+//! counts.
 
 use std::collections::BTreeMap;
 use std::fmt;

@@ -1,4 +1,4 @@
-//! The shape of a cluster: what its updates take time for.
+//! The shape of a cluster: the nodes, pools and DaemonSets that make its updates take time.
 
 use super::{NodeTimes, Parameters, Spread};
 
@@ -56,7 +56,7 @@ pub struct DaemonSet {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MaxUnavailable {
     Count(u32),
-    /// So many of a hundred.
+    /// A percentage.
     Percent(u32),
 }
 
@@ -148,12 +148,12 @@ impl MaxUnavailable {
         }
     }
 
-    /// Of so many nodes; a percentage rounds down. At least one.
+    /// The number out of some nodes. A percentage rounds down. At least one.
     pub fn rounded_down(self, nodes: u32) -> u32 {
         self.of(nodes, |part| part / 100)
     }
 
-    /// Of so many nodes; a percentage rounds up, as a DaemonSet's does. At least one.
+    /// The number out of some nodes. A percentage rounds up, as a DaemonSet's does. At least one.
     pub fn rounded_up(self, nodes: u32) -> u32 {
         self.of(nodes, |part| part.div_ceil(100))
     }
@@ -179,7 +179,7 @@ impl std::fmt::Display for MaxUnavailable {
 }
 
 impl Machines {
-    /// Machines of which no more is known than where they run.
+    /// Machines of which only the kind is known: cloud or metal.
     pub const fn on(ground: Ground) -> Self {
         Self {
             ground,

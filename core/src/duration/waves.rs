@@ -1,12 +1,13 @@
-//! DaemonSets are rolled out in waves: so many pods at once, then the next.
+//! DaemonSets roll out in waves: a number of pods at once, then the next.
 //!
-//! A wave of u pods takes r0 + r1·u^β seconds: it costs more as it grows, and less than several small ones. With β from 0
-//! to 1 a rollout never takes longer if more pods may be away, and never less if nodes are added.
+//! A wave of u pods takes r0 + r1·u^β seconds. It costs more as it grows, but less than several
+//! small ones. With β from 0 to 1, a rollout never gets slower if more pods may be away, and never
+//! faster if nodes are added.
 
 use super::exact::power;
 use super::{MaxUnavailable, Seconds, WaveCost};
 
-/// How long a DaemonSet on so many nodes takes.
+/// How long a DaemonSet takes on a number of nodes.
 ///
 /// Of a percentage, the longest of any smaller cluster counts too: it rounds up, so that the eleventh node at 10 % lets
 /// two pods go at once. A larger cluster is never said to be faster for that.
@@ -31,7 +32,7 @@ pub fn rollout_seconds(nodes: u32, max_unavailable: MaxUnavailable, cost: &WaveC
     milliseconds.saturating_add(500) / 1_000
 }
 
-/// Waves of so many pods, and one with those that are left, in milliseconds.
+/// Waves of a number of pods, and one with the rest, in milliseconds.
 fn in_waves(nodes: u32, at_once: u32, cost: &WaveCost) -> u64 {
     let (full, left) = (nodes / at_once, nodes % at_once);
     let last = if left == 0 { 0.0 } else { wave(left, cost) };

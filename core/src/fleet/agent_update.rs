@@ -1,4 +1,4 @@
-//! Updates as agents tell of them: what a cluster set out to, and what became of it.
+//! Updates as agents report them: which version a cluster set out for, and what became of it.
 
 use jiff::{SignedDuration, Timestamp};
 

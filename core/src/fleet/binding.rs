@@ -1,7 +1,8 @@
 //! Binding: who says which organisation a cluster belongs to and what it is called.
 //!
-//! A cluster is *bound* once somebody in charge has said so: an administrator's list or import, OCM, or a token that names both. What a cluster
-//! says of itself alone binds nothing. Its time is kept and counts for no soak, and it can take nothing away from a cluster that is bound.
+//! A cluster is *bound* once somebody in charge says so: an administrator's list or import, OCM,
+//! or a token that names both. A cluster's own word binds nothing. The time of an unbound cluster
+//! is stored but counts for no soak. An unbound cluster can take nothing away from a bound one.
 
 use super::Name;
 

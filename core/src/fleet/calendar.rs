@@ -1,10 +1,13 @@
-//! Calendars: when something happens, in the form that `systemd` users know: `Mon..Fri *-2..10-* 10:00,14:00`.
+//! Calendars: when something happens, in systemd's calendar syntax: `Mon..Fri *-2..10-*
+//! 10:00,14:00`.
 //!
-//! Days of the week, a date (year-month-day, or month-day) and a time of day; each may be left out, and one has to be there. A part is `*`, a number,
-//! a range `2..10`, any of these with a step `/2`, or a list of them. Times are listed whole (`10:00,14:30`) or by their parts (`10,14:00`). Without
-//! a time it is midnight.
+//! An expression has days of the week, a date (year-month-day, or month-day) and a time of day.
+//! Each may be left out, but not all. A part is `*`, a number, a range `2..10`, any of these with
+//! a step `/2`, or a list of them. Times are listed whole (`10:00,14:30`) or by their parts
+//! (`10,14:00`). Without a time it is midnight.
 //!
-//! A time that a change to summer time leaves out happens at the end of the gap; one that is there twice happens once, at the first.
+//! A time that the change to summer time skips happens at the end of the gap. A time that occurs
+//! twice happens once, at the first.
 
 use std::str::FromStr;
 
@@ -35,7 +38,7 @@ struct TimesOfDay {
     minutes: Numbers,
 }
 
-/// Numbers from one to another, every so many; several of them.
+/// Several ranges of numbers, each with a step.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Numbers(Vec<Run>);
 

@@ -1,6 +1,8 @@
-//! Which policy is about whom: policies that match no cluster, clusters that share a name, clusters that two entries select.
+//! Which policy selects which cluster: policies without a cluster, clusters that share a name,
+//! clusters that two entries select.
 //!
-//! These are findings for people. Nothing here holds a cluster back; clusters that share a name are held by a rule.
+//! These are findings for people, and hold no cluster back. A rule holds clusters that share a
+//! name.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,10 +19,11 @@ pub const COVERAGE_CODES: [&str; 5] = [
     "selected-twice",
 ];
 
-/// Of each kind, so many findings are told one by one.
+/// The most findings of each kind that are listed one by one.
 const MAX_OF_A_KIND: usize = 50;
 
-/// What is odd about whom the policies select, among the clusters that are known from a list, a store or an API.
+/// Oddities in which clusters the policies select. The clusters come from a list, a store or an
+/// API.
 pub fn coverage(policy: &FleetPolicy, clusters: &[ClusterState]) -> Vec<Finding> {
     if policy.organisations.is_empty() {
         return Vec::new();
@@ -42,7 +45,7 @@ fn no_clusters(policy: &FleetPolicy) -> Finding {
         .values()
         .map(|organisation| &organisation.origin)
         .min();
-    let problem = "no cluster is known, so nobody can say whether each policy matches one";
+    let problem = "no cluster is known, so nobody can check which policies match one";
     let remedy =
         "give a list of clusters (--clusters), or a store that clusters have reported to (--store)";
     Finding::warning(

@@ -1,11 +1,12 @@
 //! What should the fleet start now?
 //!
-//! Clusters are looked at in one total order: by current version, soak days wanted, organisation, id. The walk is a fold: a
-//! cluster that may start takes its mutexes at once, so that those after it see them taken.
-//! Every candidate's verdict is kept.
+//! The planner walks the clusters in one total order: current version, wanted soak days,
+//! organisation, id. A cluster that may start takes its mutexes at once, so later clusters see
+//! them taken. The planner keeps every candidate's verdict.
 //!
-//! A [`FleetPlanner`] keeps what it judged between passes and judges again only what a change or the time has touched; a planner that has
-//! just been made judges everything. Both come to the same decision, and a property test holds them to it.
+//! A [`FleetPlanner`] keeps its judgements between passes. It judges again only what a change or
+//! the time has touched. A new planner judges everything. A property test holds both to the same
+//! decision.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -52,7 +53,7 @@ pub struct Start {
     pub from: Version,
     pub to: Version,
     pub at: Timestamp,
-    /// The mutexes it takes, and who may hold them already. Whoever carries it out checks that again.
+    /// The mutexes it takes, and who may hold them already. The caller checks that again.
     pub locks: Vec<LockNeed>,
 }
 
@@ -71,11 +72,11 @@ pub struct LockNeed {
     pub mutex: Name,
     /// Count only those of this sector (with its organisation).
     pub within_sector: Option<Name>,
-    /// So many others may hold it.
+    /// How many others may hold it.
     pub at_most: u32,
 }
 
-/// Where decisions about one fleet are made.
+/// Decides about one fleet.
 #[derive(Debug, Clone)]
 pub struct FleetPlanner {
     roster: Roster,
@@ -89,7 +90,8 @@ pub struct FleetPlanner {
     /// The next start of each calendar, and the instant it was looked up for.
     next_starts: Table<CalendarEntry, Option<(Timestamp, Option<Timestamp>)>>,
     last_pass: Option<Timestamp>,
-    /// Who was started by the last pass: they hold their mutexes until the next, whether or not somebody carries it out.
+    /// The members that the last pass started. They hold their mutexes until the next pass, whether
+    /// or not the start is carried out.
     started: BTreeSet<ClusterIdx>,
 }
 
@@ -106,7 +108,7 @@ pub fn dispatch(input: FleetInput, now: Timestamp) -> (FleetPlanner, Decision) {
 }
 
 impl FleetPlanner {
-    /// A desk that has judged nothing yet.
+    /// A planner that has judged nothing yet.
     pub fn new(input: FleetInput) -> Self {
         let roster = Roster::new(input);
         Self {
@@ -131,19 +133,20 @@ impl FleetPlanner {
         &self.roster
     }
 
-    /// A cluster was seen; its time was worth so many seconds of soak. `false`: the desk has to be made anew.
+    /// A cluster reported; its time gives this many seconds of soak. `false`: the planner must be
+    /// rebuilt.
     pub fn seen(&mut self, state: ClusterState, credit: Option<(&Version, i64)>) -> bool {
         let followed = self.roster.seen(state, credit);
         self.judge_again(followed)
     }
 
-    /// An upgrade was planned, started, or ended. `false`: the desk has to be made anew.
+    /// An upgrade was planned, started, or ended. `false`: the planner must be rebuilt.
     pub fn upgrade_changed(&mut self, upgrade: Upgrade) -> bool {
         let followed = self.roster.upgrade_changed(upgrade);
         self.judge_again(followed)
     }
 
-    /// Every healthy cluster has run for so many seconds more on its version, and was seen to.
+    /// Every healthy cluster has run this many seconds more on its version, and has reported it.
     pub fn time_passes(&mut self, seconds: i64, now: Timestamp) {
         let followed = self.roster.time_passes(seconds, now);
         self.judge_again(followed);
@@ -169,7 +172,7 @@ impl FleetPlanner {
         true
     }
 
-    /// Decides. What is decided is not yet so: whoever carries it out tells of it.
+    /// Decides. The decision is not in effect yet: the caller carries it out and reports it.
     pub fn pass(&mut self, now: Timestamp) -> Decision {
         self.judge(now);
         let starts = self.fold(now);
@@ -183,7 +186,7 @@ impl FleetPlanner {
         decision
     }
 
-    /// Judges the candidates of whoever is concerned.
+    /// Judges the candidates of the members that a change touches.
     fn judge(&mut self, now: Timestamp) {
         let back_in_time = self.last_pass.is_some_and(|last| now < last);
         match std::mem::replace(&mut self.again, Again::These(BTreeSet::new())) {
@@ -237,7 +240,7 @@ impl FleetPlanner {
         self.roster.members[number].candidates = candidates;
     }
 
-    /// Walks the ready in their order; who starts takes its mutexes at once.
+    /// Walks the ready members in order. One that starts takes its mutexes at once.
     fn fold(&mut self, now: Timestamp) -> Vec<Start> {
         for number in std::mem::take(&mut self.started) {
             if self.roster.member(number).upgrade.is_none() {

@@ -1,7 +1,8 @@
 //! Enrolment: what a cluster sees before a pass over the fleet has placed it.
 //!
-//! A pass places every cluster that the store or a list knows: a policy manages it, or no policy is about it. Until then a cluster whose
-//! id the files name is held, from the moment they are read. What all others see, people say: `unknownClusters` in the policy files.
+//! A pass places every cluster that the store or a list knows: a policy manages it, or no policy
+//! selects it. Until then, a cluster whose id is in the policy files is held as soon as the files
+//! are read. For all others, `unknownClusters` in the policy files decides.
 
 use std::fmt;
 

@@ -1,4 +1,5 @@
-//! Which part of the fleet is asked about, and what there is to say of it: the same for the command line and over HTTP.
+//! Filters: the part of the fleet that a question is about. The command line and the HTTP API
+//! share them.
 
 use super::ClusterIdx;
 use std::collections::{BTreeMap, BTreeSet};
@@ -24,13 +25,13 @@ pub struct Filter {
     pub cluster: Option<String>,
     /// Held back by this rule, by its [name](RuleId::name).
     pub held_by: Option<String>,
-    /// At most so many entries; one or more.
+    /// The most entries of a page; one or more.
     pub limit: Option<usize>,
     /// Only what comes after this: where the last page ended.
     pub after: Option<Cursor>,
 }
 
-/// The names that a page ended with. What they mean is known to whoever made the page.
+/// The names that a page ended with. Only the page's maker knows their meaning.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cursor(pub Vec<String>);
 
@@ -39,7 +40,7 @@ pub struct Cursor(pub Vec<String>);
 pub enum BadQuestion {
     #[error("there is no rule {0:?}; the rules are {rules}", rules = rule_names())]
     NoRule(String),
-    #[error("{0} is known, but no policy is about it; name it in its organisation's file")]
+    #[error("{0} is known, but no policy selects it; name it in its organisation's file")]
     NoPolicy(String),
     #[error("there is no cluster {0}; `towpath fleet status` shows which there are")]
     NoCluster(String),

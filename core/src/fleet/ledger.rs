@@ -1,7 +1,8 @@
-//! The soak ledger: from the observed time of clusters to the days of workloads.
+//! The soak ledger: from the observed time of clusters to the soak days of workloads.
 //!
-//! A cluster's time counts for the workloads that its policy names now; one that has left the fleet, for those it had last. Time of a cluster
-//! that is not bound, or whose name others have too, counts for nobody: nobody can tell whose it is.
+//! A cluster's time counts for the workloads that its policy names now. If it has left the fleet,
+//! it counts for the workloads that it had last. The time of an unbound cluster, or of one with a
+//! shared name, counts for nobody: nobody can tell which cluster it was.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,7 +1,7 @@
-//! The fleet: what people want of it, what is known of it, and what is under way in it.
+//! The fleet: its policies, its clusters, and the upgrades under way.
 //!
-//! [`FleetInput`] is all that a decision depends on besides the time. It is plain data, so that it can be written down with
-//! the decision and read again.
+//! [`FleetInput`] is all that a decision depends on, except the time. It is plain data, so that it
+//! can be stored with the decision and read again.
 
 pub mod agent_update;
 pub mod binding;

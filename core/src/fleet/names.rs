@@ -1,7 +1,9 @@
-//! Names that more than one cluster of an organisation has. Policies find clusters by name, so nobody can tell which of them is meant.
+//! Names that more than one cluster of an organisation has. Policies find clusters by name, so
+//! such a name is ambiguous.
 //!
-//! Among clusters of the same standing (all bound, or none of them) the name is disputed, and all are held. A cluster that is not bound never
-//! disputes one that is: the name is taken, and the bound one goes on as if the other were not there.
+//! If all of these clusters are bound, or none is, the name is disputed and all of them are held.
+//! An unbound cluster never disputes a bound one: the unbound one is held, and the bound one goes
+//! on.
 
 use std::collections::BTreeMap;
 

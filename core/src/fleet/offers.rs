@@ -1,7 +1,8 @@
 //! What does our own graph offer to a cluster of the fleet?
 //!
-//! Every edge from its version to a release of its channel, with what the graph's rules have against it: rollouts,
-//! targeted blocks, risks. Answers that do not depend on who asks are kept and shared.
+//! The answer has every edge from the cluster's version to a release of its channel, with the
+//! graph rules' objections: rollouts, targeted blocks, risks. Answers that do not depend on the
+//! cluster are kept and shared.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

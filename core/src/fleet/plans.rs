@@ -1,7 +1,8 @@
-//! What becomes of upgrades: plans are judged again until they start, and what runs is followed to its end.
+//! What becomes of upgrades: plans are judged again until they start, and running upgrades are
+//! followed to their end.
 //!
-//! What runs is never cancelled. An upgrade that takes longer than expected is reported, and holds its mutexes; one that the cluster never began
-//! is given up, so that others get their turn.
+//! A running upgrade is never cancelled. One that takes longer than expected is reported, and
+//! keeps its mutexes. One that the cluster never began is given up, so that others get their turn.
 
 use jiff::{SignedDuration, Timestamp};
 
@@ -14,7 +15,7 @@ use crate::verdict::{Code, Verdict};
 
 /// A cluster that has not begun by then, and has reported since, will not.
 pub const GRACE: SignedDuration = SignedDuration::from_hours(2);
-/// A plan begins at its time, or not much later; else it is made anew.
+/// A plan begins at its time, or not much later. Otherwise it is planned again.
 const PUNCTUALITY: SignedDuration = SignedDuration::from_mins(30);
 /// A node pool that is not there by then will not be: nobody tells whether it began.
 const POOL_LIMIT: SignedDuration = SignedDuration::from_hours(24);

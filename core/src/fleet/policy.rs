@@ -1,7 +1,7 @@
-//! Fleet policy as people write it, read and checked: organisations, sectors, and what each cluster wants.
+//! Fleet policy, read and checked: organisations, sectors, and what each cluster wants.
 //!
-//! The meaning is that of AppSRE's Advanced Upgrade Service. What is wrong with an entry is kept with it
-//! (`problems`): such a cluster is held back, and nothing else is.
+//! The meaning is that of AppSRE's Advanced Upgrade Service (AUS). Problems of an entry are kept
+//! with it (`problems`) and hold back that cluster only.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -48,9 +48,10 @@ pub struct Sector {
     pub depends_on: Vec<Name>,
     /// How many clusters that share a mutex may be upgraded at once here.
     pub max_parallel: Option<Parallel>,
-    /// After so many failed upgrades to one version, nothing more is started here. (Beyond AUS.)
+    /// After this many failed upgrades to one version, nothing more starts here. (Beyond AUS.)
     pub max_failures: Option<u32>,
-    /// After so many days laggards, and clusters that do not report, no longer hold back the next sector. (Beyond AUS.)
+    /// After this many days, laggards and silent clusters no longer hold back the next sector.
+    /// (Beyond AUS.)
     pub straggler_days: Option<u32>,
     pub origin: Place,
 }
@@ -64,7 +65,7 @@ pub enum Parallel {
 }
 
 impl Parallel {
-    /// The limit among so many clusters.
+    /// The limit among a number of clusters.
     pub fn limit(self, clusters: u32) -> u32 {
         match self {
             Self::Count(count) => count,
@@ -116,7 +117,7 @@ pub struct PolicyDefault {
     pub origin: Place,
 }
 
-/// When, how and after whom a cluster is upgraded. Equal policies are shared.
+/// When, how and after which clusters a cluster is upgraded. Equal policies are shared.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct UpgradePolicy {
     /// What runs on it; soak days count per workload.

@@ -1,7 +1,7 @@
-//! How far pruning may go. A clock that jumps ahead must not cost what was decided a moment ago.
+//! How far pruning may go. A clock that jumps ahead must not delete recent decisions.
 //!
-//! Pruning goes by a time of its own, which follows the clock in steps. If the clock is right, it has caught up after a few of
-//! them; if it is wrong, somebody has time to correct it.
+//! Pruning has a clock of its own, which follows the real one in steps. If the real clock is
+//! right, pruning catches up after a few steps. If it is wrong, somebody has time to correct it.
 
 use jiff::{SignedDuration, Timestamp};
 

@@ -1,7 +1,8 @@
-//! When a cluster may start: a cron schedule, and windows and exclusions in a time zone of one's own.
+//! When a cluster may start: a cron schedule, and windows and exclusions with their own time zone.
 //!
-//! Day of month and day of week must both match, as AUS has it. Schedules are in UTC; windows and exclusions say their zone.
-//! An hour that a change to summer time leaves out fires at its end; one that is there twice fires once.
+//! Day of month and day of week must both match, as in AUS. Schedules are in UTC. Windows and
+//! exclusions name their zone. An hour that the change to summer time skips fires at its end. An
+//! hour that occurs twice fires once.
 
 use std::cmp::Ordering;
 use std::fmt;

@@ -1,8 +1,9 @@
 //! Soak: how long releases have run, as spans of observed time.
 //!
-//! A cluster's time on a version is kept as spans, from one report to the next. Between two reports lies time that nobody
-//! watched: it is credited if it is no longer than an allowance, and not at all otherwise. So an outage of ours is nobody's
-//! soak, a clock that goes back takes nothing away, and the same report twice counts once.
+//! A cluster's time on a version is kept as spans, from one report to the next. The time between
+//! two reports counts if it is within an allowance, and not at all otherwise. So an outage of ours
+//! gives nobody soak, a clock that goes back takes nothing away, and a repeated report counts
+//! once.
 
 use jiff::{SignedDuration, Timestamp};
 

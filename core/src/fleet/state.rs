@@ -1,4 +1,4 @@
-//! What is known of clusters: what they report, what they are offered, and what people have said about them.
+//! What is known of clusters: their reports, their offers, and what people have said about them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -16,7 +16,7 @@ pub type Labels = BTreeMap<String, String>;
 /// A cluster as it was last seen.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ClusterState {
-    /// Who it is. A cluster that is made anew under its old name is another.
+    /// Its id. A cluster that is reinstalled under its old name is another cluster.
     pub id: ClusterId,
     /// Its name, by which policy files find it.
     pub name: Name,

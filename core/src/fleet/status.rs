@@ -1,4 +1,5 @@
-//! How the fleet is: per organisation, sector and workload, what runs, what soaks, what is under way, and what comes next.
+//! The fleet's status per organisation, sector and workload: what runs, what soaks, what is under
+//! way, and what comes next.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,4 +1,4 @@
-//! Upgrades: what was decided to start, and what became of it.
+//! Upgrades: decisions to start, and their outcomes.
 //!
 //! ```text
 //! Planned ──> Started ──> Finished
@@ -7,7 +7,8 @@
 //!    └─> Refused
 //! ```
 //!
-//! Planned and started ones hold their cluster's mutexes. What runs is never cancelled.
+//! Planned and started upgrades hold their cluster's mutexes. A running upgrade is never
+//! cancelled.
 
 use jiff::{SignedDuration, Timestamp};
 

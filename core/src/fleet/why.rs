@@ -1,6 +1,6 @@
-//! Why does a cluster go, or not go, where it could, and when will it?
+//! Why does a cluster go, or not go, to each version that it could, and when will it?
 //!
-//! The same rules as `dispatch`, with names for numbers.
+//! The rules are those of `dispatch`, with names instead of numbers.
 
 use std::collections::BTreeSet;
 

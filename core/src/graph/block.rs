@@ -18,7 +18,7 @@ pub struct Block {
     pub to: ReleaseName,
     /// The versions, with their architecture, that it is about.
     pub from: Pattern,
-    /// Whom the service itself keeps from the edge.
+    /// The clusters that the service itself keeps from the edge.
     pub stops: Option<Audience>,
     /// What clients have to weigh.
     pub risk: Option<Risk>,

@@ -1,7 +1,8 @@
 //! What a set of blocks means for a kind of client.
 //!
-//! Standing rules look at an edge's blocks and the client's platform alone, never at the time, the channel or the id. So there is one
-//! verdict for each set of blocks and kind of client. Whoever is asked often keeps them.
+//! Standing rules look only at an edge's blocks and the client's platform, never at the time, the
+//! channel or the id. So there is one verdict for each set of blocks and kind of client. Callers
+//! that ask often keep the verdicts.
 
 use std::collections::BTreeSet;
 

@@ -1,6 +1,6 @@
-//! From declarations to a graph: each name is resolved, each pattern matched, once.
+//! From declarations to a graph: each name is resolved and each pattern matched, once.
 //!
-//! Everything is sorted on the way in, so that the order of files, nodes and edges cannot be seen from outside.
+//! All input is sorted first, so the order of files, nodes and edges cannot change the result.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Channels: which releases they hold, since when, and over what time their edges are phased in.
+//! Channels: which releases they hold, since when, and how long their edges take to roll out.
 
 use std::fmt;
 use std::sync::Arc;

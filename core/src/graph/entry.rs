@@ -1,4 +1,4 @@
-//! Entry: what has entered a channel by an instant, and how long that stays so.
+//! Entry: which releases have entered a channel by an instant, and until when that stays true.
 
 use jiff::Timestamp;
 

@@ -1,7 +1,8 @@
 //! Why is an update offered to a cluster, or not, and when will it be?
 //!
-//! The same rules as those that decide what a client sees, asked about each way out of one release, with what they said kept. Also of
-//! releases that are not in the channel yet, and of a target that somebody names.
+//! The rules are those that decide what a client sees. They judge each edge out of one release,
+//! and their reasons are kept. Releases that are not in the channel yet, and a target that
+//! somebody names, are judged too.
 
 use jiff::Timestamp;
 
@@ -19,7 +20,7 @@ pub struct Explanation {
     pub standing: ReleaseStanding,
     /// Where it could go, the newest first.
     pub candidates: Vec<ExplainedRelease>,
-    /// So many edges lead to releases that are not in the channel; they are told of only when asked for.
+    /// The number of edges to releases outside the channel. They are listed only on request.
     pub elsewhere: usize,
 }
 

@@ -1,7 +1,9 @@
-//! The graph as it is at an instant: which clients there are, what blocks mean for them, what a channel holds by now.
+//! The graph at an instant: the kinds of clients, what blocks mean for them, and what a channel
+//! holds by now.
 //!
-//! `recommend`, sheets, managed answers, offers, rollouts, path, mirror, audit and diff all ask here. Nobody else compares an entry
-//! with the time, or asks the standing rules about a set of blocks.
+//! `recommend`, sheets, managed answers, offers, rollouts, path, mirror, audit and diff all ask
+//! here. No other code compares an entry with the time, or asks the standing rules about a set of
+//! blocks.
 
 pub mod block;
 mod block_verdicts;

@@ -39,7 +39,7 @@ pub struct KeptBlock {
     pub to: ReleaseName,
     /// The pattern, as it was written.
     pub from: Arc<str>,
-    /// Whom the service itself keeps from the edge.
+    /// The clusters that the service itself keeps from the edge.
     pub stops: Option<Audience>,
     /// What clients have to weigh.
     pub risk: Option<RiskId>,
@@ -50,7 +50,7 @@ pub struct KeptBlock {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct BlockSetId(pub u32);
 
-/// Everything that is known about updates, whoever asks.
+/// Everything that is known about updates, the same for every client.
 #[derive(Debug, Clone, Default)]
 pub struct Graph {
     pub(super) releases: Vec<Release>,
@@ -67,7 +67,7 @@ pub struct Graph {
     pub(super) provenance: Vec<Provenance>,
 }
 
-/// A source that has not been read for so long that nothing is recommended by it.
+/// A source that was last read too long ago, so nothing is recommended from it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StaleSource {
     pub source: Arc<str>,

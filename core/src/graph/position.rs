@@ -1,12 +1,14 @@
 //! Positions: where in a rollout's queue a cluster stands, for a given release.
 //!
-//! A cluster has one number, a hash of its id. Each release rotates all clusters by the same amount, so that the
-//! risk of being early is shared out: consecutive patch releases differ by the golden ratio, which keeps a cluster
-//! that was in the first tenth out of it for the next four releases, and consecutive minors by another noble
-//! number with the same virtue. The rotation comes from the version alone, never from its place in a list:
-//! adding or removing another release must not move anybody who has already been shown an edge.
+//! A cluster has one number, a hash of its id. Each release rotates all clusters by the same
+//! amount, which shares out the risk of being early. Consecutive patch releases differ by the
+//! golden ratio, so a cluster in the first tenth stays out of it for the next four releases.
+//! Consecutive minors differ by another noble number with the same virtue. The rotation comes from
+//! the version alone, never from its place in a list. So adding or removing another release moves
+//! nobody who has been shown an edge.
 //!
-//! Integers only. The golden vectors in `docs/positions.md` are a promise to other implementations.
+//! Integers only. The golden vectors in `docs/positions.md` are a promise to other
+//! implementations.
 
 use sha2::{Digest, Sha256};
 
@@ -19,7 +21,7 @@ pub struct Position(pub u64);
 
 /// Tells these hashes from any others of the same id.
 const TAG: &[u8] = b"towpath.position.1";
-/// All releases share one queue, rotated; another key would shuffle the fleet anew.
+/// All releases share one queue, rotated. Another key would shuffle the fleet again.
 const ROTATION_KEY: &[u8] = b"openshift";
 /// (√5 − 1) / 2 of 2^64, for steps from patch to patch.
 const PER_PATCH: u64 = 0x9E37_79B9_7F4A_7C15;

@@ -1,7 +1,9 @@
-//! Who says that there is an edge: the graph alone, or a release's own image, and whether that image is signed.
+//! Who says that there is an edge: the graph alone, or a release's own image, and whether that
+//! image is signed.
 //!
-//! A release image names the releases before it and after it. Its digest covers that, and a signature covers the
-//! digest. Edges that administrators add are claims of the graph: good enough to be offered, not to be taken unasked.
+//! A release image names the releases before and after it. Its digest covers that, and a signature
+//! covers the digest. Edges that administrators add are claims of the graph. They may be offered,
+//! but the agent does not take them by itself.
 
 use super::{Declares, Edge, Graph, Trust};
 use crate::version::Version;

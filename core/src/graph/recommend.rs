@@ -1,6 +1,7 @@
 //! Which edges does this client see?
 //!
-//! This is the truth; the graph service compiles it into sheets for speed, and a property test holds both equal.
+//! This is the truth. The graph service compiles it into sheets for speed, and a property test
+//! holds both equal.
 
 use crate::graph::ChannelView;
 use crate::graph::rules::{Edges, Managed};

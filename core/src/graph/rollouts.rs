@@ -1,4 +1,5 @@
-//! Rollouts: which windows are running or to come, and which blocks keep clusters from their edges.
+//! Rollouts: the windows that are running or to come, and the blocks that keep clusters from their
+//! edges.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,7 +1,8 @@
-//! Steps: the edges between releases of one architecture that a search may use, by where they begin and by where they lead.
+//! Steps: the edges between releases of one architecture that a search may use, by start and by
+//! end.
 //!
-//! Path, mirror and audit search them. Releases have their place among those of the architecture for a number, so a higher number
-//! is a newer release.
+//! Path, mirror and audit search them. Releases are numbered in their order, so a higher number is
+//! a newer release.
 
 use crate::graph::model::BlockSetId;
 use crate::graph::{Graph, ReleaseId};

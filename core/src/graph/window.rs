@@ -1,7 +1,8 @@
 //! Windows: spans of time over which an edge reaches the fleet.
 //!
-//! A window turns time into a share of the fleet, in integers only, so that replicas of every architecture agree
-//! to the nanosecond. The share never falls; it is 0 before the start and whole from the end on.
+//! A window turns time into a share of the fleet. It uses integers only, so that replicas of every
+//! architecture agree to the nanosecond. The share never falls. It is 0 before the start and whole
+//! from the end on.
 
 use std::fmt;
 
@@ -38,7 +39,7 @@ impl Share {
     pub const NONE: Self = Self(0);
     pub const WHOLE: Self = Self(1 << 64);
 
-    /// So many thousandths of the fleet, at most all of it.
+    /// This many thousandths of the fleet, at most all of it.
     pub fn thousandths(parts: u16) -> Self {
         Self((u128::from(parts.min(1000)) << 64) / 1000)
     }
@@ -48,7 +49,7 @@ impl Share {
         self.0
     }
 
-    /// So many parts of 2^64, at most all of them.
+    /// This many parts of 2^64, at most all of them.
     pub fn of_parts(parts: u128) -> Self {
         Self(parts.min(Self::WHOLE.0))
     }
@@ -183,7 +184,7 @@ impl Window {
     }
 }
 
-/// The parts of the fleet that so many stretches reach: 1, 3, 7, …
+/// The parts of the fleet that a number of stretches reach: 1, 3, 7, …
 fn parts(stretches: u32) -> u128 {
     (1 << stretches) - 1
 }

@@ -1,7 +1,9 @@
-//! May a new copy of a source take the place of the last good one?
+//! May a new copy of a source replace the last good one?
 //!
-//! An emptied registry must not empty the graph, and a branch that was pushed back must not bring back what was blocked since. What is refused here can
-//! be right all the same: then a person allows it by name. Whatever only makes things stricter is never refused for its age, nor for the edges that blocks take.
+//! An emptied registry must not empty the graph. A branch that was pushed back must not bring back
+//! what was blocked since. A refused copy can still be right: then a person allows it by name. A
+//! copy that only makes things stricter is never refused for its age, nor for the edges that its
+//! blocks take.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,7 +13,8 @@ use super::summary::Loss;
 use super::{CopyChange, Coverage, Measure, Return, Summary, payload_changed};
 use crate::finding::{Finding, Place};
 
-/// So many of something may go, whatever share of all they are: small data changes by leaps. Of what keeps clusters from updates it is one.
+/// This many of something may go, whatever their share: small data changes by leaps. Of blocks,
+/// only one may go.
 const FEW: usize = 5;
 
 /// What can be against a copy.
@@ -200,7 +203,7 @@ fn excuse(measure: Measure, copies: &Comparison<'_>, max_shrink_percent: u8) -> 
     }
 }
 
-/// To so many releases a source of so many may withdraw edges, and be believed.
+/// To how many releases a source of a given size may withdraw edges.
 pub(super) fn few_releases(releases: usize, max_shrink_percent: u8) -> usize {
     FEW.max(releases * usize::from(max_shrink_percent) / 100)
 }

@@ -1,4 +1,5 @@
-//! What a person has allowed once: for a while, and for the very copy that was refused, if there was one.
+//! A person's one-time permission: it expires, and covers exactly the copy that was refused, if
+//! there was one.
 
 use std::collections::BTreeSet;
 

@@ -1,7 +1,8 @@
-//! What a new copy of a source changes, beside the copy in use: can it bring anything back that was taken away?
+//! What a new copy of a source changes: can it bring back anything that was taken away?
 //!
-//! Older data lacks what was blocked since. A copy that looks older but keeps every block and every risk, and offers nothing more between what both know,
-//! can be taken whatever its clock says: a safety block must get through.
+//! Older data lacks later blocks. So a copy that looks older must keep every block and risk, and
+//! must offer no new edge between releases that both copies know. Then its date does not matter: a
+//! safety block must get through.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -208,7 +209,7 @@ fn about(block: &Block) -> (&ReleaseName, &str) {
     (&block.to, block.from.as_str())
 }
 
-/// Whether one block keeps everybody from an edge whom another keeps from it.
+/// Whether one block keeps everybody from an edge that another block keeps from it.
 pub(super) fn is_as_strict(now: &Block, before: &Block) -> bool {
     let is_same_risk = || now.risk.as_ref().map(weighed) == before.risk.as_ref().map(weighed);
     let is_for_all_of_them = match (&now.stops, &before.stops) {

@@ -1,8 +1,9 @@
 //! What blocks do, before and after: how many edges they keep from how many kinds of clients.
 //!
-//! Files say little. A block that was rewritten to match nothing is still a file; ten blocks that became one can keep everything that they kept. So a copy
-//! of graph data is measured by its effect on the edges that sources of releases declare now. A kind of client is a platform that some block names, any
-//! other platform, or an unknown one.
+//! Counting files says little. A block that was rewritten to match nothing is still a file, and
+//! one block can do the work of ten. So a copy of graph data is measured by its effect on the
+//! edges that release sources declare now. A kind of client is a platform that some block names,
+//! any other platform, or an unknown one.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,4 +1,4 @@
-//! What is said, and done, where nobody can say which image a version is.
+//! Disputes: what is reported, and done, when nobody can tell which image a version is.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

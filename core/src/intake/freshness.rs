@@ -1,6 +1,7 @@
 //! How old the newest good copy of a source may get.
 //!
-//! A block that nobody could tell us of may be missing from an old copy: past one age this is said, past another nothing is recommended any more.
+//! An old copy may lack a block. Past one age Towpath warns. Past another it recommends nothing
+//! from the source.
 
 use jiff::{SignedDuration, Timestamp};
 

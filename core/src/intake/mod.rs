@@ -1,8 +1,15 @@
-//! Intake: what is taken from sources that fail, lie or grow old.
+//! Intake: what we accept from sources that fail, lie or grow old.
 //!
-//! `accept` says whether a new copy of a source may take the place of the last good one, by what it `change`s, by the most that the source had lately
-//! (`highs`), by what its blocks do (`coverage`), and by whether versions still stand for the same images (`payloads`, `vanished`). What a copy that is not taken
-//! blocks holds all the same (`stricter`). `freshness` says how old a copy may get, `unite` what several sources say together, `recheck` what of a registry is asked again. Reading them, and keeping the last good copies, is others' business.
+//! - `accept` decides whether a new copy of a source may replace the last good one. It looks at
+//!   what the copy changes (`change`), at the source's recent maxima (`recent_maxima`) and at the
+//!   effect of its blocks (`coverage`). It also checks that versions keep their images
+//!   (`payloads`, `withdrawn`).
+//! - `stricter` finds the blocks of a refused copy, which hold all the same.
+//! - `freshness` says how old a copy may get.
+//! - `unite` joins what several sources say.
+//! - `recheck` picks the tags of a registry to ask for again.
+//!
+//! Adapters read the sources and keep the last good copies.
 
 mod accept;
 mod allowed_once;

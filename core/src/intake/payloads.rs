@@ -1,6 +1,7 @@
-//! The images that versions stand for, in one copy of a source: what was released once stays what it was.
+//! The image of each version in one copy of a source. A released version keeps its image.
 //!
-//! A version that comes with another digest than before is a mistake, or somebody's attempt; nobody re-releases a version.
+//! A version with another digest than before is a mistake or an attack, because nobody releases a
+//! version twice.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,7 +12,7 @@ use crate::version::{Arch, Version};
 /// How many are named; a thousand say no more than the first few.
 const MAX_NAMED: usize = 3;
 
-/// The digests of each release of a copy. More than one is a dispute, which is others' business.
+/// The digests of each release of a copy. More than one is a dispute, which `disputes` handles.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Payloads(pub(super) BTreeMap<(Version, Arch), BTreeSet<PayloadDigest>>);
 
@@ -48,10 +49,8 @@ pub fn payload_changed(previous: &Payloads, next: &Payloads) -> Option<String> {
     let named = changed[..changed.len() - more].join(", ");
     match (changed.is_empty(), more) {
         (true, _) => None,
-        (false, 0) => Some(format!("the payload is another one: of {named}")),
-        (false, more) => Some(format!(
-            "the payload is another one: of {named} and {more} more"
-        )),
+        (false, 0) => Some(format!("the payload has changed: {named}")),
+        (false, more) => Some(format!("the payload has changed: {named} and {more} more")),
     }
 }
 

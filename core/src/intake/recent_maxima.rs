@@ -1,4 +1,4 @@
-//! The most that a source had lately: one that loses a little each day loses much in a week.
+//! The most that a source had lately. A source that loses a little each day loses much in a week.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::RangeInclusive;

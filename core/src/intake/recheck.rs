@@ -1,14 +1,16 @@
-//! Which tags of a repository are asked where they point, and which are taken to point where they did.
+//! Which tags of a repository to resolve again, and which to trust from the last round.
 //!
-//! A tag that names a version does not move by custom, and to ask for thousands of them takes longer than all else of a scrape. So those take turns: each
-//! round asks for the quarter that was longest not asked, and every tag has its turn within four rounds. Other tags (`latest`) move, and are always asked.
+//! By custom, a tag that names a version does not move. Resolving thousands of them takes longer
+//! than the rest of a scrape. So each round resolves the quarter that has waited longest, and
+//! every tag has its turn within four rounds. Other tags (`latest`) move, and are resolved every
+//! time.
 
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
 use crate::version::Version;
 
-/// Every tag is asked at least once in so many rounds.
+/// Every tag is resolved at least once in this many rounds.
 pub const RECHECK_ROUNDS: u32 = 4;
 
 /// How much of what is known is asked again.

@@ -1,7 +1,8 @@
-//! Stricter parts: what a copy that is not taken blocks all the same.
+//! Stricter parts: the blocks of a refused copy, which hold all the same.
 //!
-//! A copy can be refused as a whole, or have a mistake in one file, and still bring an urgent block. Blocks compose by union, so adding one to what is in
-//! force never loosens anything. What is less than before (releases, edges to many releases, places in channels) is no block; the guards judge it.
+//! A copy that is refused, or has a mistake in one file, can still bring an urgent block. Blocks
+//! compose by union, so adding one never loosens anything. A copy that lacks releases, edges to
+//! many releases, or places in channels is no block. The guards judge those.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -32,7 +33,7 @@ pub fn stricter_blocks<File>(
     refused
 }
 
-/// So many releases stand in one pattern at most, which keeps it within a pattern's limits.
+/// The most releases in one pattern, which keeps it within a pattern's limits.
 const MAX_RELEASES_IN_PATTERN: usize = 50;
 
 /// Why an edge is under a block.

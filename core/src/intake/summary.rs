@@ -1,4 +1,4 @@
-//! What one copy of a source amounts to, in few numbers: enough to tell a change from an accident.
+//! A copy of a source in a few numbers: enough to tell a change from an accident.
 
 use std::collections::{BTreeMap, BTreeSet};
 

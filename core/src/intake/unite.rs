@@ -1,9 +1,10 @@
 //! What several sources of releases say together.
 //!
-//! Releases and edges unite; an edge that one source offers with risks and another without keeps all the risks, because [`Graph::build`] never drops one.
-//! Of metadata that differs, the first source's stays. Where a release has several payloads, those that are signed overrule those that are not. Where
-//! more than one is left, nobody can say which is the right one: the release stays, so that clusters that run it find themselves and their way on, and
-//! no edge leads to it. So it is where one payload goes by two versions.
+//! Releases and edges unite. If one source offers an edge with risks and another without, all the
+//! risks stay, because [`Graph::build`] never drops one. If metadata differs, the first source
+//! wins. If a release has several payloads, signed ones overrule unsigned ones. If more than one
+//! payload remains, the release is disputed. It stays, so that clusters that run it can move on,
+//! but no edge leads to it. The same holds for one payload under two versions.
 //!
 //! [`Graph::build`]: crate::graph::Graph::build
 
@@ -91,7 +92,7 @@ pub(super) struct Claim {
     pub(super) release: DeclaredRelease,
 }
 
-/// Whoever says that a payload is this version.
+/// The sources that say that a payload is this version.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct NamedPayload {
     pub(super) version: Version,
@@ -144,7 +145,7 @@ impl UnitedReleases {
     }
 }
 
-/// One digest is one image, which declares one thing, whoever has looked.
+/// One digest is one image, which declares one thing, whichever source read it.
 fn join(first: &mut DeclaredRelease, other: DeclaredRelease) {
     for (key, value) in other.metadata {
         first.metadata.entry(key).or_insert(value);

@@ -1,6 +1,8 @@
-//! The images of releases that a source had lately and has no more: what comes back must be what went.
+//! Images of releases that a source had lately but no longer has. A release that comes back must
+//! have its old image.
 //!
-//! Else a version could become another image in two steps, left out in one copy and back with another digest in the next.
+//! Otherwise a version could change its image in two steps: missing from one copy, back with
+//! another digest in the next.
 
 use std::collections::{BTreeMap, BTreeSet};
 

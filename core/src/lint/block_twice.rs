@@ -1,4 +1,4 @@
-//! The same block twice: a copy whose `to` or `from` was not changed, most likely.
+//! The same block twice: most likely a copy whose `to` or `from` was not changed.
 
 use std::collections::BTreeMap;
 

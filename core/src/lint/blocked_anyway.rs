@@ -1,6 +1,6 @@
-//! A risk on an edge that another file stops for everybody: nobody will ever be told of it.
+//! A risk on an edge that another file stops for everybody: no cluster will ever hear of it.
 //!
-//! That may be meant, for the time after the block is lifted, so it is a warning.
+//! It may be meant for the time after the block is lifted, so it is a warning.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,7 +1,9 @@
-//! The catalogue: every code that a finding about graph data can have, what it means, and what to do.
+//! The catalogue: every code that a finding about graph data can have, what it means, and what to
+//! do.
 //!
-//! For the manual, for reports that list their rules, and for whoever filters findings. The reader's codes are here
-//! as well as those of the checks; a test compares them with the sources and with `docs/lint.md`.
+//! The manual, reports that list their rules, and people who filter findings use it. It has the
+//! reader's codes as well as those of the checks. A test compares it with the sources and with
+//! `docs/lint.md`.
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FindingKind {
@@ -129,7 +131,7 @@ pub const CATALOGUE: &[FindingKind] = &[
     ),
     error(
         "bad-regex",
-        "`from` is not a regular expression that we take.",
+        "`from` is not a regular expression that towpath accepts.",
         "Correct it; `.*` means every release.",
     ),
     error(
@@ -219,8 +221,8 @@ pub const CATALOGUE: &[FindingKind] = &[
     ),
     error(
         "never-matching-pattern",
-        "`from` matches no release, so the block is none.",
-        "Correct it; it is found anywhere in a version with its architecture, as in `4.9.7+amd64`.",
+        "`from` matches no release, so the block has no effect.",
+        "Correct it; it may match anywhere in a version with its architecture, as in `4.9.7+amd64`.",
     ),
     error(
         "no-channels",
@@ -249,7 +251,7 @@ pub const CATALOGUE: &[FindingKind] = &[
     ),
     warning(
         "risk-behind-block",
-        "A risk is on an edge that another file stops for everybody; nobody is told of it.",
+        "A risk is on an edge that another file stops for everybody; no cluster sees it.",
         "Keep one of them, or narrow `from`.",
     ),
     error(
@@ -294,7 +296,7 @@ pub const CATALOGUE: &[FindingKind] = &[
     ),
     error(
         "too-large",
-        "There are more files than are taken.",
+        "There are too many files.",
         "Point at the graph data alone.",
     ),
     error(
@@ -314,7 +316,7 @@ pub const CATALOGUE: &[FindingKind] = &[
     ),
     warning(
         "unknown-criterion",
-        "A rollout rule has a criterion that this towpath does not know. It is acceptable, and the rule matches nothing.",
+        "A rollout rule has a criterion that this towpath does not know. The rule matches nothing.",
         "Use `minor` or `patch`, or remove the rule.",
     ),
     error_in_2(
@@ -339,7 +341,7 @@ pub const CATALOGUE: &[FindingKind] = &[
     ),
     warning(
         "unreachable-rule",
-        "A matching rule stands after `type: Always`, and is never come to.",
+        "A matching rule stands after `type: Always`, so clients never reach it.",
         "Put `Always` last, or remove it.",
     ),
     warning(

@@ -1,6 +1,6 @@
-//! A file whose name says something else than its content: a copy that was renamed or edited by half.
+//! A file whose name does not match its content: a copy that was renamed or only half edited.
 //!
-//! The names of files mean nothing to the service. People look for them, though, and find the wrong one.
+//! The service ignores file names. But people search by them, and find the wrong file.
 
 use super::{Field, Subject};
 use crate::finding::{Finding, Place};

@@ -1,4 +1,4 @@
-//! A release that a channel lists by its name, and once more for one architecture.
+//! A release that a channel lists by its name, and again for one architecture.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! Matching rules that decide nothing: none that clients know, or one that they never come to.
+//! Matching rules without effect: clients know none of the types, or never come to a rule.
 
 use super::{Field, Subject};
 use crate::finding::Finding;
@@ -21,7 +21,7 @@ pub(super) fn check(subject: &Subject<'_>) -> Vec<Finding> {
         }
         let decided = rules.iter().position(|rule| *rule == MatchingRule::Always);
         if decided.is_some_and(|at| at + 1 < rules.len()) {
-            let problem = "clients never come to the rules after `type: Always`: it always matches";
+            let problem = "clients never reach the rules after `type: Always`: it always matches";
             findings.push(Finding::warning(
                 "unreachable-rule",
                 place(),

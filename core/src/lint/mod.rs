@@ -1,8 +1,9 @@
-//! Lint: what is wrong with graph data that can be read, before it is merged.
+//! Lint: mistakes in readable graph data, found before it is merged.
 //!
-//! The reader has found what cannot be understood. The checks here look at what was: one small file each, pure functions
-//! from a [`Subject`] to findings. None of them changes what the service does; an error says that the change should
-//! not be merged, a warning that somebody should look. [`catalogue`] has all codes, those of the reader too.
+//! The reader reports what it cannot understand. The checks here look at the rest, one small file
+//! each, as pure functions from a [`Subject`] to findings. No check changes what the service does.
+//! An error means that the change should not be merged, a warning that somebody should look.
+//! [`catalogue`] has all codes, those of the reader too.
 
 mod block_twice;
 mod blocked_anyway;

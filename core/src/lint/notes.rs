@@ -1,4 +1,4 @@
-//! Notes: what stands in graph data and only lint asks for. The service never reads them.
+//! Notes: parts of graph data that only lint reads. The service never does.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

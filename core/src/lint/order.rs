@@ -1,8 +1,9 @@
 //! Versions out of order: a list that people read and edit by hand is kept ascending.
 //!
-//! Major, minor and patch count. Where pre-releases stand among themselves and around their final release is a matter of
-//! taste, and builds that are named by a date (`4.2.0-0.hotfix-2020-09-19`) have no better place than the end. One finding
-//! per file, at the first such version: a list that was written backwards is one mistake.
+//! Only major, minor and patch count. The order of pre-releases is a matter of taste. Builds that
+//! are named by a date (`4.2.0-0.hotfix-2020-09-19`) have no better place than the end. There is
+//! one finding per file, at the first such version: a list that was written backwards is one
+//! mistake.
 
 use std::collections::BTreeSet;
 

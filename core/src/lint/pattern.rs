@@ -1,7 +1,8 @@
-//! A pattern that matches no release that there is: a block that blocks nothing.
+//! A pattern that matches no existing release: a block that blocks nothing.
 //!
-//! An error, since whoever wrote the block believes that it protects clusters. Releases are those that channels name
-//! and, where they are known, all others. A pattern may ask for any architecture, also for one whose releases we were not given.
+//! It is an error, because its author believes that the block protects clusters. It is compared
+//! with the releases that channels name and, if they are known, all others. A pattern may name an
+//! architecture that no given release has.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -22,10 +23,10 @@ pub(super) fn check(subject: &Subject<'_>) -> Vec<Finding> {
             .or_insert_with(|| names.iter().any(|name| block.from.finds(name)));
         if !matches {
             let problem = format!(
-                "no release matches {:?}, so the block is none",
+                "no release matches {:?}, so the block has no effect",
                 block.from.as_str()
             );
-            let remedy = "correct `from`; it is found anywhere in a version with its architecture, as in 4.9.7+amd64";
+            let remedy = "correct `from`; it may match anywhere in a version with its architecture, as in 4.9.7+amd64";
             findings.push(Finding::error(
                 "never-matching-pattern",
                 subject.place(block, Field::From),

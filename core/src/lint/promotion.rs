@@ -1,7 +1,8 @@
 //! stable ⊆ fast ⊆ candidate: a release proves itself in one channel before it enters the next.
 //!
-//! Clusters that change to a channel with more releases must find their own there. Channels of other streams (eus-4.10
-//! has 4.8) follow other rules. Where releases have a start, that of the feeding channel comes first.
+//! A cluster that changes to a channel with more releases must find its own release there.
+//! Channels of other streams (eus-4.10 has 4.8) follow other rules. If releases have a start, the
+//! feeding channel's start comes first.
 
 use std::collections::BTreeMap;
 

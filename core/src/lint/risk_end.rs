@@ -1,7 +1,9 @@
-//! A risk that ends without `fixedIn`: a release has it, the next of its minor does not, and no file says that it is fixed.
+//! A risk that ends without `fixedIn`: a release has it, the next of its minor does not, and no
+//! file says that it is fixed.
 //!
-//! Somebody forgot to declare it for the newer release, or to write down that this one is fixed. Which of them, only
-//! people know. Releases are those in channels. Pre-releases do not count: nobody writes down what was fixed between them.
+//! Somebody forgot to declare the risk for the newer release, or to record the fix. Only people
+//! know which. The check looks at releases in channels. It skips pre-releases, because nobody
+//! records fixes between them.
 
 use std::collections::BTreeMap;
 

@@ -1,7 +1,8 @@
-//! The name of a risk becomes the reason of a condition on ClusterVersion, and must fit there.
+//! The name of a risk becomes the reason of a condition on ClusterVersion, and must be valid
+//! there.
 //!
-//! The API server refuses a whole status whose reason does not fit, and with it every other update that the cluster
-//! could be told of. That the name is CamelCase is a custom, and a warning.
+//! The API server refuses a whole status with an invalid reason. Then the cluster hears of no
+//! other update either. CamelCase is only a custom, so breaking it is a warning.
 
 use super::{Field, Subject};
 use crate::finding::Finding;

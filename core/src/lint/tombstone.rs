@@ -1,7 +1,8 @@
-//! Tombstones: releases that stay in a channel, so that nobody is stranded, and are not to go further.
+//! Tombstones: releases that stay in a channel, so that nobody is stranded, but must not be
+//! promoted.
 //!
-//! A tombstoned release in the channel that is fed from here was promoted against its tombstone. One that is not in its
-//! own channel has no tombstone to need.
+//! If the next channel holds a tombstoned release, somebody promoted it in spite of its tombstone.
+//! A tombstone for a release that its own channel lacks has no use.
 
 use std::collections::{BTreeMap, BTreeSet};
 

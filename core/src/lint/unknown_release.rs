@@ -1,7 +1,7 @@
-//! Names of releases that do not exist: misspelt, withdrawn, or not there yet.
+//! Names of releases that do not exist: misspelt, withdrawn, or not published yet.
 //!
-//! A release may be named before it is published, so these are warnings. Names of one architecture are left alone where no
-//! release of that architecture was given.
+//! A release may be named before it is published, so these are warnings. Names for one
+//! architecture are skipped if no release of that architecture was given.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -40,7 +40,7 @@ pub(super) fn check(subject: &Subject<'_>) -> Vec<Finding> {
         .blocks
         .iter()
         .filter_map(|block| subject.fixed_in(block));
-    let fixed = fixed.map(|fixed| (&fixed.name, fixed.place.clone(), "it is to have the fix"));
+    let fixed = fixed.map(|fixed| (&fixed.name, fixed.place.clone(), "the fix cannot be in it"));
     let mut findings: Vec<Finding> = members
         .chain(targets)
         .chain(fixed)

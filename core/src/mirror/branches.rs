@@ -1,7 +1,9 @@
-//! Ways around: what a cluster does if a risk on its way turns out to apply.
+//! Detours: what a cluster does if a risk on its path turns out to apply.
 //!
-//! A cluster finds out when it is about to take a hop. From there it needs a way without any step that has the risk, because the risk
-//! applies to those as well. Clients tell risks apart by their names, so this does, too. That way may have risks of its own; they are followed in turn, with all that has been found to apply.
+//! A cluster finds out when it is about to take a hop. From there it needs a path without that
+//! risk, because the risk applies to the other steps that carry it as well. Clients tell risks
+//! apart by name, and so does this module. The detour may have risks of its own. Each of them gets
+//! a detour in turn, which avoids every risk found so far.
 
 use std::collections::BTreeSet;
 

@@ -1,7 +1,8 @@
 //! Entries for oc-mirror: each release in a channel that holds it, no channel twice in a document.
 //!
-//! oc-mirror refuses a file that names a channel twice. An entry whose least and greatest version are one release needs only a channel that holds it, and
-//! most releases are in several; so each gets one of its own. Releases for which none is left go into a further document.
+//! oc-mirror refuses a file that names a channel twice. An entry for a single release works with
+//! any channel that holds it, and most releases are in several. So each entry gets a channel of
+//! its own. Releases for which no channel is left go into a further document.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,7 +1,7 @@
-//! What has to be mirrored so that clusters get to a target.
+//! What must be mirrored so that clusters reach a target.
 //!
-//! The answer is whole or says who is left out and why; it is never a shorter list with nothing said. A release that a cluster runs already is not needed
-//! for its own way, only where another passes through it.
+//! The answer is complete, or says which clusters are left out and why. It is never silently
+//! shorter. A cluster's current release is needed only if another cluster passes through it.
 
 pub mod branches;
 pub mod entries;

@@ -1,7 +1,7 @@
-//! The updates that can be taken by now, over several channels at once.
+//! The updates that clusters can take by now, over several channels at once.
 //!
-//! An edge is a step if some channel holds both its ends by now and no block stops it. A rollout does not keep it from being one: its
-//! window ends, and whoever prepares the way needs the release before that.
+//! An edge is a step if some channel holds both its ends by now and no block stops it. A rollout
+//! does not matter here: its window ends, and a mirror needs the release before that.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};

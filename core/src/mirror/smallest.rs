@@ -1,19 +1,25 @@
-//! The smallest set of releases over which every one of several clusters gets to one target.
+//! The smallest set of releases through which all of several clusters reach one target.
 //!
-//! Best ways, each taken by itself, need more releases than they must: ten clusters may pass through ten releases of 4.15 where one would do
-//! for all. Finding the fewest is a Steiner problem with one sink, hard in general and small in practice.
+//! Each cluster's best path, taken alone, needs too many releases. Ten clusters may pass through
+//! ten releases of 4.15 where one would do for all. Finding the fewest is a Steiner problem with
+//! one sink, hard in general and small in practice.
 //!
-//! The search grows a set backwards from the target. At any moment some releases are *inside* (they get to the target through the set), some are *attached* (one
-//! step leads inside). A cluster on an attached release is served. For one that is not, some attached release must join that it gets to; each choice is
-//! tried. Three things keep that short:
+//! The search grows a set backwards from the target. At any moment some releases are *inside*
+//! (they reach the target through the set) and some are *attached* (one step leads inside). A
+//! cluster on an attached release is served. For an unserved cluster, some attached release that
+//! it can reach must join the set. The search tries each choice. Three things keep that short:
 //!
-//! - **A bound.** A cluster that is n releases away needs n more; if that is more than the set may have, the choice was wrong. Sizes are tried from
-//!   the smallest on, so the first set that is found is the smallest.
-//! - **Dominance.** All that an attached release adds is who may step to it. If everybody who may step to `a` may step to `b`, then `b` serves
-//!   in any set where `a` does. A newer patch mostly takes everybody that an older one does, so few choices remain.
-//! - **No set twice.** What has been tried at one place is left out of the choices after it, and whatever it dominates.
+//! - **A bound.** A cluster that is n releases away needs n more. If the set would grow too large,
+//!   the choice was wrong. Sizes are tried from the smallest on, so the first set that is found is
+//!   the smallest.
+//! - **Dominance.** An attached release only adds the releases that may step to it. If everybody
+//!   who may step to `a` may step to `b`, then `b` serves in any set where `a` does. A newer patch
+//!   mostly takes everybody that an older one does, so few choices remain.
+//! - **No set twice.** Later choices at a place leave out what was tried there, and whatever it
+//!   dominates.
 //!
-//! After [`MAX_LOOKS`] looks the search gives up: the best ways together are the answer, and it says so.
+//! After [`MAX_LOOKS`] looks the search gives up. Then the answer is the best paths together, and
+//! says so.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -21,7 +27,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::reachable_graph::{Limits, ReachableGraph};
 use crate::graph::ReleaseId;
 
-/// So many sets are looked at before the search gives up. On the real EUS channels 30 are enough, with a cluster on every release.
+/// The search gives up after this many sets. On the real EUS channels 30 are enough, with a cluster
+/// on every release.
 pub const MAX_LOOKS: usize = 50_000;
 
 /// A set of releases that is enough, and whether it is known to be the smallest.
@@ -55,7 +62,7 @@ pub fn smallest(
     smallest_within(ways, sources, target, have, MAX_LOOKS)
 }
 
-/// The same, with so many looks.
+/// The same, with a number of looks.
 pub fn smallest_within(
     ways: &ReachableGraph,
     sources: &BTreeSet<ReleaseId>,
@@ -245,7 +252,7 @@ impl Search<'_> {
         SearchOutcome::Nothing
     }
 
-    /// Whether each of these gets to an attached release with so many more releases at most.
+    /// Whether each of these reaches an attached release with at most this many more releases.
     fn is_near_enough(&self, state: &State, unserved: &Bits, more: usize) -> bool {
         let mut near = state.attached.clone();
         for _ in 0..more {
@@ -273,7 +280,7 @@ impl Search<'_> {
         before
     }
 
-    /// Attached releases of which one must join, for the sake of the source that has the fewest of them.
+    /// The attached releases that the most constrained source needs. One of them must join.
     fn choices(&self, state: &State, unserved: &Bits) -> Vec<usize> {
         let (askers, attached) = self.askers(state, unserved);
         let useful = |at: usize| self.bits.into[at].and(&askers);

@@ -1,13 +1,13 @@
-//! The best ways, one after the other, none of which passes a release twice (Yen's search).
+//! The best paths, one after the other, none of which passes a release twice (Yen's search).
 //!
-//! The next best way leaves a known one somewhere: for each place where it could, the best way on is looked for that begins as the
-//! known one does and goes on as none of them.
+//! The next best path leaves a known one somewhere. For each place where it could, the search
+//! looks for the best way on that no known path takes.
 
 use std::collections::BTreeSet;
 
 use super::search::{BarredSteps, Cost, Search};
 
-/// So many ways, the best first; fewer if there are no more.
+/// At most this many paths, the best first.
 pub(super) fn best_ways(search: &Search<'_>, start: u32, count: usize) -> Vec<Vec<u32>> {
     let mut found: Vec<Vec<u32>> = search
         .best(&[start], &BarredSteps::default())

@@ -1,8 +1,10 @@
-//! A budget: how many steps a question may take, and whether anybody still waits for its answer.
+//! A budget: how many steps a question may take, and whether the caller still waits for the
+//! answer.
 //!
-//! A step is an edge, a set of risks or a channel that is looked at. Steps are counted, time is not: the same question on the same graph
-//! takes the same number of steps on every machine. Once a budget is over, the space that is searched has no more edges; so every loop
-//! ends by itself, and what it found is thrown away.
+//! A step is an edge, a set of risks or a channel that the search looks at. Steps are counted
+//! instead of time, so the same question on the same graph costs the same on every machine. When a
+//! budget is spent, the search space has no more edges. So every loop ends by itself, and the
+//! caller drops the result.
 
 use std::cell::Cell;
 
@@ -10,7 +12,7 @@ use std::cell::Cell;
 pub struct Budget<'a> {
     most: u64,
     taken: Cell<u64>,
-    /// At so many steps somebody is asked again whether the answer is still wanted.
+    /// The number of steps at which to ask again whether the caller still waits.
     look_at: Cell<u64>,
     is_called_off: &'a dyn Fn() -> bool,
     end: Cell<Option<Unfinished>>,
@@ -21,7 +23,7 @@ pub struct Budget<'a> {
 pub enum Unfinished {
     /// It needs more steps than this.
     NoStepsLeft {
-        /// So many it could take.
+        /// The number of steps that were allowed.
         most: u64,
     },
     /// Nobody waits for the answer any more.
@@ -38,10 +40,10 @@ impl Budget<'static> {
 impl<'a> Budget<'a> {
     /// What a service gives a question: on the real data no question takes as much. docs/path.md says how that was measured.
     pub const OF_A_QUESTION: u64 = 100_000_000;
-    /// Between two looks at whether the answer is still wanted lie about so many steps.
+    /// About this many steps lie between two checks whether the caller still waits.
     pub const LOOK_EVERY: u64 = 4096;
 
-    /// So many steps, unless the question is called off before.
+    /// This many steps, unless the caller cancels before.
     pub fn new(most: u64, is_called_off: &'a dyn Fn() -> bool) -> Self {
         let look_at = Cell::new(Self::LOOK_EVERY.min(most));
         Self {
@@ -53,7 +55,7 @@ impl<'a> Budget<'a> {
         }
     }
 
-    /// So many steps were taken.
+    /// The number of steps taken.
     pub fn taken(&self) -> u64 {
         self.taken.get()
     }

@@ -1,7 +1,8 @@
-//! The way there: how, and when, does a cluster get from one release to another?
+//! Paths: how, and when, does a cluster get from one release to another?
 //!
-//! The search is over all channels that the cluster may be set to at once; the plan says which one to set for each hop. Every hop is
-//! offered to that cluster, in that channel, at the time at which the plan takes it: the rules say so, not this module.
+//! The search covers all channels that the cluster may use at once. The plan says which channel to
+//! set for each hop. Every hop is offered to that cluster, in that channel, at the planned time.
+//! The rules decide that, not this module.
 
 mod alternatives;
 mod budget;

@@ -1,4 +1,4 @@
-//! No path: how far one gets, and what stands in the way.
+//! No path: how far the cluster gets, and what stops it.
 
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
@@ -10,9 +10,9 @@ use crate::graph::{Channel, ChannelName, Edge, Graph, ReleaseId, Situation};
 use crate::rules::{Policy, Rule};
 use crate::verdict::{Answer, Verdict};
 
-/// So many barriers are told of; the others are counted.
+/// The most barriers that are listed. The others are counted.
 const MAX_BARRIERS: usize = 4;
-/// So many are looked at to find some that differ.
+/// The most barriers that are looked at to find some that differ.
 const MAX_LOOKED_AT: usize = 50;
 
 /// Why there is no path, for one cluster that asks or for one of those that a mirror is for.
@@ -80,7 +80,7 @@ pub struct StrandedPath {
     pub of_goals_minor: Option<ReleaseId>,
     /// Updates that would lead on and are not for this cluster, the most promising first. A mirror does not look for them.
     pub barriers: Vec<PathBarrier>,
-    /// So many more of them there are.
+    /// How many more there are.
     pub more_barriers: usize,
     /// A way that opens if these risks are accepted, the fewest that will do.
     pub with_risks: Option<Plan>,
@@ -179,7 +179,7 @@ pub(super) fn farthest(
     best(space, [start, *far], lasts)
 }
 
-/// The way over the fewest hops, whatever is preferred: it only shows how far one gets.
+/// The path with the fewest hops, whatever the preference. It only shows how far the cluster gets.
 fn best(space: &SearchSpace<'_>, [start, end]: [u32; 2], lasts: &Lasts<'_>) -> Option<Plan> {
     let search = Search::new(space, end, Preference::FewestHops, lasts);
     let ways = alternatives::best_ways(&search, start, 1);

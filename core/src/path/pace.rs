@@ -1,7 +1,9 @@
-//! The pace of a plan: how long each hop takes on a cluster of some shape, and when the next can follow.
+//! The pace of a plan: how long each hop takes on a cluster of a given shape, and when the next
+//! can follow.
 //!
-//! The control plane is what a hop's time is about. Worker pools go on beside it and after it; a hop to another minor version
-//! waits for them, unless they stay paused through it, for their kubelets would be too old.
+//! A hop's time is that of the control plane. Worker pools go on beside it and after it. A hop to
+//! another minor version waits for the pools, because their kubelets would be too old, unless they
+//! stay paused through it.
 
 use jiff::{SignedDuration, Timestamp};
 
@@ -52,7 +54,8 @@ pub struct TimedPlan {
 }
 
 impl Pace {
-    /// Of a cluster of which nothing is known: a control plane of three nodes in a cloud. Worker pools are not guessed.
+    /// For an unknown cluster: a control plane of three nodes in a cloud. Worker pools are not
+    /// guessed.
     pub fn usual() -> Self {
         let control_plane = ControlPlane {
             nodes: 3,

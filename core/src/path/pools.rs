@@ -1,8 +1,9 @@
 //! Pools: through which hops may the worker pools stay paused?
 //!
-//! Between two even minor versions the control plane can go ahead: pools are paused on the first, stay so through the odd one
-//! between them, and catch up once, on the second. That holds as long as kubelets are not too old for the API server: usually one
-//! Kubernetes minor on an odd version and two on an even one. Elsewhere, pools go along.
+//! Between two even minor versions the control plane can go ahead. Pools are paused on the first,
+//! stay paused through the odd one, and catch up once on the second. That works while the kubelets
+//! are not too old: usually one Kubernetes minor on an odd version and two on an even one.
+//! Elsewhere, pools update with each hop.
 
 use super::Plan;
 use super::pace::leaves_minor;

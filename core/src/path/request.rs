@@ -1,4 +1,4 @@
-//! The question: from where, to where, through which channels, and what is preferred.
+//! The question: from where, to where, through which channels, and with which preference.
 
 use std::collections::BTreeSet;
 
@@ -19,7 +19,7 @@ pub struct Request {
     pub risks: RiskPolicy,
     /// What makes one way better than another.
     pub prefer: Preference,
-    /// So many ways are told, the best first. At least one, at most [`Request::MAX_WAYS`].
+    /// How many paths to show, the best first. At least one, at most [`Request::MAX_WAYS`].
     pub ways: usize,
     pub asker: Asker,
     pub now: Timestamp,
@@ -194,7 +194,8 @@ impl Preference {
         }
     }
 
-    /// What is done with risks where nobody says it. Whoever asks for the safest way wants risks counted, not avoided at any price.
+    /// The default risk policy. A request for the safest path wants risks counted, not avoided at
+    /// any price.
     pub fn usual_risks(self) -> RiskPolicy {
         match self {
             Self::FewestHops | Self::Soonest => RiskPolicy::Never,

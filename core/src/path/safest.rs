@@ -1,9 +1,10 @@
-//! The safest way: the fewest different risks, then the fewest hops.
+//! The safest path: the fewest different risks, then the fewest hops.
 //!
-//! A risk that is on the way already costs nothing more, so risks do not add up like lengths: what is kept for each release is
-//! every set of risks with which one gets there, unless another set is within it and needs no more hops. In general that can be a great
-//! many sets; in update graphs it is a handful. Where it is more than [`MAX_LABELS`], the way is taken on which risks, counted anew
-//! at each hop, are the fewest, and it is told that there may be a safer one.
+//! A risk that is already on the path costs nothing more, so risks do not add up like lengths. The
+//! search keeps, for each release, every set of risks with which a path reaches it. It drops a set
+//! if another one is a subset and needs no more hops. In general that can be a great many sets. In
+//! update graphs it is a handful. Beyond [`MAX_LABELS`], the search counts risks at each hop
+//! separately, takes the fewest, and says that there may be a safer path.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap};
@@ -12,7 +13,7 @@ use super::search::{BarredSteps, Certainty, FAR, Search, Until};
 use super::search_space::SearchSpace;
 use crate::graph::GraphStep;
 
-/// So many sets are looked at.
+/// How many sets are looked at.
 pub(super) const MAX_LABELS: usize = 100_000;
 
 /// Risks, told apart by their names as clients do, each by the lowest number that has its name.

@@ -1,4 +1,4 @@
-//! From a way to a plan: which channel to be in at each hop.
+//! From a path to a plan: which channel to be in at each hop.
 
 use jiff::{SignedDuration, Timestamp};
 

@@ -1,8 +1,9 @@
-//! The search for the best way on from where one is.
+//! The search for the best path on from a release.
 //!
-//! It is over releases, never channel by channel: the channel is chosen when the way is known. Of several best ways it takes the
-//! one with the newer release at the first hop at which they differ. Of those over the fewest hops, it takes one whose releases are all
-//! there by now, if there is one: nobody waits for a release without need, and what `mirror` lists is what the plan uses.
+//! It searches releases, not channels. The channel is chosen when the path is known. Among equally
+//! good paths it takes the one with the newer release at the first hop where they differ. Among
+//! paths with the fewest hops it prefers one whose releases have all entered. So nobody waits
+//! without need, and `mirror` lists what the plan uses.
 
 use std::cell::Cell;
 use std::cmp::Reverse;
@@ -23,7 +24,7 @@ pub(super) struct Search<'a> {
     pub(super) goal: u32,
     pub(super) prefer: Preference,
     pub(super) lasts: &'a Lasts<'a>,
-    /// So many sets of risks are looked at.
+    /// How many sets of risks were looked at.
     pub(super) max_labels: usize,
     /// Whether what was found is known to be the best.
     pub(super) certainty: Cell<Certainty>,
@@ -247,7 +248,8 @@ impl<'a> Search<'a> {
         arrivals
     }
 
-    /// By when, at the latest, one has to be at each release to reach the goal in time with so many hops left: for 0, 1, 2, … hops,
+    /// The latest time at each release to reach the goal in time with some hops left: for 0, 1, 2,
+    /// … hops,
     /// up to the first number that is enough.
     fn latest(
         &self,

@@ -1,7 +1,9 @@
-//! The space that is searched: the steps between releases, at one time, for one cluster. Path and mirror search it.
+//! The search space: the steps between releases, at one time, for one cluster. Path and mirror
+//! search it.
 //!
-//! An edge is a step if the standing rules offer it to the cluster, its risks may be taken, and a channel holds both ends. When
-//! it opens is asked of the rules only where it matters: a way with few hops is looked for without regard to time.
+//! An edge is a step if the standing rules offer it, its risks are acceptable, and a channel holds
+//! both ends. The rules say when it opens, and are asked only if that matters: the search for few
+//! hops ignores time.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

@@ -1,7 +1,8 @@
-//! Step graphs: the steps between the releases of one architecture that some channels, a kind of client and a policy on risks leave.
+//! Step graphs: the steps between releases of one architecture, for given channels, a kind of
+//! client and a risk policy.
 //!
-//! A step graph says nothing about time, and does not depend on who asks. One that is drawn is good for every question of that kind, and a
-//! service that is asked often keeps it.
+//! A step graph knows neither the time nor the cluster. So it serves every question of that kind,
+//! and a busy service keeps it.
 
 use std::sync::Arc;
 

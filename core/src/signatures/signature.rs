@@ -1,6 +1,6 @@
-//! Signatures of releases: what was found out about a payload's, by whom it was made, or why it does not count.
+//! Signatures of releases: who signed a payload, or why its signature does not count.
 //!
-//! Cryptography is not done here. `formats` looks at the bytes and says one of these.
+//! There is no cryptography here. `formats` looks at the bytes and returns one of these.
 
 use std::fmt;
 
@@ -248,13 +248,19 @@ impl fmt::Display for Refusal {
                 "it was signed with {issuer}, which is not in the keyring"
             ),
             Self::NotUnderstood { what } => {
-                write!(f, "its signature demands what we do not understand: {what}")
+                write!(
+                    f,
+                    "its signature requires something that we do not understand: {what}"
+                )
             }
             Self::WeakHash { hash } => {
                 write!(f, "its signature is made with {hash}, which can be forged")
             }
             Self::BadSignature { key } => {
-                write!(f, "its signature is not by key {key}, as it says")
+                write!(
+                    f,
+                    "its signature names key {key}, and that key did not make it"
+                )
             }
             Self::MayNotSign { key } => {
                 write!(f, "it was signed with key {key}, which is not for signing")
@@ -266,16 +272,20 @@ impl fmt::Display for Refusal {
                 write!(f, "it was signed after key {key} expired at {at}")
             }
             Self::KeyRevoked { key } => write!(f, "it was signed with key {key}, which is revoked"),
-            Self::FromTheFuture { at } => write!(f, "its signature says it will be made at {at}"),
+            Self::FromTheFuture { at } => write!(f, "its signature is dated in the future: {at}"),
             Self::Expired { at } => write!(f, "its signature expired at {at}"),
             Self::NotAStatement { problem } => {
                 write!(
                     f,
-                    "what is signed is not a statement about an image: {problem}"
+                    "the signed data is not a statement about an image: {problem}"
                 )
             }
-            Self::OtherKind { kind } => write!(f, "what is signed is of another kind: {kind:?}"),
-            Self::OtherDigest { digest } => write!(f, "what is signed is another image: {digest}"),
+            Self::OtherKind { kind } => {
+                write!(f, "the signed statement is of another kind: {kind:?}")
+            }
+            Self::OtherDigest { digest } => {
+                write!(f, "the signed statement is about another image: {digest}")
+            }
         }
     }
 }

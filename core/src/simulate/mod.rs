@@ -1,7 +1,7 @@
 //! What happens over the next days, if nothing fails?
 //!
-//! The same decisions on a virtual clock: at each step upgrades end, soak is credited, and `dispatch` is asked. What it
-//! starts is carried out at once and takes a given time.
+//! The same decisions on a virtual clock. At each step upgrades end, soak is credited, and
+//! `dispatch` is asked. The upgrades that it starts begin at once and take a given time.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -57,7 +57,8 @@ impl Default for Assumptions {
     }
 }
 
-/// What will start over so many days in the clusters of these organisations and names. Clusters that moved are offered what the graph says.
+/// What will start over a number of days in the clusters of these organisations and names. Clusters
+/// that moved get the graph's offers.
 pub fn forecast_days(
     names: &BTreeSet<(Name, Name)>,
     input: FleetInput,
@@ -130,7 +131,7 @@ pub fn forecast(
 }
 
 struct Simulation<'a> {
-    /// What the fleet looks like, for when the desk has to be made anew.
+    /// The fleet's state, for when the planner must be rebuilt.
     input: FleetInput,
     assumed: &'a Assumptions,
     offers: FutureOffers<'a>,
@@ -146,7 +147,7 @@ impl Simulation<'_> {
             .get_or_insert_with(|| FleetPlanner::new(input.clone()))
     }
 
-    /// The desk has to be made anew, with the soak that this one knows.
+    /// Rebuilds the planner, with the soak that this one knows.
     fn start_anew(&mut self) {
         if let Some(desk) = self.desk.take() {
             self.input.soak = desk.roster().own_soak();

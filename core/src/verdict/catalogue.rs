@@ -1,4 +1,6 @@
-//! The catalogue: every kind of reason there is, from the rules' own files. `docs/reasons.md` and `towpath reason` are made of it.
+//! The catalogue: every kind of reason, collected from the rules' own files.
+//!
+//! `docs/reasons.md` and `towpath reason` are made from it.
 
 use super::Code;
 use crate::agent::rules::agent_codes;

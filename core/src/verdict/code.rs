@@ -1,7 +1,9 @@
-//! Codes: the kinds of reasons. A rule's file declares its own, with the sentence and with what helps.
+//! Codes: the kinds of reasons. A rule's file declares its own, each with its sentence and what
+//! helps.
 //!
-//! A sentence is a template over facts. `{name}` stands for a fact, `{name|cluster|clusters}` for a number with its noun, and
-//! `{names.field}` for one field of each thing in a list. A part in brackets is left out where one of its facts is missing.
+//! A sentence is a template over facts. `{name}` stands for a fact, and `{name|cluster|clusters}`
+//! for a number with its noun. `{names.field}` stands for one field of each item in a list. A part
+//! in brackets is left out if one of its facts is missing.
 
 use std::fmt::Write;
 

@@ -1,7 +1,7 @@
 //! Verdicts: an answer, and every reason for it.
 //!
-//! `and` joins two verdicts: the stricter answer wins, the reasons unite. It is commutative, associative and
-//! idempotent, so the order of rules can never change an answer.
+//! `and` joins two verdicts: the stricter answer wins, the reasons unite. It is commutative,
+//! associative and idempotent, so the order of rules can never change an answer.
 
 mod catalogue;
 mod code;

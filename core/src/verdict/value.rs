@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use crate::graph::Share;
 use crate::version::{Minor, Version};
 
-/// So many of a list are written out; the others are counted.
+/// The most items of a list that are written out. The others are counted.
 const MAX_LISTED: usize = 5;
 const SECONDS_PER_DAY: i64 = 86_400;
 

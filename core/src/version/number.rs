@@ -1,8 +1,9 @@
 //! Versions, architectures, and the names that release administrators use for them.
 //!
-//! A release is identified by its version *without* build metadata and its architecture. In files the
-//! architecture may stand where SemVer has build metadata (`4.2.14+amd64`); such a name means that architecture
-//! alone, a bare name means all of them. `4.2.10-s390x` is a version of its own.
+//! A release is identified by its version *without* build metadata and its architecture. In files
+//! the architecture may take the place of SemVer's build metadata (`4.2.14+amd64`). Such a name
+//! means that architecture alone. A bare name means all of them. `4.2.10-s390x` is a version of
+//! its own.
 
 use std::fmt;
 use std::sync::Arc;

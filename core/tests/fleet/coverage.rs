@@ -102,7 +102,7 @@ fn without_clusters_nobody_can_say_and_that_is_said() {
     check(
         |input| input.clusters.clear(),
         expect![[r#"
-        no-clusters Warning org.yaml: no cluster is known, so nobody can say whether each policy matches one; give a list of clusters (--clusters), or a store that clusters have reported to (--store)
+        no-clusters Warning org.yaml: no cluster is known, so nobody can check which policies match one; give a list of clusters (--clusters), or a store that clusters have reported to (--store)
     "#]],
     );
 }

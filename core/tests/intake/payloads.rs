@@ -307,7 +307,7 @@ fn of_many_changed_payloads_the_first_are_named() {
     };
     let problem = payload_changed(&of(0).payloads, &of(100).payloads).unwrap();
     assert!(
-        problem.starts_with("the payload is another one: of 4.9.0 for amd64 (sha256:0000"),
+        problem.starts_with("the payload has changed: 4.9.0 for amd64 (sha256:0000"),
         "{problem}"
     );
     assert!(problem.ends_with(" and 6 more"), "{problem}");

@@ -1,4 +1,4 @@
-//! What an agent tells programs.
+//! The agent's answer as JSON.
 
 use serde_json::{Value, json};
 use towpath_core::agent::OptIn;

@@ -1,4 +1,4 @@
-//! The agent: its policy file, what it remembers, and what it tells.
+//! The agent: its policy file, its memory, and its answers.
 
 mod json;
 mod news;

@@ -1,4 +1,5 @@
-//! News: what an agent tells of a pass in its cluster's Events. The same news always has the same words.
+//! News: what an agent writes to its cluster's Events after a pass. The same news always has the
+//! same words.
 
 use std::collections::BTreeSet;
 
@@ -29,7 +30,7 @@ pub enum Weight {
     Warning,
 }
 
-/// So many offers that nobody believes are told of in a pass.
+/// The most untrusted offers that one pass reports.
 const MAX_ATTACKS: usize = 10;
 
 /// What is new after a pass: an update that was started, what became of it, offers that nobody believes, and an agent that has stopped.

@@ -1,6 +1,7 @@
 //! The agent's policy file: what a cluster may do by itself.
 //!
-//! Everything is optional. What is not known is an error: a rule that nobody understands must not be passed over.
+//! Every field is optional. An unknown field is an error, because the agent must not skip a rule
+//! that it does not understand.
 
 use jiff::SignedDuration;
 use towpath_core::agent::{AutomaticPolicy, Downgrades, Pin, RequiredProof};

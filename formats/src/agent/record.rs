@@ -1,6 +1,7 @@
-//! What an agent remembers, as it is written down in its cluster.
+//! The agent's memory, as it is stored in its cluster.
 //!
-//! A record of a newer agent is read as far as it is known. One that cannot be read is an error: to forget would be to try again.
+//! A record of a newer agent is read as far as it is known. An unreadable record is an error,
+//! because an agent that forgets would try again.
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};

@@ -1,7 +1,8 @@
-//! Stamps: how old a graph is, said by the service to one cluster that asked just now.
+//! Stamps: how old a graph is. The service makes one for each request of a cluster.
 //!
-//! The code is an HMAC-SHA256, keyed by the cluster's token: only the service that made the token, and the cluster that has it, can make one. The
-//! nonce is the cluster's own, so an old stamp does not pass for a new one.
+//! The code is an HMAC-SHA256, keyed by the cluster's token. So only the service that made the
+//! token and the cluster that has it can make one. The cluster picks the nonce, so an old stamp
+//! does not pass for a new one.
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -79,7 +80,7 @@ pub fn read(
         ));
     }
     let sent: StampBody = serde_json::from_slice(bytes).map_err(|error| {
-        format!("the stamp is not right: {error}; check the address of the service")
+        format!("the stamp is not valid: {error}; check the address of the service")
     })?;
     if sent.nonce != nonce.0 {
         return Err(
@@ -222,7 +223,7 @@ mod tests {
             (
                 "no stamp",
                 read("<html>", TOKEN, "0f3a", NONCE),
-                "the stamp is not right",
+                "the stamp is not valid",
             ),
             (
                 "a field less",

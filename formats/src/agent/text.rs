@@ -1,4 +1,4 @@
-//! What an agent tells people: on a terminal, and in its cluster's conditions.
+//! The agent's answer as text: for a terminal, and for the cluster's conditions.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;

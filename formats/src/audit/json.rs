@@ -1,4 +1,4 @@
-//! An audit: every certificate, and who is stranded.
+//! An audit as JSON: every certificate, and every stranded release.
 
 use std::collections::BTreeSet;
 

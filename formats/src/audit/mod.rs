@@ -1,4 +1,4 @@
-//! An audit for people and for machines.
+//! An audit, as text and as JSON.
 
 mod json;
 mod text;

@@ -1,4 +1,4 @@
-//! An audit for people: what is well in a sentence, what is not in a table, and then block by block.
+//! An audit as text: a sentence for what is well, a table for what is not, and then each block.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -15,10 +15,10 @@ use super::AuditReport;
 use crate::tables::{align_right, fitted, shown};
 use crate::words::{beyond, counted, joined, minute};
 
-/// So many that nobody reads all of them; the rest is counted.
+/// More than this nobody reads. The rest is counted.
 const MAX_ROWS: usize = 100;
 const MAX_STRANDINGS: usize = 50;
-/// Of many releases, so many are named before the last one.
+/// The most releases that are named before the last one.
 const NAMED_RELEASES: usize = 3;
 const EVERYBODY: &str = "everybody";
 
@@ -35,9 +35,9 @@ pub fn whole(report: &AuditReport<'_>, asked: &[String], width: Option<u16>) -> 
 /// Only what is worse than in the base.
 pub fn change(report: &AuditReport<'_>, base: &str) -> String {
     match report.strandings.is_empty() {
-        true => format!("Nobody is stranded who was not in {base}.\n"),
+        true => format!("Nothing is newly stranded since {base}.\n"),
         false => {
-            format!("Stranded, and not so in {base}:\n")
+            format!("Newly stranded since {base}:\n")
                 + &report.stranded("By blocks; without these files there is a way:\n")
         }
     }
@@ -72,7 +72,9 @@ impl AuditReport<'_> {
         );
         let ways = "a plain way to the newest of its minor version and to the channel's head";
         match (channels.len() - not_plain.len(), not_plain.len()) {
-            (_, 0) => writeln!(text, "Every release has {ways}, whoever runs it.").expect("fits"),
+            (_, 0) => {
+                writeln!(text, "Every release has {ways}, for every kind of client.").expect("fits")
+            }
             (0, _) => writeln!(text, "Not every release has {ways}.").expect("fits"),
             (well, others) => writeln!(
                 text,

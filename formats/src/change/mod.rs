@@ -1,4 +1,4 @@
-//! What a change of graph data means for clients, for people and for machines.
+//! What a change of graph data means for clients, as text and as JSON.
 
 mod json;
 mod text;

@@ -1,4 +1,4 @@
-//! A change for people: a summary first, and then each release and edge for those who ask.
+//! A change as text: a summary first, then each release and edge if asked for.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
@@ -14,9 +14,9 @@ use towpath_core::version::{ReleaseName, Version};
 use crate::tables::{align_right, shown, table};
 use crate::words::{beyond, counted, first_names, joined, minute};
 
-/// So many rows that nobody reads all of them; the rest is counted.
+/// More rows than this nobody reads. The rest is counted.
 const MAX_ROWS: usize = 200;
-/// So many releases are named; of more, the first and the last.
+/// The most releases that are named. Of more, only the first and the last.
 const MAX_NAMED: usize = 4;
 
 /// Whether each release and edge is shown.
@@ -33,7 +33,7 @@ struct Alike<'a> {
     diff: &'a ChannelDiff,
 }
 
-/// Every difference, whom it touches, and the listed releases that are not known and so were left out.
+/// Every difference, the clusters it touches, and the unknown releases that were left out.
 pub fn text(
     diff: &Diff,
     touched: Option<&BTreeMap<ChannelName, TouchedClusters>>,
@@ -217,7 +217,7 @@ fn entry(when: &When) -> String {
     }
 }
 
-/// Edges in one line: where to, how many, what becomes of them, for whom, when.
+/// Edges in one line: target, number, what becomes of them, for which clients, when.
 fn edges(change: &EdgeChange, now: Timestamp) -> String {
     let is_one = change.from.len() == 1;
     let verb = |one: &'static str, many: &'static str| if is_one { one } else { many };

@@ -1,4 +1,4 @@
-//! One cluster: its objects as `oc` prints them, its shape, and what stands in the way of its updates.
+//! One cluster: its objects as `oc` prints them, its shape, and what blocks its updates.
 
 pub mod objects;
 pub mod ready;

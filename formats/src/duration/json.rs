@@ -1,4 +1,4 @@
-//! The answers for machines. Field names are stable; durations are whole seconds.
+//! Estimates and fits as JSON. Field names are stable, and durations are whole seconds.
 
 use serde_json::{Value, json};
 use towpath_core::duration::{

@@ -1,4 +1,4 @@
-//! Durations: parameters as a file, and the answers for machines and for people.
+//! Durations: the parameter file, update histories, and the answers as text and as JSON.
 
 mod json;
 mod parameters;

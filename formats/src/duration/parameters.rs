@@ -1,6 +1,7 @@
-//! Parameters as a YAML file: written by `towpath duration fit`, read with `--parameters`, and fit to be edited by hand.
+//! Parameters as a YAML file: `towpath duration fit` writes it, `--parameters` reads it, and
+//! people may edit it.
 //!
-//! Whatever a file leaves out is as usual; every figure can say where it comes from.
+//! A figure that the file leaves out has its default. Every figure can name its origin.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -374,7 +375,7 @@ fn read_origin(reader: &mut Reader, node: &Node) -> Origin {
     match OriginKind::ALL.into_iter().find(|kind| kind.code() == text) {
         Some(kind) => Origin::new(kind, note),
         None => {
-            let problem = format!("{:?} is no kind of origin", shown(text));
+            let problem = format!("{:?} is not a kind of origin", shown(text));
             reader.error(
                 "bad-origin",
                 kind_node,

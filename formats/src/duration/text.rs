@@ -1,4 +1,4 @@
-//! The answers for people.
+//! Estimates and fits as text.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -49,7 +49,7 @@ pub fn estimate_text(told: &Estimated<'_>) -> String {
         ]);
     }
     text.push_str(&table(&rows));
-    text.push_str("\nLikely, and in brackets low to high. The control plane is without worker pools; they run beside its nodes.\n");
+    text.push_str("\nEstimates: likely (low to high). The control plane excludes worker pools, which update beside its nodes.\n");
     for line in explained(told) {
         let _ = writeln!(text, "{line}");
     }
@@ -101,9 +101,9 @@ pub fn fit_text(told: &Fitted<'_>) -> String {
     text += &beyond(fit.groups.len(), MAX_GROUPS, |more| {
         format!("and {more} more; the file of parameters has all\n")
     });
-    text.push_str("\nEach cluster foretold from the updates of others:\n");
+    text.push_str("\nEach cluster predicted from the updates of others:\n");
     text.push_str(&calibrated(&fit.calibration));
-    text.push_str("\nThe same updates, foretold with what was known before:\n");
+    text.push_str("\nThe same updates, predicted with the earlier parameters:\n");
     text + &calibrated(&fit.before)
 }
 
@@ -202,7 +202,7 @@ fn made_of(hop: &Estimate) -> Vec<String> {
     )];
     if hop.waves > 0 {
         lines.push(format!(
-            "DaemonSets on so many nodes add {}.",
+            "With this many nodes, DaemonSets add {}.",
             short(hop.waves)
         ));
     }
@@ -240,7 +240,7 @@ fn share_text(name: &str, share: UpdateShare) -> String {
         CalibrationVerdict::TooLong => format!("the {name} is too long"),
     };
     format!(
-        "{} of {} within the {name}: {} %; it should be {} %, and chance gives or takes {}: {verdict}",
+        "{} of {} within the {name}: {} %; expected {} %, give or take {} by chance: {verdict}",
         share.within,
         share.of,
         percent(share.fraction()),

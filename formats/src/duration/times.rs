@@ -85,7 +85,7 @@ pub(crate) fn max_unavailable(reader: &mut Reader, node: &Node) -> Option<MaxUna
     });
     if fits.is_none() {
         let problem = format!(
-            "{} is no number of nodes that may be away at once",
+            "{} is not a number of nodes that may be away at once",
             node.kind()
         );
         reader.error(

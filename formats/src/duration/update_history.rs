@@ -1,8 +1,9 @@
-//! Completed updates, from the history of ClusterVersions: YAML or JSON, one object, lists of them, or several documents.
+//! Completed updates, from the history of ClusterVersions in YAML or JSON: one object, lists, or
+//! several documents.
 //!
-//! An entry counts if it was completed and follows an entry of another version that was completed too. Installations,
-//! updates that have not come to an end, those that were sent elsewhere on their way, and ways back are counted and left
-//! out. Objects of other kinds are passed over: a directory of a cluster's objects can be given as it is.
+//! An entry counts if it completed and follows a completed entry of another version. Others are
+//! counted and left out: installations, unfinished and redirected updates, and rollbacks. Objects
+//! of other kinds are skipped, so a directory with a cluster's objects works as it is.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -120,7 +121,7 @@ struct HistoryUpdate {
 
 impl HistoryReading {
     fn file(&mut self, place: &Place, bytes: &[u8]) -> Result<(), Finding> {
-        let remedy = "write it anew, as `oc get clusterversion -o json` does";
+        let remedy = "write it again, as `oc get clusterversion -o json` does";
         yaml::documents(place, bytes, MAX_BYTES, remedy, |node| {
             self.object(place, &node, 0)
         })
@@ -216,7 +217,7 @@ impl HistoryReading {
                     completed,
                 }),
                 false => Err(format!(
-                    "{seconds} seconds are no time for an update to take"
+                    "{seconds} seconds is not a possible time for an update"
                 )),
             }
         };
@@ -227,7 +228,7 @@ impl HistoryReading {
                     "an entry of the history cannot be read: {}",
                     shown(&problem)
                 );
-                let remedy = "nothing need be done; it is left out";
+                let remedy = "there is nothing to do; it is left out";
                 self.histories
                     .findings
                     .push(Finding::warning("bad-entry", place, problem, remedy));

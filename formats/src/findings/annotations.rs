@@ -1,4 +1,4 @@
-//! Findings as GitHub's workflow commands: each becomes a remark at its line of a pull request.
+//! Findings as GitHub's workflow commands: each becomes a comment at its line of a pull request.
 
 use towpath_core::finding::{Finding, escaped};
 

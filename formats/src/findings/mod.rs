@@ -1,6 +1,6 @@
-//! Findings as people and machines take them: text, JSON, SARIF, and annotations of a CI run.
+//! Findings for output: text, JSON, SARIF, and annotations of a CI run.
 //!
-//! Whoever has findings of several kinds joins the lists and sorts them, and shows them once.
+//! Callers with several lists of findings join and sort them first, and show them once.
 
 mod annotations;
 mod sarif;

@@ -1,4 +1,4 @@
-//! Findings for people: a paragraph per file, files with errors first; of each code no more than somebody would read.
+//! Findings as text: a paragraph per file, files with errors first, and a few of each code.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -10,7 +10,7 @@ use super::level;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Shown {
     All,
-    /// So many findings of each code, and how many more there are.
+    /// At most this many findings of each code, and how many more there are.
     FirstOfEachCode(usize),
 }
 

@@ -1,4 +1,5 @@
-//! Where a large answer goes on: the names that its last page ended with, as one word for a query.
+//! Cursors: where the next page of a large answer begins. The names that the last page ended with,
+//! as one query parameter.
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;

@@ -1,4 +1,5 @@
-//! Answers about the fleet as JSON: the same from the command line and over HTTP. Field names are stable.
+//! Answers about the fleet as JSON, the same on the command line and over HTTP. Field names are
+//! stable.
 
 use std::collections::BTreeMap;
 
@@ -27,7 +28,7 @@ pub fn decision(decision: &Decision) -> Value {
     })
 }
 
-/// What would be done now, and who waits for what; so many entries of each.
+/// What would start now, and who waits for what; a limited number of entries of each.
 pub fn plan(desk: &FleetPlanner, plan: &FleetPlan<'_>, limit: Option<usize>) -> Value {
     let limit = limit.unwrap_or(usize::MAX);
     let mut told = decision(plan.decision);

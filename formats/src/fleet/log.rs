@@ -1,4 +1,4 @@
-//! Decisions as the log keeps them, and decisions that were made again.
+//! The decision log: decisions as it keeps them, and the result of a replay.
 
 use serde_json::{Value, json};
 use towpath_core::fleet::{Decision, FleetPlanner};

@@ -1,4 +1,4 @@
-//! Maintenance windows, as people write them: when they open, how long they last, and in which time zone.
+//! Maintenance windows in a policy file: when they open, how long they last, and their time zone.
 
 use jiff::{SignedDuration, SpanRelativeTo};
 use towpath_core::fleet::{MaintenanceWindow, Schedule, Zone};
@@ -62,7 +62,7 @@ fn length(text: &str) -> Result<SignedDuration, String> {
     };
     exact(text)
         .filter(fits)
-        .ok_or_else(|| format!("{:?} is no length of a maintenance window", shown(text)))
+        .ok_or_else(|| format!("{:?} is not a length of a maintenance window", shown(text)))
 }
 
 /// A duration whose length does not depend on when it is: no months or years.

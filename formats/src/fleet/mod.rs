@@ -1,4 +1,4 @@
-//! Answers about the fleet, for people and for machines: the same from the command line and over HTTP.
+//! The fleet: its policy files, lists and reports, and the answers about it as text and as JSON.
 
 pub mod cluster_list;
 pub mod cursor;

@@ -1,8 +1,9 @@
-//! Pages of large answers: each is bounded, and the next one begins after a name, not at a place.
+//! Pages of large answers. Each page is bounded, and the next one begins after a name, not at an
+//! offset.
 //!
-//! Clusters come and go between two pages. Who walks on from the last name that was looked at sees each cluster that stays exactly once,
-//! whatever became of the others. A page ends when it is full, or when enough was looked at; so it may be short, or empty, and still
-//! have a next one.
+//! Clusters come and go between two pages. A reader that goes on after the last name sees each
+//! cluster that stays exactly once. A page ends when it is full, or when enough clusters were
+//! looked at. So it may be short, or empty, and still have a next one.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,9 +21,9 @@ use super::{cursor, json as shown};
 
 /// The entries of a page if the question names no limit. The web adapter knows the most that can be asked for.
 const ENTRIES: usize = 200;
-/// So many clusters are looked at for one page.
+/// The most clusters that are looked at for one page.
 const MAX_LOOKED_AT: usize = 10_000;
-/// So many clusters are named in one row; the others are counted.
+/// The most clusters that are named in one row. The others are counted.
 const MAX_NAMES: usize = 1_000;
 /// Rows that name more clusters than this together are not all on one page.
 const MAX_NAMES_OF_A_PAGE: usize = 10_000;
@@ -340,7 +341,7 @@ pub fn forecast(mut forecasts: Vec<Forecast>, filter: &Filter) -> Result<Value, 
     Ok(page(shown::forecast(&forecasts), next))
 }
 
-/// So many upgrades are read for one page.
+/// The most upgrades that are read for one page.
 pub const UPGRADES_LOOKED_AT: u32 = 1_000;
 
 /// Before which upgrade the page begins; none for the newest.

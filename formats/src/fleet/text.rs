@@ -1,4 +1,4 @@
-//! Answers about the fleet for people: tables that fit a terminal, and sentences.
+//! Answers about the fleet as text: tables that fit a terminal, and sentences.
 
 mod why;
 
@@ -20,9 +20,9 @@ use crate::tables::{Room, fitted, shown, table};
 use crate::verdict::line;
 use crate::words::{beyond, counted, joined, minute};
 
-/// So many rows that nobody reads all of them; the rest is counted.
+/// More rows than this nobody reads. The rest is counted.
 const MAX_ROWS: usize = 50;
-/// So many findings are said beside an answer.
+/// The most findings that are shown beside an answer.
 const MAX_WARNINGS: usize = 10;
 
 /// What would start now, and why others wait.
@@ -254,7 +254,7 @@ pub fn lint(policy: &FleetPolicy, findings: &[Finding]) -> String {
     )
 }
 
-/// What is said beside an answer: what is wrong with the files, and whom no policy finds.
+/// The notes beside an answer: mistakes in the files, and clusters without a policy.
 pub fn warnings(findings: &[Finding]) -> String {
     let counts = |finding: &&Finding| finding.is_error() || COVERAGE_CODES.contains(&finding.code);
     let all: Vec<Finding> = findings.iter().filter(counts).cloned().collect();

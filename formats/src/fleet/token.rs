@@ -1,7 +1,9 @@
-//! Tokens, version 2: what a token is for stands in it, and a code proves that whoever has the key wrote that.
+//! Tokens, version 2. A token says what it is for, and a code proves that a holder of the key
+//! wrote it.
 //!
-//! `tp2_` + base64url(payload) + `.` + base64url(HMAC-SHA256(key, `towpath/token/2` + NUL + payload)). The payload is compact JSON. The code is over the
-//! bytes that came, so nothing needs a canonical form. A field that we do not know is refused: a later format has another prefix.
+//! `tp2_` + base64url(payload) + `.` + base64url(HMAC-SHA256(key, `towpath/token/2` + NUL +
+//! payload)). The payload is compact JSON. The code covers the bytes as received, so nothing needs
+//! a canonical form. An unknown field is refused: a later format has another prefix.
 
 use std::fmt;
 
@@ -33,7 +35,7 @@ pub fn bearer(text: &str) -> Result<&str, &'static str> {
     let well_formed = |b: u8| b.is_ascii_alphanumeric() || b"-._~+/=".contains(&b);
     match (token.is_empty(), token.bytes().all(well_formed)) {
         (true, _) => Err("is empty"),
-        (false, false) => Err("has characters that no token has"),
+        (false, false) => Err("has characters that are not allowed in a token"),
         (false, true) => Ok(token),
     }
 }
@@ -66,7 +68,7 @@ pub enum Grant {
     Admin,
     /// A pipeline says with it that a source has changed.
     Reload,
-    /// Whoever has it may look at the fleet.
+    /// Its holder may look at the fleet.
     Read,
 }
 
@@ -196,10 +198,10 @@ impl Token {
             .decode(code)
             .ok()
             .and_then(|code| code.try_into().ok());
-        let code = code.ok_or_else(|| wrong("its code is not one; it may have been cut off"))?;
+        let code = code.ok_or_else(|| wrong("its code is not valid; it may have been cut off"))?;
         let read: Payload = serde_json::from_slice(&payload).map_err(|error| {
             Malformed(format!(
-                "its payload is not one of this version ({})",
+                "its payload is not valid in this version ({})",
                 category(&error)
             ))
         })?;
@@ -249,7 +251,7 @@ impl Payload {
                 .all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_')
         };
         if self.key.len() != KEY_ID_CHARACTERS || !of_base64url(&self.key) {
-            return Err(wrong("the id of its key is not one"));
+            return Err(wrong("the id of its key is not valid"));
         }
         if !(8..=64).contains(&self.serial.len()) || !of_base64url(&self.serial) {
             return Err(wrong("its serial is not one"));

@@ -1,7 +1,7 @@
 //! The Cincinnati answer: its JSON, and the few parts of it that we also read.
 //!
-//! [`write`] is the plain form, straight from what [`recommend`](towpath_core::graph::recommend) says. The sheets
-//! are made of the same parts.
+//! [`write`] is the plain form, straight from [`recommend`](towpath_core::graph::recommend). The
+//! sheets are made of the same parts.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;

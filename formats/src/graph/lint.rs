@@ -1,4 +1,4 @@
-//! Lint of graph data: the reader, the parser of queries, and the checks, over files as an adapter found them.
+//! Lint of graph data: runs the reader, the query parser and the checks over the files.
 
 use serde_json::{Value, json};
 use towpath_core::finding::Finding;

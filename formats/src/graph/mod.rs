@@ -1,4 +1,5 @@
-//! Graphs: what people write about them, what services and registries answer, and what clients, commands and the page are told.
+//! Graphs: graph data, the answers of services and registries, and the answers to clients,
+//! commands and the page.
 
 pub mod cincinnati;
 pub mod data;

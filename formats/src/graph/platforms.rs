@@ -1,4 +1,4 @@
-//! A lookup from cluster ids to platforms: lines of `id,platform`, `#` for comments.
+//! A table from cluster ids to platforms: lines of `id,platform`, `#` for comments.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! One release as its source declares it, for people and for machines.
+//! One release as its source declares it, as text and as JSON.
 
 use serde_json::{Value, json};
 use towpath_core::graph::{DeclaredEdge, DeclaredRelease, Graph, Releases};

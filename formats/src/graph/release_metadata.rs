@@ -1,4 +1,5 @@
-//! `release-manifests/release-metadata`: what a release image says of itself, and where in its layers that stands.
+//! `release-manifests/release-metadata`: a release image's own metadata, and where in its layers
+//! it is.
 
 use std::collections::BTreeMap;
 

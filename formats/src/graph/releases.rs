@@ -1,4 +1,5 @@
-//! Releases from a Cincinnati graph file: nodes and edges, versions with or without an architecture.
+//! Releases from a Cincinnati graph file: nodes and edges, versions with or without an
+//! architecture.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -16,7 +17,7 @@ use crate::read::{Unique, json};
 /// The most releases that one file may have.
 pub const MAX_RELEASES: usize = 1_000_000;
 /// What helps where a machine wrote the file.
-const ANEW: &str = "write the graph anew from its source";
+const ANEW: &str = "write the graph again from its source";
 /// How many problems of one file are shown; a thousand say no more than the first few.
 const MAX_SHOWN: usize = 20;
 
@@ -83,7 +84,7 @@ pub fn read(place: &Place, bytes: &[u8]) -> Result<(Releases, Vec<Finding>), Vec
     };
     if file.nodes.len() > MAX_RELEASES {
         let problem = format!(
-            "there are {} releases; at most {MAX_RELEASES} are taken",
+            "there are {} releases; at most {MAX_RELEASES} are allowed",
             file.nodes.len()
         );
         reader.error("too-large", problem, "split the file");
@@ -175,9 +176,8 @@ impl GraphFileReader<'_> {
             } else {
                 "releases have"
             };
-            let problem = format!(
-                "{without_payload} {releases} no payload and no place in the graph, nor have their edges"
-            );
+            let problem =
+                format!("{without_payload} {releases} no payload: left out, with all edges");
             let remedy = "they are names that other releases mention; scrape them if they exist";
             self.findings.push(Finding::warning(
                 "no-payload",
@@ -188,13 +188,11 @@ impl GraphFileReader<'_> {
         }
         if bad_names > 0 {
             let names = if bad_names == 1 {
-                "name is"
+                "declared name is not a version"
             } else {
-                "names are"
+                "declared names are not versions"
             };
-            let problem = format!(
-                "{bad_names} {names} no version among what images declare; such updates count as unsigned"
-            );
+            let problem = format!("{bad_names} {names}; such updates count as unsigned");
             self.findings.push(Finding::warning(
                 "bad-declared",
                 self.place.clone(),

@@ -1,4 +1,4 @@
-//! A request for a graph: its query, and the answer forms its client accepts.
+//! A request for a graph: its query, and the content types that its client accepts.
 
 use std::borrow::Cow;
 

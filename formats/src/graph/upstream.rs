@@ -1,7 +1,9 @@
-//! What a Cincinnati service answered, one file a channel and architecture: `CHANNEL/ARCH.json`.
+//! The answers of a Cincinnati service, one file per channel and architecture:
+//! `CHANNEL/ARCH.json`.
 //!
-//! What is in an answer is in its channel. An answer has the edges that are offered in its channel, and no others; so where two answers hold both ends of an
-//! edge and only one of them has it, it is not taken: in one of the channels the service has something against it. Risks unite.
+//! The releases of an answer are in its channel. An answer has all edges that are offered in its
+//! channel, and no others. If two answers hold both ends of an edge, but only one has the edge, it
+//! is not taken: the service objects to it in the other channel. Risks unite.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -215,7 +217,7 @@ fn disputed(place: &Place, version: &Version, payloads: [&String; 2]) -> Finding
         "duplicate-release",
         place.clone(),
         problem,
-        "ask whoever runs the service",
+        "ask the people who run the service",
     )
 }
 

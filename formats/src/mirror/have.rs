@@ -1,5 +1,7 @@
-//! What a mirror has already, one a line: a digest, a pull spec with one, or a version. `#` begins a comment.
-//! A list that `towpath mirror` wrote is read as well: of its lines, those of releases count.
+//! What a mirror already has, one item per line: a digest, a pull spec with a digest, or a
+//! version. `#` begins a comment.
+//!
+//! It also reads a list that `towpath mirror` wrote, and takes the release lines.
 
 use towpath_core::finding::{Finding, Place};
 use towpath_core::mirror::Have;

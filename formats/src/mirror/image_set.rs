@@ -1,7 +1,9 @@
-//! oc-mirror's `ImageSetConfiguration`: one entry for each release, its least and greatest version both that release.
+//! oc-mirror's `ImageSetConfiguration`: one entry per release, which is both its lowest and its
+//! highest version.
 //!
-//! oc-mirror refuses a channel that is named twice, so each entry of a document has a channel of its own.
-//! oc-mirror takes all of `channels` for all of `architectures`, so one file is for architectures that need the same.
+//! oc-mirror refuses a channel that is named twice, so each entry of a document has a channel of
+//! its own. oc-mirror takes all `channels` for all `architectures`, so one file is for
+//! architectures that need the same.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;

@@ -1,4 +1,4 @@
-//! The answer for machines. Field names are stable.
+//! What to mirror, as JSON. Field names are stable.
 
 use serde_json::{Map, Value, json};
 use towpath_core::graph::RiskId;

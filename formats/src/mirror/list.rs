@@ -1,4 +1,5 @@
-//! The list: one thing to mirror a line, with comments above for people. Scripts read the first word of each line.
+//! The list of what to mirror: one item per line, with comments above. Scripts read the first word
+//! of each line.
 //!
 //! ```text
 //! release 4.14.70 amd64 registry/repository@sha256:…

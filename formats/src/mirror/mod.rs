@@ -1,4 +1,4 @@
-//! What has to be mirrored: as a list for people and scripts, as JSON, and what a mirror has already.
+//! What to mirror, as a list and as JSON, and what a mirror already has.
 //!
 //! `image_set` writes the same for oc-mirror.
 

@@ -1,4 +1,4 @@
-//! What was found, in sentences: each line a comment, so that it can stand above any list.
+//! The result in sentences. Each line is a comment, so that it can go above any list.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -12,7 +12,7 @@ use towpath_core::path::{NoGoal, NoPath, Plan, RiskPolicy};
 use super::{Completeness, Told};
 use crate::words::{counted, first_names, minute, no_such_risks, plain};
 
-/// So many names are listed; the others are counted.
+/// The most names that are listed. The others are counted.
 const MAX_NAMES: usize = 6;
 
 /// Everything there is to say, above a list.
@@ -213,7 +213,7 @@ fn accepting(told: &Told<'_>, plan: &Plan) -> String {
     let (not_taken, accepted) = (joined(not_taken, ", "), joined(accepted, ","));
     let hops = counted(plan.hops.len(), "hop");
     format!(
-        "; whoever accepts {not_taken} has a way to {} in {hops}: --risks accepted:{accepted}",
+        "; if you accept {not_taken}, there is a way to {} in {hops}: --risks accepted:{accepted}",
         told.wish.target
     )
 }

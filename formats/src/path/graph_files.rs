@@ -1,7 +1,9 @@
-//! Graphs as a service answered them, one file a channel: what is in a file is in its channel.
+//! Graphs as a service answered them, one file per channel: the releases of a file are in its
+//! channel.
 //!
-//! Edges that were not offered are not in such a file, so nothing can be said about blocks; where two files disagree about an edge
-//! between releases that both hold, it counts as offered, with all the risks that either names.
+//! Such a file has no edges that were not offered, so it says nothing about blocks. If two files
+//! disagree about an edge between releases that both hold, it counts as offered, with the risks of
+//! both.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! Paths: the question as it is asked over HTTP, the answer for machines, and the answer for people.
+//! Paths: the HTTP query, and the answer as text and as JSON.
 //!
 //! The command line and the service answer with the same functions.
 

@@ -1,6 +1,7 @@
-//! The question: `from=…&to=…`, and `via` or `channel`, `prefer`, `risks`, `alternatives`, `id`, `platform`, `arch`, `at`, `form`; and
-//! `nodes`, `maxUnavailable`, `on` for how long it takes.
-//! Read strictly: a misspelt parameter would plan something else.
+//! The query: `from=…&to=…`, and `via` or `channel`, `prefer`, `risks`, `alternatives`, `id`,
+//! `platform`, `arch`, `at`, `form`. For durations, `nodes`, `maxUnavailable` and `on`.
+//!
+//! It is read strictly, because a misspelt parameter would plan something else.
 
 use jiff::Timestamp;
 use towpath_core::cluster::{ClusterId, Fact, Platform};
@@ -114,7 +115,7 @@ pub fn read(query: &str, now: Timestamp) -> Result<PathRequest, BadRequest> {
 /// The shape of a cluster in a few words.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Plain {
-    /// So many worker nodes in one pool; three if nobody says it.
+    /// The worker nodes in one pool; three by default.
     pub nodes: Option<u32>,
     /// How many of them may be away at once; one if nobody says it.
     pub max_unavailable: Option<MaxUnavailable>,

@@ -1,4 +1,4 @@
-//! The answer for people: a calm numbered list. What is usual is not said; what needs a hand is.
+//! A path as text: a calm numbered list. It leaves out the usual and says what needs a person.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
@@ -320,11 +320,11 @@ fn times_are_for(told: &Told<'_>, found: &FoundPaths) -> String {
     }
     let lines = match told.shape {
         ShapeIs::Assumed => {
-            vec!["Times are likely, in brackets low to high, and for a control plane alone; --nodes or --shape adds worker pools.".to_owned()]
+            vec!["Estimates: likely (low to high), for a control plane alone; --nodes or --shape adds worker pools.".to_owned()]
         }
         ShapeIs::Given => {
             let shape = described_shape(&told.pace.shape);
-            let first = format!("Times are likely, in brackets low to high, and for {shape}");
+            let first = format!("Estimates: likely (low to high), for {shape}");
             std::iter::once(first).chain(bases.into_values()).collect()
         }
     };

@@ -1,4 +1,5 @@
-//! Why there is no way, for people: how far one gets, what stands there, and what could be done.
+//! Why there is no path, as text: how far the cluster gets, what stops it there, and what could
+//! help.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -185,7 +186,7 @@ fn stranded_text(told: &Told<'_>, stranded: &StrandedPath) -> String {
         let (names, accepted) = (joined(&names, ", "), joined(&accepted, ","));
         let _ = writeln!(
             text,
-            "\nWhoever accepts {names} has a way in {}: {}.",
+            "\nIf you accept {names}, there is a way in {}: {}.",
             hops(plan.hops.len()),
             versions(told, plan)
         );

@@ -1,6 +1,6 @@
-//! The door for JSON that machines write: straight into serde types, with a place for what is wrong.
+//! JSON that machines write, read straight into serde types, with a place for each error.
 //!
-//! Maps refuse a key that is given twice. A part that people may have written becomes a tree.
+//! Maps refuse a duplicate key. A part that people may have written becomes a tree.
 
 use std::collections::BTreeMap;
 use std::marker::PhantomData;
@@ -70,7 +70,7 @@ pub(crate) fn finding(place: &Place, error: &serde_json::Error, remedy: &str) ->
         .unwrap_or(&full)
         .replace("expected u32", "expected the number of a node");
     match error.is_eof() {
-        true => Finding::error("bad-json", at, "the file is cut short", "write it anew"),
+        true => Finding::error("bad-json", at, "the file is cut short", "write it again"),
         false => Finding::error("bad-json", at, sentence, remedy),
     }
 }

@@ -141,7 +141,7 @@ impl Reader {
         }
         if fields.len() > MAX_FIELDS {
             let problem = format!(
-                "{what} has {} fields; at most {MAX_FIELDS} are taken",
+                "{what} has {} fields; at most {MAX_FIELDS} are allowed",
                 fields.len()
             );
             self.error(
@@ -210,7 +210,7 @@ impl Reader {
         let fits = text.len() <= MAX_TEXT_BYTES || self.strict.is_some();
         if !fits {
             let problem = format!(
-                "{what} is {} bytes long; at most {MAX_TEXT_BYTES} are taken",
+                "{what} is {} bytes long; at most {MAX_TEXT_BYTES} are allowed",
                 text.len()
             );
             self.error("too-large", node, problem, "write a shorter one");
@@ -231,12 +231,15 @@ impl Reader {
         is_name.then_some(text)
     }
 
-    /// A list of at most so many items. Too many of them: none.
+    /// A list of at most `max` items. None if there are more.
     pub(crate) fn list<'n>(&mut self, node: &'n Node, what: &str, max: usize) -> &'n [Node] {
         match &node.value {
             Value::List(items) if items.len() <= max => items,
             Value::List(items) => {
-                let problem = format!("{what}: there are {}; at most {max} are taken", items.len());
+                let problem = format!(
+                    "{what}: there are {}; at most {max} are allowed",
+                    items.len()
+                );
                 self.error("too-large", node, problem, "shorten the list");
                 &[]
             }
@@ -257,7 +260,7 @@ impl Reader {
             Value::Map(fields) if fields.len() <= max => fields,
             Value::Map(fields) => {
                 let problem = format!(
-                    "{what}: there are {}; at most {max} are taken",
+                    "{what}: there are {}; at most {max} are allowed",
                     fields.len()
                 );
                 self.error("too-large", node, problem, "remove some");

@@ -1,7 +1,8 @@
-//! Graph data, which is read strictly: a block that was not understood must not be a block that is not there.
+//! The strict reader, for graph data: otherwise a block that we did not understand would be
+//! ignored.
 //!
-//! Numbers and booleans do not pass for texts. A value of the wrong kind makes the whole file unreadable, as if it were
-//! not YAML, and the first one is all that is said of the file.
+//! Numbers and booleans do not pass for texts. A value of the wrong kind makes the whole file
+//! unreadable, as if it were not YAML, and only the first one is reported.
 
 use towpath_core::finding::{Finding, Place};
 

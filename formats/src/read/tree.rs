@@ -1,7 +1,7 @@
 //! A document as a tree in which every value knows its place.
 //!
-//! One value of the wrong kind is a finding about the entry it stands in, and the other entries are read all the same.
-//! Texts, numbers and booleans are told apart, as YAML does.
+//! A value of the wrong kind is a finding about its entry, and the other entries are still read.
+//! Texts, numbers and booleans are told apart, as in YAML.
 
 use std::collections::BTreeSet;
 use std::marker::PhantomData;
@@ -137,7 +137,7 @@ impl Node {
         own.or_else(|| below.chain(self.items()).find_map(Node::repeated))
     }
 
-    /// Puts it, and all in it, so many lines further down.
+    /// Moves it, and all in it, this many lines down.
     pub(super) fn move_down(&mut self, lines: u32) {
         self.line = self.line.saturating_add(lines);
         match &mut self.value {

@@ -1,4 +1,4 @@
-//! YAML, within limits, as a tree; and what the parser objects to, in our words.
+//! YAML, within limits, as a tree, and the parser's errors in our own words.
 
 use serde_saphyr::options::{DuplicateKeyPolicy, MergeKeyPolicy, NonFiniteFloatPolicy};
 use serde_saphyr::{Error, Options};
@@ -188,27 +188,23 @@ const TRANSLATIONS: [(&str, &str, &str); 8] = [
     ),
     (
         "Anchors",
-        "anchors are not taken here",
+        "anchors are not supported here",
         "write the value out",
     ),
     (
         "Aliases",
-        "aliases are not taken here",
+        "aliases are not supported here",
         "write the value out",
     ),
     (
         "anchor or alias",
-        "`*` and `&` begin aliases and anchors, which are not taken here",
+        "`*` and `&` begin aliases and anchors, which are not supported here",
         "put the text in quotes; a pattern for every release is `.*`",
     ),
-    (
-        "Depth",
-        "it is nested deeper than anything that belongs here",
-        "correct the file",
-    ),
+    ("Depth", "it is nested too deeply", "correct the file"),
     (
         "budget breached",
-        "there are more values in this file than are taken",
+        "there are too many values in this file",
         "split the file",
     ),
 ];

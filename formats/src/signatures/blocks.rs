@@ -1,7 +1,8 @@
-//! A file of keys, taken apart: its armored blocks, and their packets. Nothing in it is passed over.
+//! A file of keys, split into its armored blocks and their packets. Nothing in it is skipped.
 //!
-//! What stands around armored blocks is for people. A block that is no block of public keys is refused, and so is one
-//! that does not begin its line: GnuPG puts a colon before a revocation that is not meant yet, and a person decides.
+//! Text around armored blocks is for people. A block that holds no public keys is refused. So is
+//! one that does not begin its line: GnuPG puts a colon before a revocation that is not meant yet,
+//! and a person decides.
 
 use std::io::Read;
 
@@ -49,7 +50,7 @@ fn armored(bytes: &[u8]) -> Result<Vec<Block>, FileProblem> {
         let words = words.trim_end();
         match (&mut open, words) {
             (None, BEGIN) => open = Some((line, format!("{BEGIN}\n"))),
-            (None, END) => return Err(wrong(line, "an armored block ends that never began")),
+            (None, END) => return Err(wrong(line, "an armored block has an end and no beginning")),
             (None, words) if words.contains(ANY_BEGIN) => {
                 return Err(wrong(line, other_block(words)));
             }

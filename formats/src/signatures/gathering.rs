@@ -1,8 +1,9 @@
-//! Everything that is said of each key, wherever it stands: certificates of one primary key are one certificate, and a
-//! revocation finds the key that it revokes.
+//! Gathers everything that is said about each key, wherever it is in the files.
 //!
-//! A key may be exported again, with a revocation, a new expiry, a new subkey. Nothing of what was said is lost here;
-//! `key` decides what counts. What belongs to no key is an error, for it may be what was meant to end one.
+//! Certificates of one primary key become one certificate, and a revocation finds its key. A key
+//! may be exported again, with a revocation, a new expiry, a new subkey. Nothing is lost here, and
+//! `key` decides what counts. A packet that belongs to no key is an error, because it may be a
+//! revocation.
 
 use std::collections::BTreeMap;
 
@@ -30,7 +31,7 @@ pub(super) struct Gathering {
     revocations: Vec<Revocation>,
 }
 
-/// The revocation of a primary key. It says by whom it is, and not of which key.
+/// The revocation of a primary key. It names its issuer, but not the key that it revokes.
 #[derive(Debug)]
 struct Revocation {
     place: Place,
@@ -277,7 +278,7 @@ fn lost(place: &Place, signature: &Signature) -> Finding {
     let issuer = fingerprint
         .or_else(id)
         .unwrap_or_else(|| "a key that it does not name".to_owned());
-    let problem = format!("a revocation by {issuer} in it is of no key in the keyring");
+    let problem = format!("a revocation by {issuer} in it matches no key in the keyring");
     let remedy = "add the key that it revokes, or take the revocation out";
     Finding::error("bad-keyring", place.clone(), problem, remedy)
 }

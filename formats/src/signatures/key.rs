@@ -1,7 +1,9 @@
-//! One key of a keyring: what it may be used for, since when, until when, and whether it was revoked.
+//! One key of a keyring: what it may be used for, since when, until when, and whether it was
+//! revoked.
 //!
-//! A key says all this of itself, in self-signatures; the newest one that is really its own counts. Their hash may be
-//! an old one: that the file holds the right keys is the word of the operator who configured it, not theirs.
+//! A key says all this about itself, in self-signatures. The newest genuine one counts. Their hash
+//! may be an old one: the operator who configured the file vouches for its keys, not the
+//! self-signatures.
 
 use jiff::Timestamp;
 use pgp::composed::{SignedPublicKey, SignedPublicSubKey};

@@ -16,7 +16,7 @@ pub const MAX_KEYRING_BYTES: u64 = 4 << 20;
 /// The most keys, in all files together.
 pub const MAX_KEYS: usize = 256;
 
-const EXPORT: &str = "export the keys anew: gpg --armor --export <fingerprint>";
+const EXPORT: &str = "export the keys again: gpg --armor --export <fingerprint>";
 
 #[derive(Debug, Clone)]
 pub struct Keyring {
@@ -41,7 +41,7 @@ impl Keyring {
         };
         if gathering.len() > MAX_KEYS {
             let problem = format!(
-                "there are {} keys; at most {MAX_KEYS} are taken",
+                "there are {} keys; at most {MAX_KEYS} are allowed",
                 gathering.len()
             );
             findings.push(Finding::error(
@@ -63,7 +63,7 @@ impl Keyring {
                 "no-keys",
                 place(),
                 problem,
-                "add the public key of who signs releases",
+                "add the public key that signs releases",
             ));
         }
         findings.sort();
@@ -142,12 +142,12 @@ fn cannot_sign(gathered: &GatheredKey, one: Option<Certificate>) -> Finding {
     let problem = match one {
         Some(one) => {
             format!(
-                "key {fingerprint} ({}) has no key that is for signing, and strong enough",
+                "key {fingerprint} ({}) has no key that may sign and is strong enough",
                 shown(&one.user_id)
             )
         }
         None => {
-            format!("key {fingerprint} has no signature of its own, so that nothing is known of it")
+            format!("key {fingerprint} has no self-signature, so nothing is known about it")
         }
     };
     let place = gathered.place.clone();

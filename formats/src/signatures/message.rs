@@ -1,7 +1,8 @@
-//! The envelope: from bytes to what is signed and the signatures of it.
+//! The envelope: from bytes to the signed data and its signatures.
 //!
-//! One signed message is taken, in the forms that GnuPG writes, bare or compressed once, armored or not. Anything
-//! else between or behind is refused, so that there is never a question of which data a signature is of.
+//! It takes one signed message in the forms that GnuPG writes, compressed at most once, armored or
+//! not. It refuses anything else between or behind, so it is always clear which data a signature
+//! covers.
 
 use std::io::Read;
 
@@ -83,7 +84,7 @@ fn inflated(data: &CompressedData) -> Result<Vec<u8>, Refusal> {
     reader
         .take(limit + 1)
         .read_to_end(&mut inner)
-        .map_err(|_| not_openpgp("what is compressed is broken"))?;
+        .map_err(|_| not_openpgp("its compressed data is broken"))?;
     match inner.len() > MAX_BODY_BYTES {
         true => Err(Refusal::TooLarge {
             limit_bytes: MAX_BODY_BYTES,
@@ -122,7 +123,7 @@ fn signed(packets: Vec<Packet>) -> Result<SignedMessage, Refusal> {
         (announced, 0, signed) if announced == signed => behind,
         _ => {
             return Err(not_openpgp(
-                "its signatures are not those that it announces",
+                "its signatures do not match the ones that it announces",
             ));
         }
     };

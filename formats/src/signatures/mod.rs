@@ -1,7 +1,9 @@
-//! OpenPGP signatures of releases: keys in, bytes of a signature in, a signer or a refusal out.
+//! OpenPGP signatures of releases: keys and the bytes of a signature in, a signer or a refusal
+//! out.
 //!
-//! A signature is an OpenPGP message that holds a small JSON statement ("this digest is an image of mine") and is
-//! signed as a whole. It lies in a store as `sha256=<digest>/signature-N`; the path is no proof of anything.
+//! A signature is an OpenPGP message that holds a small JSON statement ("this digest is an image
+//! of mine") and is signed as a whole. A store keeps it as `sha256=<digest>/signature-N`. The path
+//! proves nothing.
 
 mod blocks;
 mod gathering;

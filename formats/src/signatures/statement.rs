@@ -1,7 +1,7 @@
-//! The statement that is signed: which image, and that it is about an image at all.
+//! The signed statement: which image it is about, and that it is about an image at all.
 //!
-//! Everything in `critical` counts, so a field there that we do not know is a condition that we cannot check. What
-//! stands in `optional` is anybody's.
+//! Everything in `critical` counts, so an unknown field there is a condition that we cannot check.
+//! Anybody may write anything in `optional`.
 
 use serde::Deserialize;
 use towpath_core::signatures::{PayloadDigest, Refusal};

@@ -1,4 +1,4 @@
-//! Who signed each release, or why its signature does not count, for people and for machines.
+//! Who signed each release, or why its signature does not count, as text and as JSON.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,5 @@
-//! Verification: open the envelope, find the key, check signature and key, and only then read what is signed.
+//! Verification: open the envelope, find the key, check signature and key, and only then read the
+//! statement.
 
 use jiff::{SignedDuration, Timestamp};
 use pgp::crypto::hash::HashAlgorithm;

@@ -1,6 +1,7 @@
-//! Copies of sources as they are kept on disk: the files of one source, and the list of what belongs together.
+//! Copies of sources on disk: the files of one source, and the list of files that belong together.
 //!
-//! Lengths before texts, so that nothing needs to be escaped. A list ends with the digest of all that is before it; the files of a source are named by their digest.
+//! Each text follows its length, so nothing needs escaping. A list ends with the digest of
+//! everything before it. The files of a source are named by their digest.
 
 use std::collections::BTreeSet;
 

@@ -1,6 +1,7 @@
-//! The file in which Docker and podman keep what one is known by: `config.json`, `auth.json`, a pull secret.
+//! Registry credentials, in Docker's `config.json` format: `config.json`, `auth.json`, a pull
+//! secret.
 //!
-//! Its content never gets into a message: neither what can be read of it nor what cannot.
+//! No part of the file ever gets into a message, whether it can be read or not.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;

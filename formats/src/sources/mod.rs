@@ -1,4 +1,4 @@
-//! What comes from sources: images and their layers, credentials, copies that are kept.
+//! What sources deliver: images and their layers, credentials, and the copies that we keep.
 
 pub mod copy;
 pub mod docker_auth;

@@ -30,8 +30,8 @@ fn what_images_declare_is_read() {
     };
     assert_eq!(declares, [None, Some(second), Some(Declares::default())]);
     let told: Vec<String> = findings.iter().map(ToString::to_string).collect();
-    let expected = "r.json: 2 names are no version among what images declare; such updates count as unsigned; \
-                    write the graph anew from its source";
+    let expected = "r.json: 2 declared names are not versions; such updates count as unsigned; \
+                    write the graph again from its source";
     assert_eq!(told, [expected]);
 }
 

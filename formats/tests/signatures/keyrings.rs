@@ -72,14 +72,14 @@ fn a_key_that_cannot_sign_is_told_of() {
         &[file("keys.asc", armored(&[&ann, &zoe]))],
         expect![[r#"
             keys: ann
-            Warning keys.asc:13: key F (zoe) has no key that is for signing, and strong enough; take it out, or add the key that signs releases
+            Warning keys.asc:13: key F (zoe) has no key that may sign and is strong enough; take it out, or add the key that signs releases
         "#]],
     );
     check(
         &[file("keys.asc", armored(&[&zoe]))],
         expect![[r#"
-            Error keys.asc: there is no key that could sign a release; add the public key of who signs releases
-            Warning keys.asc:1: key F (zoe) has no key that is for signing, and strong enough; take it out, or add the key that signs releases
+            Error keys.asc: there is no key that could sign a release; add the public key that signs releases
+            Warning keys.asc:1: key F (zoe) has no key that may sign and is strong enough; take it out, or add the key that signs releases
         "#]],
     );
     let mut mute = key("mute");
@@ -88,7 +88,7 @@ fn a_key_that_cannot_sign_is_told_of() {
         &[file("keys.asc", armored(&[&ann, &mute]))],
         expect![[r#"
             keys: ann
-            Warning keys.asc:13: key F has no signature of its own, so that nothing is known of it; take it out, or add the key that signs releases
+            Warning keys.asc:13: key F has no self-signature, so nothing is known about it; take it out, or add the key that signs releases
         "#]],
     );
 }
@@ -104,49 +104,49 @@ fn files_that_are_no_keyring() {
     check(
         &[],
         expect![[r#"
-            Error keyring: there is no key that could sign a release; add the public key of who signs releases
+            Error keyring: there is no key that could sign a release; add the public key that signs releases
         "#]],
     );
     check(
         &[file("empty", "")],
         expect![[r#"
-        Error empty: it is empty; export the keys anew: gpg --armor --export <fingerprint>
+        Error empty: it is empty; export the keys again: gpg --armor --export <fingerprint>
     "#]],
     );
     check(
         &[file("text", "hello")],
         expect![[r#"
-        Error text: there is no armored block of public keys in it; export the keys anew: gpg --armor --export <fingerprint>
+        Error text: there is no armored block of public keys in it; export the keys again: gpg --armor --export <fingerprint>
     "#]],
     );
     check(
         &[file("cut.asc", &text[..text.len() - 30])],
         expect![[r#"
-            Error cut.asc:1: an armored block has no end: the file is cut short; export the keys anew: gpg --armor --export <fingerprint>
+            Error cut.asc:1: an armored block has no end: the file is cut short; export the keys again: gpg --armor --export <fingerprint>
         "#]],
     );
     check(
         &[file("cut.gpg", &bytes[..bytes.len() - 3])],
         expect![[r#"
-            Error cut.gpg: a packet is broken, or cut short; export the keys anew: gpg --armor --export <fingerprint>
+            Error cut.gpg: a packet is broken, or cut short; export the keys again: gpg --armor --export <fingerprint>
         "#]],
     );
     check(
         &[file("broken.asc", broken)],
         expect![[r#"
-            Error broken.asc:1: an armored block is broken; export the keys anew: gpg --armor --export <fingerprint>
+            Error broken.asc:1: an armored block is broken; export the keys again: gpg --armor --export <fingerprint>
         "#]],
     );
     check(
         &[file("secret.asc", secret)],
         expect![[r#"
-            Error secret.asc:1: there is a secret key in it; take it away from here, and only export public keys; export the keys anew: gpg --armor --export <fingerprint>
+            Error secret.asc:1: there is a secret key in it; take it away from here, and only export public keys; export the keys again: gpg --armor --export <fingerprint>
         "#]],
     );
     check(
         &[file("secret.gpg", secret_binary)],
         expect![[r#"
-        Error secret.gpg: there is a secret key in it; take it away from here, and only export public keys; export the keys anew: gpg --armor --export <fingerprint>
+        Error secret.gpg: there is a secret key in it; take it away from here, and only export public keys; export the keys again: gpg --armor --export <fingerprint>
     "#]],
     );
     check(
@@ -158,14 +158,14 @@ fn files_that_are_no_keyring() {
     check(
         &[file("large", vec![0xff; MAX_KEYRING_BYTES as usize + 1])],
         expect![[r#"
-        Error large: it is larger than 4194304 bytes; export the keys anew: gpg --armor --export <fingerprint>
+        Error large: it is larger than 4194304 bytes; export the keys again: gpg --armor --export <fingerprint>
     "#]],
     );
     // One bad file spoils them all: a key that is missing is noticed at the door, and not at three in the morning.
     check(
         &[file("good.asc", text), file("bad.asc", "hello")],
         expect![[r#"
-        Error bad.asc: there is no armored block of public keys in it; export the keys anew: gpg --armor --export <fingerprint>
+        Error bad.asc: there is no armored block of public keys in it; export the keys again: gpg --armor --export <fingerprint>
     "#]],
     );
 }

@@ -201,7 +201,7 @@ fn nothing_in_a_keyring_is_passed_over() {
             [&stranger[..], b"\n", &revocation(&gpg, NO_REASON)].concat(),
         )],
         expect![[r#"
-        keys.asc:11: a revocation by F in it is of no key in the keyring; add the key that it revokes, or take the revocation out
+        keys.asc:11: a revocation by F in it matches no key in the keyring; add the key that it revokes, or take the revocation out
     "#]],
     );
     let folder = std::fs::read_dir(gpg.home.path().join("openpgp-revocs.d")).unwrap();
@@ -210,7 +210,7 @@ fn nothing_in_a_keyring_is_passed_over() {
     check(
         &[file("keys.asc", &key), file("prepared.rev", prepared)],
         expect![[r#"
-        prepared.rev:21: an armored block does not begin its line; take away what is before it, or the block; export the keys anew: gpg --armor --export <fingerprint>
+        prepared.rev:21: an armored block does not begin its line; take away what is before it, or the block; export the keys again: gpg --armor --export <fingerprint>
     "#]],
     );
     let detached = gpg.output(
@@ -221,14 +221,14 @@ fn nothing_in_a_keyring_is_passed_over() {
     check(
         &[file("keys.asc", [&key[..], &detached].concat())],
         expect![[r#"
-        keys.asc:10: an armored block is not of public keys; export the keys anew: gpg --armor --export <fingerprint>
+        keys.asc:10: an armored block is not of public keys; export the keys again: gpg --armor --export <fingerprint>
     "#]],
     );
     let secret = gpg.output(MADE, &["--armor", "--export-secret-keys", "ann"], None);
     check(
         &[file("keys.asc", [&key[..], &secret].concat())],
         expect![[r#"
-        keys.asc:10: there is a secret key in it; take it away from here, and only export public keys; export the keys anew: gpg --armor --export <fingerprint>
+        keys.asc:10: there is a secret key in it; take it away from here, and only export public keys; export the keys again: gpg --armor --export <fingerprint>
     "#]],
     );
     let bytes = gpg.output(MADE, &["--export", "ann"], None);
@@ -236,7 +236,7 @@ fn nothing_in_a_keyring_is_passed_over() {
     check(
         &[file("private-use.gpg", strange)],
         expect![[r#"
-        private-use.gpg: a packet in it is not understood: Experimental Packet type: ExperimentalTag(60); export the keys anew: gpg --armor --export <fingerprint>
+        private-use.gpg: a packet in it is not understood: Experimental Packet type: ExperimentalTag(60); export the keys again: gpg --armor --export <fingerprint>
     "#]],
     );
     let literal = [&bytes[..], &packet(&literal("hello"))].concat();
@@ -267,7 +267,7 @@ fn there_is_a_limit_to_keys() {
     check(
         &[file("keys.asc", all)],
         expect![[r#"
-        keys.asc: there are 257 keys; at most 256 are taken; keep only the keys that sign releases
+        keys.asc: there are 257 keys; at most 256 are allowed; keep only the keys that sign releases
     "#]],
     );
 }

@@ -135,7 +135,8 @@ fn a_signature_that_was_changed() {
         .position(|eight| eight == b"00112233")
         .unwrap();
     bytes[place] = b'f';
-    let expected = expect!["bad-signature: its signature is not by key F, as it says"];
+    let expected =
+        expect!["bad-signature: its signature names key F, and that key did not make it"];
     check(&bytes, &keyring(&[&key]), expected);
 }
 
@@ -323,7 +324,7 @@ fn a_signature_from_the_future() {
         &signed_at(NOW + 3601),
         &ring,
         expect![
-            "signature-from-the-future: its signature says it will be made at 2024-10-27T01:00:01Z"
+            "signature-from-the-future: its signature is dated in the future: 2024-10-27T01:00:01Z"
         ],
     );
 }
@@ -353,7 +354,7 @@ fn what_is_critical_must_be_understood() {
         &with(Subpacket::critical(noted()).unwrap()),
         &ring,
         expect![
-            "signature-not-understood: its signature demands what we do not understand: notation until@example.org"
+            "signature-not-understood: its signature requires something that we do not understand: notation until@example.org"
         ],
     );
     // The forge refuses to write a critical subpacket that nobody knows, so its bit is set by hand.
@@ -368,7 +369,7 @@ fn what_is_critical_must_be_understood() {
         &strange,
         &ring,
         expect![
-            "signature-not-understood: its signature demands what we do not understand: subpacket 90"
+            "signature-not-understood: its signature requires something that we do not understand: subpacket 90"
         ],
     );
 }
@@ -410,17 +411,17 @@ fn what_is_signed_must_be_a_statement_about_this_image() {
         verified
         verified
         verified
-        not-a-statement: what is signed is not a statement about an image: expected value
-        not-a-statement: what is signed is not a statement about an image: missing field `critical`
-        not-a-statement: what is signed is not a statement about an image: trailing characters
-        not-a-statement: what is signed is not a statement about an image: unknown field `until`, expected one of `image`, `identity`, `type`
-        not-a-statement: what is signed is not a statement about an image: unknown field `size`, expected `docker-manifest-digest`
-        not-a-statement: what is signed is not a statement about an image: duplicate field `type`
-        not-a-statement: what is signed is not a statement about an image: missing field `docker-reference`
-        other-kind: what is signed is of another kind: "atomic bomb"
-        other-digest: what is signed is another image: sha256:ff112233445566778899aabbccddeeff00112233445566778899aabbccddeeff
-        other-digest: what is signed is another image: SHA256:00112233445566778899AABBCCDDEEFF00112233445566778899AABBCCDDEEFF
-        other-digest: what is signed is another image: 00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff
+        not-a-statement: the signed data is not a statement about an image: expected value
+        not-a-statement: the signed data is not a statement about an image: missing field `critical`
+        not-a-statement: the signed data is not a statement about an image: trailing characters
+        not-a-statement: the signed data is not a statement about an image: unknown field `until`, expected one of `image`, `identity`, `type`
+        not-a-statement: the signed data is not a statement about an image: unknown field `size`, expected `docker-manifest-digest`
+        not-a-statement: the signed data is not a statement about an image: duplicate field `type`
+        not-a-statement: the signed data is not a statement about an image: missing field `docker-reference`
+        other-kind: the signed statement is of another kind: "atomic bomb"
+        other-digest: the signed statement is about another image: sha256:ff112233445566778899aabbccddeeff00112233445566778899aabbccddeeff
+        other-digest: the signed statement is about another image: SHA256:00112233445566778899AABBCCDDEEFF00112233445566778899AABBCCDDEEFF
+        other-digest: the signed statement is about another image: 00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff
     "#]]
     .assert_eq(&told.concat());
 }

@@ -107,7 +107,7 @@ async fn a_new_token_counts_at_once() {
     std::fs::write(agent.folder.path().join("token"), "two words").unwrap();
     let told = why(agent.report().await);
     assert!(
-        told.contains("has characters that no token has") && !told.contains("two"),
+        told.contains("has characters that are not allowed in a token") && !told.contains("two"),
         "{told}"
     );
     assert_eq!(

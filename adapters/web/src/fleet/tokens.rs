@@ -112,7 +112,7 @@ impl TokenKeys {
                 unbound_until: None,
             }),
             count => Err(format!(
-                "there are {count} keys; at most {MAX_KEYS} are taken: remove the last ones"
+                "there are {count} keys; at most {MAX_KEYS} are allowed: remove the last ones"
             )),
         }
     }

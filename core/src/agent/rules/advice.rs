@@ -1,4 +1,5 @@
-//! Advice: an update with risks is taken only where the cluster has found that none applies.
+//! Advice: the agent takes an update with risks only if the cluster found that none of them
+//! applies.
 
 use super::{OfferQuestion, Offers};
 use crate::agent::Advice;

@@ -1,6 +1,7 @@
-//! At rest: a cluster that is being updated, fails, or is wrongly configured is left alone.
+//! At rest: the agent leaves a cluster alone while it updates, fails, or is misconfigured.
 //!
-//! What it was offered also has to be of today: an upstream that cannot be asked may have a block by now.
+//! The offers must also be current. While the upstream cannot be reached, a new block may be
+//! missing.
 
 use super::{OfferQuestion, Offers};
 use crate::agent::Status;

@@ -1,4 +1,5 @@
-//! Failures: after some updates in a row that failed, it takes a person; and the same release is not tried again at once.
+//! Failures: after several failed updates in a row the agent waits for a person. It does not retry
+//! the same release at once.
 
 use jiff::SignedDuration;
 
@@ -6,7 +7,7 @@ use super::{OfferQuestion, Offers};
 use crate::rules::Rule;
 use crate::verdict::{Code, Verdict};
 
-/// So long after a failure the same release is left alone.
+/// How long the same release is left alone after a failure.
 const PAUSE: SignedDuration = SignedDuration::from_hours(1);
 
 pub static TOO_MANY_FAILURES: Code = Code::new(

@@ -1,4 +1,4 @@
-//! Forwards: never back, never to where the cluster is, and no minor version is left out.
+//! Forwards: never to an older version, never to the current one, and never past a minor version.
 
 use super::{OfferQuestion, Offers};
 use crate::agent::Downgrades;

@@ -1,4 +1,5 @@
-//! Gates: what `towpath ready` has against an update, the agent does not start. Patches are never stopped.
+//! Gates: the agent does not start an update that `towpath ready` refuses. Patches are never
+//! stopped.
 
 use super::{OfferQuestion, Offers};
 use crate::cluster::rules;

@@ -1,6 +1,8 @@
-//! Graph age: a graph must not go back in time, nor stand still: what an old one lacks may be a block.
+//! Graph age: a graph must neither go back in time nor stand still, because an old graph may lack
+//! a block.
 //!
-//! Only the service that shares a secret with the cluster can stamp a graph, so nobody on the way, and no other upstream, can pass off an old one.
+//! Only the service that shares a secret with the cluster can stamp a graph. So nobody in between,
+//! and no other upstream, can replay an old one.
 
 use jiff::SignedDuration;
 
@@ -9,7 +11,7 @@ use crate::cluster::Fact;
 use crate::rules::Rule;
 use crate::verdict::{Code, Verdict};
 
-/// Replicas of a service read their sources at different times; by so much one may be behind another.
+/// Replicas of a service read their sources at different times. One may be this far behind another.
 const REPLICA_MARGIN: SignedDuration = SignedDuration::from_mins(10);
 
 pub static GRAPH_AGE_UNKNOWN: Code = Code::new(

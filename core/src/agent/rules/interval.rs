@@ -1,4 +1,5 @@
-//! Interval: some time passes between two updates, whoever started them. The installation counts as one.
+//! Interval: some time passes between two updates, no matter who started them. The installation
+//! counts as one.
 
 use super::{OfferQuestion, Offers};
 use crate::rules::Rule;

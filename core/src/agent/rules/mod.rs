@@ -1,6 +1,8 @@
-//! What keeps a cluster from taking an update by itself: one rule a file, each from an offer and the moment to a verdict.
+//! What keeps a cluster from updating itself. Each file is one rule: an offer and the time in, a
+//! verdict out.
 //!
-//! What is not known is never taken for good. A person's own choice always wins: while one is open, nothing else starts.
+//! Unknown facts never loosen an answer. A person's own choice always wins: while it is open,
+//! nothing else starts.
 
 mod advice;
 mod at_rest;

@@ -1,4 +1,4 @@
-//! Opted in: nothing happens by itself unless somebody wants it.
+//! Opted in: the agent does nothing unless somebody asked for automatic updates.
 
 use super::{OfferQuestion, Offers};
 use crate::agent::OptIn;

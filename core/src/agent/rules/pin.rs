@@ -1,4 +1,4 @@
-//! Pin: no further than administrators say.
+//! Pin: the agent goes no further than the version that administrators set.
 
 use super::{OfferQuestion, Offers};
 use crate::rules::Rule;

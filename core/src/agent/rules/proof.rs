@@ -1,7 +1,11 @@
-//! Proof: a release is signed, is the one it is offered as, for the machines that the cluster has, and is named as an update by an image that is signed.
+//! Proof: the release is signed, and its image confirms the offer.
 //!
-//! So whoever writes the graph can install nothing that was not released, put no old release under a new name, nor one for other machines, and join no two
-//! releases that were not made to follow each other.
+//! The image must declare the offered version and the cluster's architecture. A signed image must
+//! name the update.
+//!
+//! So somebody who can write the graph cannot install an unreleased image, or an old release under
+//! a new name. Nor can they install one for another architecture, or join two releases that do not
+//! follow each other.
 
 use super::forwards::CURRENT_UNKNOWN;
 use super::{OfferQuestion, Offers};

@@ -1,4 +1,6 @@
-//! Request: an update that is already requested wins, whether a person or the agent requested it, and whether or not we see it already.
+//! Request: an update that is already requested wins, whether a person or the agent requested it.
+//!
+//! This also holds before the cluster's status shows the request.
 
 use super::{OfferQuestion, Offers};
 use crate::agent::UpdateTarget;

@@ -1,4 +1,7 @@
-//! Taken back: what a person took back is not started again by itself, nor anything before it. A newer release is another matter.
+//! Taken back: when a person cancels an update, the agent does not start it again, nor an older
+//! release.
+//!
+//! A newer release is allowed.
 
 use super::{OfferQuestion, Offers};
 use crate::rules::Rule;

@@ -1,4 +1,5 @@
-//! Windows: an update starts only while a maintenance window is open. It may take longer than that.
+//! Windows: an update starts only while a maintenance window is open. It may run past the window's
+//! end.
 
 use super::{OfferQuestion, Offers};
 use crate::rules::Rule;

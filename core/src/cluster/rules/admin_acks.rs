@@ -1,6 +1,8 @@
-//! Admin acknowledgements: a gate `ack-4.8-…` stands before every update that leaves 4.8 for another minor version, until an administrator says `"true"`.
+//! Admin acknowledgements: a gate `ack-4.8-…` refuses every update from 4.8 to another minor
+//! version, until an administrator sets it to `"true"`.
 //!
-//! Gates come with releases: those of later minor versions may not be known before a cluster gets there.
+//! Gates come with releases. Gates of later minor versions may stay unknown until a cluster gets
+//! there.
 
 use super::{StepQuestion, Steps, first_line, not_given};
 use crate::cluster::Fact;

@@ -1,8 +1,9 @@
 //! Kubelet skew: how many minor versions of Kubernetes a node may be behind the API server.
 //!
-//! OpenShift's policy: one on odd minor versions, two on even ones. Nodes of a paused pool keep their kubelet from update to update, so
-//! the distance grows until the pool has to be unpaused. What follows is judged as if that was done, to the release that the
-//! cluster then has.
+//! OpenShift's policy allows one on odd minor versions and two on even ones. Nodes of a paused
+//! pool keep their kubelet, so the distance grows with each update until the pool must be
+//! unpaused. Later updates are judged as if that was done, and the pool had caught up with the
+//! cluster.
 
 use std::collections::BTreeMap;
 
@@ -223,7 +224,7 @@ impl Group {
         }
     }
 
-    /// Updates kubelets. What is not known stays so, and what is ahead is not taken back.
+    /// Updates kubelets. Unknown ones stay unknown, and newer ones stay newer.
     fn raise(&mut self, to: Minor) {
         let kubelets = self
             .kubelets

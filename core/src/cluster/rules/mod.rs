@@ -1,7 +1,8 @@
-//! What stands in the way on a cluster: one rule a file, each from a step of a way and the cluster's facts to a verdict.
+//! What blocks updates on a cluster. Each file is one rule: a step and the cluster's facts in, a
+//! verdict out.
 //!
-//! None of them ever stops a patch. What is not known is refused, with what is missing as the reason: an update that has begun cannot
-//! be taken back.
+//! No rule ever stops a patch. A rule refuses when it lacks a fact, and names that fact, because
+//! an update cannot be undone once it has begun.
 
 mod admin_acks;
 mod kubelet_skew;

@@ -1,7 +1,9 @@
-//! Operators: optional ones say which minor versions of OpenShift or Kubernetes they are made for. Both ends count.
+//! Operators: an optional operator may name the minor versions of OpenShift or Kubernetes that it
+//! supports, both ends included.
 //!
-//! Every operator in the way is named at once, so that nobody fixes one and then finds the next. An operator that says nothing
-//! allows everything. One that we cannot understand allows nothing.
+//! The rule names every operator that objects at once, so that nobody fixes one and then finds the
+//! next. An operator that says nothing allows everything. One that we cannot understand allows
+//! nothing.
 
 use super::{StepQuestion, Steps, not_given};
 use crate::cluster::Fact;

@@ -1,7 +1,9 @@
-//! Paused control plane: pools of workers may skip updates, the control plane's own may not.
+//! Paused control plane: worker pools may skip updates, the control plane's own pool may not.
 //!
-//! A paused `master` pool leaves the nodes of the control plane with an old kubelet, an old system and certificates that nobody renews. The
-//! first update that changes the minor version is refused; patches before it are told. What follows is judged as if the pool ran.
+//! A paused `master` pool leaves control-plane nodes with an old kubelet, an old system and
+//! certificates that nobody renews. The rule refuses the first update that changes the minor
+//! version, and adds a note to the patches before it. Later updates are judged as if the pool was
+//! not paused.
 
 use super::{StepQuestion, Steps, not_given};
 use crate::cluster::Fact;

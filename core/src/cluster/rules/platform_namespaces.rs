@@ -1,8 +1,9 @@
-//! The platform's own namespaces: those that a release's payload brings, and that are updated with it.
+//! The platform's own namespaces: a release's payload brings them and updates them.
 //!
-//! A closed list. Operators from the catalogue live in `openshift-…` too (gitops, logging, storage), and their ClusterServiceVersions do not tell where:
-//! one that is installed for all namespaces is copied into all of them, the platform's as well. A namespace that is missing here is told, which
-//! somebody can judge; one too many would be silent.
+//! The list is closed. Operators from the catalogue live in `openshift-…` too (gitops, logging,
+//! storage). Their ClusterServiceVersions do not say where: one that is installed for all
+//! namespaces is copied into each of them. A namespace that is missing here causes a report that a
+//! person can judge. One too many would hide a problem.
 
 /// Whether a namespace comes with the payload.
 pub(super) fn is_of_platform(namespace: &str) -> bool {

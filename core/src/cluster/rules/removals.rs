@@ -1,7 +1,10 @@
-//! What Kubernetes has removed, and in which minor version. A table for what a cluster does not say itself.
+//! The APIs that Kubernetes removed, and in which minor version. Used where the cluster does not
+//! say so itself.
 //!
-//! From the Kubernetes deprecation guide, as far as people send requests to it (reviews that only the API server sends are left out, and what is
-//! announced for later, because that still moves). `app/tests/ready_real_data.rs` compares it with a list that others have made.
+//! The source is the Kubernetes deprecation guide, limited to APIs that people send requests to.
+//! Reviews that only the API server sends are left out, and so are announced removals, because
+//! their dates still move. `app/tests/ready_real_data.rs` compares the table with a list that
+//! others made.
 
 use crate::cluster::objects::ApiName;
 use crate::version::Minor;

@@ -1,7 +1,8 @@
-//! Removed APIs: an update that removes an API in use is refused; from the start of the way, everybody on it is told.
+//! Removed APIs: an update that removes an API in use is refused. Every earlier update carries a
+//! note about it.
 //!
-//! The cluster's own word on when an API goes (`status.removedInRelease`) comes before our table. The platform's own clients do not
-//! count: they are updated with it.
+//! The cluster's own word on when an API goes (`status.removedInRelease`) comes before our table.
+//! The platform's own clients do not count: they are updated with the platform.
 
 use super::platform_namespaces::is_of_platform;
 use super::removals::removal;

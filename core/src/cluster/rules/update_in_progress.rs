@@ -1,7 +1,8 @@
 //! Update in progress: the minor version does not change before the last update has completed.
 //!
-//! Patches pass, and do not help: 4.6.z → 4.7.z → 4.7.z+n leaves 4.8 refused until one of the 4.7 completes, so the first update of the
-//! way that changes the minor version is refused however many patches come before it.
+//! Patches pass, but do not help: after 4.6.z → 4.7.z → 4.7.z+n, 4.8 stays refused until a 4.7
+//! completes. So the rule refuses the first update that changes the minor version, however many
+//! patches come before it.
 
 use super::{StepQuestion, Steps, not_given};
 use crate::cluster::Fact;

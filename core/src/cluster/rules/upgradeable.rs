@@ -1,7 +1,8 @@
-//! Upgradeable: the cluster-version operator, or an operator that it looks after, says that the minor version must not change now.
+//! Upgradeable: the cluster-version operator, or an operator that it manages, says that the minor
+//! version must not change now.
 //!
-//! What they say today is about the next minor version, so only the first update that changes it is refused. Saying nothing means
-//! upgradeable; saying `Unknown` does not.
+//! Today's condition is about the next minor version, so the rule refuses only the first update
+//! that changes it. A missing condition means upgradeable. `Unknown` does not.
 
 use super::{StepQuestion, Steps, first_line, not_given};
 use crate::cluster::Fact;

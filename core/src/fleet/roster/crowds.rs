@@ -1,4 +1,4 @@
-//! Crowds: the clusters of a sector that share a workload, and who comes after them.
+//! Crowds: the clusters of a sector that share a workload, and the sectors that wait for them.
 
 use std::collections::{BTreeMap, BTreeSet};
 

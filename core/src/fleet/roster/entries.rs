@@ -1,4 +1,5 @@
-//! Policy entries, found for a cluster without looking at all of them: by its id, its name, its labels.
+//! Policy entries, indexed by cluster id, name and labels, so that a lookup need not scan them
+//! all.
 
 use std::collections::BTreeMap;
 

@@ -1,7 +1,7 @@
-//! Following small changes: a report, an upgrade, a pause, without numbering everything anew.
+//! Following small changes (a report, an upgrade, a pause) without numbering everything again.
 //!
-//! Each change says which members have to be judged again. What cannot be followed (a version that has no number yet, a
-//! new cluster, inherited data) says so, and the roster is built anew.
+//! Each change returns the members that must be judged again. A change that cannot be followed
+//! says so, and the roster is rebuilt: a version without a number, a new cluster, inherited data.
 
 use std::collections::BTreeSet;
 
@@ -12,7 +12,7 @@ use crate::fleet::{Approval, ClusterState, Pause};
 pub enum FollowUp {
     /// These members have to be judged again.
     Judge(BTreeSet<ClusterIdx>),
-    /// The roster has to be built anew.
+    /// The roster must be rebuilt.
     BuildAnew,
 }
 
@@ -23,7 +23,8 @@ impl FollowUp {
 }
 
 impl Roster {
-    /// A cluster was seen, and its time since the last report was worth so many seconds of soak on a version.
+    /// A cluster reported. Its time since the last report gives this many seconds of soak on a
+    /// version.
     pub fn seen(
         &mut self,
         state: ClusterState,
@@ -76,7 +77,7 @@ impl Roster {
         FollowUp::Judge(again)
     }
 
-    /// A cluster that no policy is about stays so, as long as it is called what it was.
+    /// A cluster without a policy stays without one, as long as it keeps its name.
     fn seen_unmanaged(&mut self, state: ClusterState) -> FollowUp {
         match self.unmanaged.get_mut(state.id.as_str()) {
             Some(known) if !is_another(known, &state) => {
@@ -108,7 +109,7 @@ impl Roster {
     }
 }
 
-/// Whether another policy may be about it now, or the name means another cluster.
+/// Whether another policy may select it now, or the name means another cluster.
 fn is_another(known: &ClusterState, seen: &ClusterState) -> bool {
     known.organisation != seen.organisation
         || known.name != seen.name

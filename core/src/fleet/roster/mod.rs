@@ -1,8 +1,9 @@
-//! The roster: the fleet with numbers for names, so that a pass over it compares integers.
+//! The roster: the fleet with numbers instead of names, so that a pass over it compares integers.
 //!
-//! Versions are numbered in their order, so the higher number is the higher version. Clusters with equal policies form a
-//! *class*; the clusters of a sector that share a workload are a *crowd*; the soak of a workload in an organisation is a
-//! *cell*. A roster is built from a [`FleetInput`](super::FleetInput) and follows small changes ([`Roster::seen`]); it decides
+//! Versions are numbered in their order, so the higher number is the higher version. Clusters with
+//! equal policies form a *class*. The clusters of a sector that share a workload are a *crowd*.
+//! The soak of a workload in an organisation is a *cell*. A roster is built from a
+//! [`FleetInput`](super::FleetInput) and follows small changes ([`Roster::seen`]). It decides
 //! nothing.
 
 mod build;

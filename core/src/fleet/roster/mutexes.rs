@@ -1,4 +1,4 @@
-//! Who holds which mutex, and how many of a sector may.
+//! Mutexes: who holds which, and how many clusters of a sector may hold one at once.
 
 use super::{ClusterIdx, MutexIdx, Roster, SectorIdx};
 

@@ -1,4 +1,4 @@
-//! What a rule of the fleet looks at.
+//! The question that a fleet rule answers.
 
 use jiff::Timestamp;
 

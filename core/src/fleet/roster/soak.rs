@@ -134,7 +134,7 @@ impl Roster {
         }
     }
 
-    /// Every healthy cluster has run for so many seconds more on its version, and was seen to.
+    /// Every healthy cluster has run this many seconds more on its version, and has reported it.
     pub fn time_passes(&mut self, seconds: i64, now: Timestamp) -> FollowUp {
         let mut credits: BTreeMap<(CellIdx, VersionIdx), i64> = BTreeMap::new();
         for member in self.members.iter_mut() {

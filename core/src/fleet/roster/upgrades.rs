@@ -1,5 +1,5 @@
-//! Upgrades: what is active holds its cluster's mutexes, what failed counts against the version, what was refused is not
-//! tried again for a while.
+//! Upgrades: active ones hold their cluster's mutexes, failed ones count against the version,
+//! refused ones wait before a retry.
 
 use super::{ClusterIdx, FollowUp, Roster, UpgradeIdx, VersionIdx};
 use crate::fleet::{Upgrade, UpgradeState};

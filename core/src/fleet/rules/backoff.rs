@@ -55,7 +55,7 @@ fn failed<'a>(q: &StartQuestion<'a>) -> Option<(&'a Upgrade, Timestamp)> {
     (q.now < until).then_some((failed, until))
 }
 
-/// How long to wait after so many failures in a row.
+/// How long to wait after a number of failures in a row.
 pub(super) fn wait(failures: u32) -> SignedDuration {
     let doublings = failures.saturating_sub(1).min(8);
     (FIRST * (1 << doublings)).min(LONGEST)

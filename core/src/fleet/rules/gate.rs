@@ -1,7 +1,8 @@
-//! Version gates: a minor version that somebody has to acknowledge before it is entered.
+//! Version gates: a minor version that somebody has to acknowledge before a cluster enters it.
 //!
-//! Patches within the cluster's minor version pass. A version whose gate is closed leaves the next lower one to be considered.
-//! A gate whose label we do not know holds like any other. Where nobody knows whether a gate concerns the cluster, it holds too.
+//! Patches within the cluster's minor version pass. If a version's gate is closed, the next lower
+//! version is considered. A gate with an unknown label holds like any other. If nobody knows
+//! whether a gate concerns the cluster, it holds too.
 
 use super::Starts;
 use crate::fleet::GateConcern;

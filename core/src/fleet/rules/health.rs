@@ -1,4 +1,4 @@
-//! Health: nothing is started on a cluster that is not well, or that nobody has heard of.
+//! Health: nothing starts on a cluster that is unhealthy or that has not reported.
 
 use jiff::SignedDuration;
 

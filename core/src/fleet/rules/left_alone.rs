@@ -1,4 +1,5 @@
-//! Left alone: a cluster whose file disables the integration that upgrades clusters. A person upgrades it, or nobody does.
+//! Left alone: the cluster's file disables the integration that upgrades clusters, so only a
+//! person upgrades it.
 
 use super::Starts;
 use crate::fleet::LeftAlone;

@@ -1,7 +1,8 @@
 //! The fleet's rules: each reason a cluster may not go to a version now, one small file each.
 //!
-//! A pass over a large fleet judges millions of candidates, so `holds` answers in numbers, and `judge` finds the words when somebody
-//! asks. Some rules are about a version, some about the cluster, whatever the version.
+//! A pass over a large fleet judges millions of candidates. So `holds` answers in numbers, and
+//! `judge` finds the words when somebody asks. Some rules are about a version, others about the
+//! cluster, whatever the version.
 
 mod approval;
 mod backoff;

@@ -1,6 +1,6 @@
-//! Mutexes: without a limit of parallel upgrades, a cluster needs every one of its mutexes for itself.
+//! Mutexes: without a limit of parallel upgrades, a cluster needs all of its mutexes for itself.
 //!
-//! Its own id is one of them. A cluster without mutexes is limited by nobody.
+//! Its own id is one of them. A cluster without mutexes is never limited.
 
 use super::Starts;
 use crate::fleet::roster::{ClusterIdx, MutexIdx, StartQuestion};

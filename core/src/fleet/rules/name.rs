@@ -1,4 +1,5 @@
-//! The name: nothing is started on a cluster whose name others have too. Policies, approvals and people know clusters by their names.
+//! Names: nothing starts on a cluster that shares its name. Policies, approvals and people know
+//! clusters by name.
 
 use super::Starts;
 use crate::fleet::NameClash;

@@ -1,4 +1,4 @@
-//! Offers: what the graph has against an edge for this cluster (a rollout, a block, a risk) stands here too, with the graph's own verdict.
+//! Offers: the graph's own verdict on an edge for this cluster (a rollout, a block, a risk).
 //!
 //! The policy can accept risks.
 

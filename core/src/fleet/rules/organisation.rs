@@ -1,4 +1,5 @@
-//! The organisation and the entry itself: what is wrong or switched off holds back what it is about, and nothing else.
+//! Organisations and entries: a mistake or a switch in one holds back its own clusters, and no
+//! others.
 
 use super::Starts;
 use crate::fleet::roster::StartQuestion;

@@ -1,6 +1,6 @@
-//! Parallel limit: in a sector that has one, so many clusters that share a mutex may be upgraded at once.
+//! Parallel limit: how many clusters of a sector that share a mutex may upgrade at once.
 //!
-//! Only the sector's own clusters count, and a cluster without declared mutexes is not limited.
+//! Only the sector's own clusters count. A cluster without declared mutexes is not limited.
 
 use super::{Starts, sector_of};
 use crate::fleet::roster::{ClusterIdx, MutexIdx, StartQuestion};
@@ -19,7 +19,7 @@ static PARALLEL_LIMIT: Code = Code::new(
     ("holders", "s1"),
 ]);
 
-/// Of many holders of a mutex, so many are named.
+/// The most holders of a mutex that are named.
 const NAMED_HOLDERS: usize = 6;
 
 pub(super) struct ParallelLimit;

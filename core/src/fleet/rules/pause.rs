@@ -1,4 +1,4 @@
-//! Pauses: people stop new starts, everywhere, in an organisation or in a sector.
+//! Pauses: people stop new starts everywhere, in an organisation or in a sector.
 
 use super::Starts;
 use crate::fleet::Pause;

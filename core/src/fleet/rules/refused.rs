@@ -1,7 +1,8 @@
-//! Refusals: a version that the API did not take for this cluster is not tried again for a while, longer each time.
+//! Refusals: a version that the API refused for this cluster is not tried again for a while,
+//! longer each time.
 //!
-//! Lower versions are tried meanwhile, so that a refusal never keeps patches away. It ends: what stood in the way over there may
-//! be gone, and nobody tells us.
+//! Lower versions are tried meanwhile, so a refusal never keeps patches away. A refusal ends by
+//! itself, because nobody tells us when the obstacle is gone.
 
 use jiff::Timestamp;
 

@@ -1,7 +1,9 @@
-//! Sectors: whoever comes first must be there first.
+//! Sectors: the sectors before this one must have the version first.
 //!
-//! Per workload, every cluster of the sectors before this one must be on the version or above it. A sector may name a straggler limit: laggards
-//! stop counting that many days after the first of the sector came to run that very version, and so do clusters that have been silent that long.
+//! For each workload, every cluster of the earlier sectors must run the version or a higher one. A
+//! sector may set a straggler limit in days. That long after the sector's first cluster ran this
+//! very version, its laggards stop counting. Clusters that have been silent that long stop
+//! counting too.
 
 use jiff::{SignedDuration, Timestamp};
 

@@ -1,4 +1,5 @@
-//! Failures in a sector: after so many failed upgrades to a version, nobody else there is sent to it.
+//! Failures in a sector: after a number of failed upgrades to a version, no other cluster there
+//! starts it.
 
 use super::{Starts, sector_of};
 use crate::fleet::roster::StartQuestion;

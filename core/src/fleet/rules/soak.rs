@@ -1,7 +1,7 @@
 //! Soak: a release must run elsewhere before it may run here.
 //!
-//! Days add up across clusters that share a workload: two clusters for three days count as six. Unhealthy and
-//! unobserved time adds nothing; the ledger leaves it out, not this rule.
+//! Days add up across clusters that share a workload: two clusters for three days count as six.
+//! The ledger leaves out unhealthy and unobserved time. This rule does not look at it.
 
 use jiff::{SignedDuration, Timestamp};
 

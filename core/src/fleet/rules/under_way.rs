@@ -1,4 +1,4 @@
-//! Under way: one upgrade of a cluster at a time, whoever started it.
+//! Under way: one upgrade of a cluster at a time, no matter who started it.
 
 use super::Starts;
 use crate::fleet::roster::StartQuestion;

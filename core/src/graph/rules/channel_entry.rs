@@ -1,4 +1,4 @@
-//! Channel entry: both ends of an edge have to be in the cluster's channel, and to have entered it.
+//! Channel entry: both ends of an edge must be in the cluster's channel, and must have entered it.
 
 use super::{EdgeQuestion, Edges};
 use crate::cluster::Cluster;

@@ -1,6 +1,6 @@
-//! Enrolled: a cluster that a fleet may look after, and that no pass has placed yet, takes nothing.
+//! Enrolled: a cluster that a fleet may manage, but that no pass has placed yet, takes nothing.
 //!
-//! Whether it concerns a cluster, whoever knows the fleet says (`fleet::enrolment`); here is only that it then holds every edge.
+//! `fleet::enrolment` decides which clusters those are. This rule only holds every edge for them.
 
 use super::{EdgeQuestion, Edges};
 use crate::fleet::UnplacedReason;

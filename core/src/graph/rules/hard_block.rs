@@ -1,6 +1,7 @@
-//! Hard block: the edge is not for anybody.
+//! Hard block: nobody gets the edge.
 //!
-//! Also where a block says whom it stops in words we do not understand: too many blocks can be undone.
+//! This includes blocks whose audience we do not understand, because too many blocks can be
+//! undone.
 
 use super::{EdgeQuestion, Edges};
 use crate::graph::{Audience, KeptBlock};
@@ -13,7 +14,7 @@ static HARD_BLOCK: Code = Code::new(
     "take another release; the block's file says why",
 );
 
-/// A block says whom it stops in a way that we do not understand.
+/// A block names its clusters in a way that we do not understand.
 static BLOCK_NOT_UNDERSTOOD: Code = Code::new(
     "BlockNotUnderstood",
     "blocked for every cluster, because {what}",

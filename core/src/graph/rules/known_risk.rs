@@ -1,6 +1,7 @@
-//! Known risk: the edge carries something that the cluster has to weigh itself.
+//! Known risk: the edge carries a risk that the cluster has to weigh itself.
 //!
-//! The service cannot see inside the cluster; it passes on how the cluster finds out (PromQL, `Always`).
+//! The service cannot see inside the cluster. It passes on how the cluster finds out (PromQL,
+//! `Always`).
 
 use super::{EdgeQuestion, Edges};
 use crate::rules::Rule;

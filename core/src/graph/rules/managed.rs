@@ -1,6 +1,6 @@
-//! Managed: a cluster that a fleet's policy looks after takes only what that policy lets it take now.
+//! Managed: a cluster under a fleet policy takes only what that policy allows now.
 //!
-//! Why it does not is the policy's to say (`fleet::why`); here is only that it does not.
+//! `fleet::why` says why the policy does not allow an edge. This rule only holds it.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,5 @@
-//! The question about an edge of the graph, the rules that answer it, one small file each, and the policies made of them.
+//! The question about an edge of the graph, the rules that answer it (one small file each), and
+//! the policies made of them.
 
 mod channel_entry;
 mod enrolled;

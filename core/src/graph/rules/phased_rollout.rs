@@ -1,7 +1,8 @@
-//! Phased rollout: a new edge reaches the fleet over a window of time, each cluster at its own instant.
+//! Phased rollout: a new edge reaches the fleet over a window of time, each cluster at its own
+//! instant.
 //!
-//! A cluster without an id has no place in the queue and sees the edge when the window ends. Edges between
-//! releases that are not both in the cluster's channel are none of this rule's business: they are never judged.
+//! A cluster without an id has no place in the queue and sees the edge when the window ends. Edges
+//! that are not in the cluster's channel never come to this rule.
 
 use super::{EdgeQuestion, Edges};
 use crate::cluster::Fact;

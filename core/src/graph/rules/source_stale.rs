@@ -1,6 +1,8 @@
-//! Source stale: a source has not been read for so long that nothing is recommended by it any more.
+//! Source stale: a source has not been read for so long that nothing is recommended from it any
+//! more.
 //!
-//! What is missing from an old copy may be a block. Releases stay to be seen; every edge waits, for everybody, until a good copy arrives.
+//! An old copy may lack a block. Releases stay visible, but every edge waits, for everybody, until
+//! a good copy arrives.
 
 use super::{EdgeQuestion, Edges};
 use crate::graph::StaleSource;

@@ -1,6 +1,7 @@
-//! Targeted block: the edge is not for clusters on some platforms.
+//! Targeted block: clusters on some platforms do not get the edge.
 //!
-//! Blocked for a listed platform, not for one known to be another, blocked where the platform is unknown.
+//! The rule stops the listed platforms and unknown ones. It does not stop a cluster that is known
+//! to be on another platform.
 
 use std::collections::BTreeSet;
 

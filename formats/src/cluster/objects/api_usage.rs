@@ -1,7 +1,8 @@
-//! APIRequestCounts: who has used which API in the last day, and when last.
+//! APIRequestCounts: who used which API in the last day, and when last.
 //!
-//! `last24h` has an entry for each hour of the day, without a date: the hour that has begun belongs to today, the later ones to yesterday. Only the
-//! busiest users of an hour are named; the requests of the others are counted.
+//! `last24h` has an entry for each hour of the day, without a date. The hours up to the current
+//! one belong to today, the later ones to yesterday. Each hour names only its busiest users, and
+//! counts the requests of the others.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,4 +1,5 @@
-//! ClusterVersion and ClusterOperators: where the cluster is, and who says that its minor version must not change.
+//! ClusterVersion and ClusterOperators: the cluster's version, and who says that its minor version
+//! must not change.
 
 use towpath_core::cluster::objects::{HistoryEntry, Objection, Progress};
 use towpath_core::cluster::{ClusterId, Fact};

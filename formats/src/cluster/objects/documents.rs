@@ -1,4 +1,4 @@
-//! Files to objects: documents, lists, and which kinds were given at all.
+//! From files to objects: documents, lists, and which kinds were given at all.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -24,7 +24,7 @@ pub(super) struct Object {
 #[derive(Debug, Default)]
 pub(super) struct FoundObjects {
     pub(super) objects: Vec<Object>,
-    /// Kinds that were given, be it an empty list.
+    /// Kinds that were given, even as an empty list.
     pub(super) given: BTreeSet<Kind>,
     /// How many objects are of other kinds.
     pub(super) ignored: usize,
@@ -73,7 +73,7 @@ impl FoundObjects {
             },
             (_, None, Some(kind)) => self.keep(kind, place, node),
             (_, None, None) => {
-                let problem = "this is no object of a cluster: it has no `kind`";
+                let problem = "this is not an object of a cluster: it has no `kind`";
                 self.findings.push(Finding::error(
                     "no-kind",
                     place,

@@ -1,7 +1,9 @@
-//! A cluster's own objects, as `oc get -o yaml` prints them, to what is known of the cluster.
+//! From a cluster's own objects, as `oc get -o yaml` prints them, to facts about the cluster.
 //!
-//! Any number of files, each with one object, a list, or several documents, in YAML or JSON. Kinds that say nothing about updates are ignored. What
-//! was not given is unknown. What is given and cannot be understood fails the load as a whole: an object less would be a reason less.
+//! It takes any number of files in YAML or JSON, each with one object, a list, or several
+//! documents. It ignores kinds that say nothing about updates. Kinds that were not given are
+//! unknown. An object that cannot be understood fails the whole load, because a missing object
+//! could be a missing reason.
 
 mod api_usage;
 mod cluster_version;
@@ -240,7 +242,7 @@ fn items<'n>(reader: &mut Reader, parent: Option<&'n Node>, name: &str) -> &'n [
 }
 
 /// What helps against objects that are not as a cluster prints them.
-const AGAIN: &str = "print the object anew, with `oc get -o yaml`";
+const AGAIN: &str = "print the object again, with `oc get -o yaml`";
 
 impl Kind {
     pub const ALL: [Self; 7] = [

@@ -1,8 +1,11 @@
-//! ClusterServiceVersions: the versions of OpenShift and Kubernetes that an optional operator is made for.
+//! ClusterServiceVersions: the versions of OpenShift and Kubernetes that an optional operator
+//! supports.
 //!
-//! OLM reads them from the annotation `operatorframework.io/properties`, which it fills from the bundle; authors write `olm.properties`. Both are read, and
-//! the narrower counts. `olm.maxOpenShiftVersion` is OLM's own; the other three are ours, and read in the same way: a minor version, both ends count, and
-//! what is wrong or stands twice in one annotation allows nothing.
+//! OLM reads them from the annotation `operatorframework.io/properties`, which it fills from the
+//! bundle. Authors write `olm.properties`. We read both, and the narrower counts.
+//! `olm.maxOpenShiftVersion` is OLM's own property. The other three are ours, and are read in the
+//! same way: a minor version, both ends included. A property that is wrong, or that one annotation
+//! has twice, allows nothing.
 
 use std::sync::Arc;
 

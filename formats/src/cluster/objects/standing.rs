@@ -1,6 +1,7 @@
-//! How a cluster stands, from its ClusterVersion: what the agent looks at before it starts anything.
+//! A cluster's state, from its ClusterVersion: what the agent looks at before it starts anything.
 //!
-//! What cannot be read here is left out, with a warning: an offer less, a time less, a condition less. None of that makes a cluster take more.
+//! Unreadable parts are left out with a warning: an offer, a time, a condition. None of that makes
+//! a cluster take more.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! The answer for machines. Field names are stable.
+//! Whether a cluster is ready, as JSON. Field names are stable.
 
 use serde_json::{Value, json};
 use towpath_core::cluster::Fact;

@@ -1,4 +1,4 @@
-//! Whether a cluster is ready, for people and for machines.
+//! Whether a cluster is ready, as text and as JSON.
 
 pub(crate) mod json;
 pub(crate) mod text;

@@ -1,4 +1,5 @@
-//! The answer for people, to be read at three in the morning: the summary first, then what to do in order, then each update.
+//! Whether a cluster is ready, as text for three in the morning: the summary, then what to do in
+//! order, then each update.
 
 use std::collections::BTreeSet;
 

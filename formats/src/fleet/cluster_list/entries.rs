@@ -1,4 +1,4 @@
-//! The entries of a list, one after the other: only one at a time is held as a tree.
+//! The entries of a list, one after the other. Only one at a time is held in memory as a tree.
 
 use serde_json::value::RawValue;
 use towpath_core::finding::{Finding, Place};
@@ -7,7 +7,7 @@ use super::{ListSection, SECTIONS};
 use crate::read::{Node, Unique, Value, json};
 
 /// What helps where a machine wrote the list.
-const ANEW: &str = "write the list anew from its source";
+const ANEW: &str = "write the list again from its source";
 
 /// The entries of one part of a list, each with the name it stands under, if it does.
 pub(super) enum Entries<'b> {
@@ -23,7 +23,7 @@ pub(super) enum Entries<'b> {
 pub(super) type ListEntry = (Place, Option<Box<str>>, Node);
 
 impl Entries<'_> {
-    /// One entry that says nothing, for a part that cannot be read. Whoever reads it decides what that means.
+    /// An empty entry in the place of an unreadable part. The caller decides what that means.
     fn unread() -> Self {
         Self::Yaml(vec![(None, Node::placeless(Value::Nothing))])
     }
@@ -139,7 +139,7 @@ pub(super) fn of_yaml(
         }
         Value::Map(fields) => fields,
         _ => {
-            let problem = "this is no list of clusters";
+            let problem = "this is not a list of clusters";
             return Err(Finding::error(
                 "wrong-kind",
                 place.clone(),

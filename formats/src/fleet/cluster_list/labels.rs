@@ -1,7 +1,7 @@
-//! Policies from labels: the other way in which AUS users say what their clusters want.
+//! Policies from labels: the other way in which AUS users write policies.
 //!
-//! Labels are put in the words of the files and read as those are, so that both mean the same and are checked in the same
-//! way. Where there is a file too, the file counts.
+//! Labels are translated to the fields of the policy files and read as those are. So both mean the
+//! same and have the same checks. If a cluster has a file too, the file wins.
 
 use std::collections::{BTreeMap, BTreeSet};
 

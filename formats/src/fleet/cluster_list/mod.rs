@@ -1,7 +1,8 @@
-//! A list of clusters, as another system exports it: JSON or YAML.
+//! A list of clusters, as another system exports it, in JSON or YAML.
 //!
-//! What cannot be read is a finding and left out; the rest is taken. Clusters that are not in the list are not upgraded, so
-//! leaving one out is safe for it; that its sector's peers and followers do not see it is why it is an error.
+//! An unreadable entry becomes a finding and is left out. The rest is taken. A cluster that is not
+//! in the list is not upgraded, so leaving it out is safe for it. But its sector no longer counts
+//! it, so the finding is an error.
 
 mod entries;
 pub mod labels;
@@ -44,7 +45,7 @@ pub struct ClusterList {
     pub soak: Vec<SoakSum>,
     /// The ids of clusters that were left out because of an error in their entry.
     pub left_out: BTreeSet<ClusterId>,
-    /// So many parts of the list could not be read, and nobody knows which clusters they name.
+    /// How many parts of the list could not be read. Nobody knows which clusters they name.
     pub unread: usize,
 }
 
@@ -141,7 +142,7 @@ impl ListReading {
             };
             if entries.len() > max {
                 let problem = format!(
-                    "{name}: there are {}; at most {max} are taken",
+                    "{name}: there are {}; at most {max} are allowed",
                     entries.len()
                 );
                 self.findings.push(Finding::error(
@@ -232,7 +233,7 @@ impl ListReading {
         })
     }
 
-    /// A gate. What is not understood of it is a finding, and the gate holds all the same.
+    /// A gate. A field that is not understood becomes a finding, and the gate still holds.
     fn gate(&mut self, reader: &mut Reader, node: &Node) -> VersionGate {
         let record = reader.open_record(node, "a gate");
         let mut text = |field: &'static str, remedy: &str| {
@@ -308,7 +309,7 @@ impl ListReading {
             reader.error(
                 "bad-number",
                 days,
-                format!("{} is no number of days", days.kind()),
+                format!("{} is not a number of days", days.kind()),
                 "write it as in 1.5",
             );
             return None;

@@ -1,4 +1,4 @@
-//! Names of findings, which programs know by heart, back from text.
+//! From the text of a finding's code back to the static name that programs compare.
 
 /// Every name that a finding about policy can have.
 const CODES: [&str; 29] = [

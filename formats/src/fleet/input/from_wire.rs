@@ -1,4 +1,5 @@
-//! From JSON's values to domain values. What cannot be one is an error: we wrote it, so something has changed it.
+//! From JSON values to domain values. An invalid value is an error: we wrote it, so something has
+//! changed it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Display;

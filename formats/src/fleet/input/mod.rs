@@ -1,7 +1,8 @@
-//! All that a decision depended on, written down so that it can be decided again, bit for bit.
+//! All that a decision depended on, stored so that it can be decided again, bit for bit.
 //!
-//! The JSON is canonical: equal inputs are equal bytes, whatever order they were collected in. It falls into parts, one for
-//! each organisation and one for the rest, so that what has not changed since the last decision need not be kept again.
+//! The JSON is canonical: equal inputs are equal bytes, in whatever order they were collected. It
+//! has one part for each organisation and one for the rest. So a part that has not changed since
+//! the last decision need not be stored again.
 
 mod codes;
 mod from_wire;

@@ -1,4 +1,4 @@
-//! From domain values to JSON's.
+//! From domain values to JSON values.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;

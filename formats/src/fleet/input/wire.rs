@@ -1,8 +1,10 @@
-//! The JSON, field by field. Policies and offers stand in tables, because most clusters share them.
+//! The stored JSON, field by field. Policies and offers are in tables, because most clusters share
+//! them.
 //!
-//! It mirrors the domain because core knows no serde, and because stored entries must keep their bytes when a domain type
-//! changes. serde's remote derive would copy fields for us, but its readers cannot share names, versions and patterns, so
-//! a replay of a large fleet would need far more memory.
+//! It mirrors the domain because core does not know serde, and because stored entries must keep
+//! their bytes when a domain type changes. serde's remote derive would copy fields for us. But its
+//! readers cannot share names, versions and patterns, so a replay of a large fleet would need far
+//! more memory.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;

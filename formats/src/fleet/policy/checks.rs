@@ -1,4 +1,5 @@
-//! What can only be seen when all of an organisation is read: duplicates, soak that can never begin, what has no effect.
+//! Checks that need a whole organisation: duplicates, soak that can never begin, entries without
+//! effect.
 
 use std::collections::{BTreeMap, BTreeSet};
 

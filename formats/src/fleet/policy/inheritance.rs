@@ -1,4 +1,4 @@
-//! Version data that one organisation has from another: where both sides say so.
+//! Inherited version data: one organisation uses another's, if both say so.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,7 +11,8 @@ use super::references::{Directory, PolicyReference};
 /// The name of what is found here.
 pub(crate) const ONE_SIDED: &str = "one-sided-inheritance";
 
-/// Settles who inherits from whom. What only one side says has no effect, and is a warning.
+/// Settles who inherits from which organisation. If only one side says so, it has no effect and is
+/// a warning.
 pub(crate) fn settle(
     policy: &mut FleetPolicy,
     rules: &BTreeMap<Name, Rules>,

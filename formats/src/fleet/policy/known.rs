@@ -1,4 +1,5 @@
-//! What was read before, once: names, patterns and schedules of a hundred thousand clusters are mostly the same few.
+//! Shared values: a hundred thousand clusters mostly repeat the same few names, patterns and
+//! schedules.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,7 +12,7 @@ use towpath_core::graph::Pattern;
 pub const MAX_PATTERNS: usize = 5_000;
 /// The most different schedules that all files together may have.
 pub const MAX_SCHEDULES: usize = 20_000;
-/// To find that there is no such day takes a search of centuries: so many are searched for.
+/// A schedule that never fires takes a search of centuries. At most this many are searched.
 const MAX_NEVER: usize = 20;
 
 /// Names, patterns and schedules, each kept once.

@@ -1,8 +1,10 @@
-//! Fleet policy files: organisation files and cluster files as users of AppSRE's Advanced Upgrade Service have them.
+//! Fleet policy files: the organisation and cluster files of AppSRE's Advanced Upgrade Service
+//! (AUS).
 //!
-//! All files are read and all problems reported at once. What is wrong with a cluster's entry holds back that cluster, what is
-//! wrong with a sector its clusters, what is wrong at the top of an organisation all of its own, and nothing else.
-//! Labels on clusters say the same in another way:.
+//! All files are read and all problems reported at once. A mistake in a cluster's entry holds back
+//! that cluster. A mistake in a sector holds back the sector's clusters. A mistake at the top of
+//! an organisation holds back all of its clusters. Nothing else is held back. Labels on clusters
+//! can say the same (`cluster_list::labels`).
 
 mod checks;
 mod inheritance;

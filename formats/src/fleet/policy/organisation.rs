@@ -1,7 +1,7 @@
-//! Organisation files: everything but what single clusters want holds for all of them.
+//! Organisation files: everything that holds for all clusters of an organisation.
 //!
-//! What is wrong at the top of an organisation holds back all its clusters: a block, a limit or an inheritance that was not
-//! understood must not be one that is not there.
+//! A mistake at the top of an organisation holds back all its clusters. Otherwise a block, a limit
+//! or an inheritance that we did not understand would be ignored.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -78,7 +78,7 @@ pub(crate) struct Rules {
     pub(crate) problems: Vec<Finding>,
     /// What holds back the clusters of a sector.
     pub(crate) sector_problems: BTreeMap<Name, Vec<Finding>>,
-    /// From whom version data is to be inherited, if they say so too.
+    /// The organisations to inherit version data from, if they say so too.
     pub(super) inherits: Vec<PolicyReference>,
     /// Who may inherit version data.
     pub(super) publishes: Vec<PolicyReference>,

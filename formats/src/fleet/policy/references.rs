@@ -1,4 +1,4 @@
-//! How files name an organisation: by id, by name, or by the file it stands in.
+//! How files name an organisation: by id, by name, or by its file.
 
 use std::collections::{BTreeMap, BTreeSet};
 

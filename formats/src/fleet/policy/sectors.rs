@@ -1,7 +1,7 @@
-//! Sectors: what they are, and whether their dependencies lead anywhere.
+//! Sectors: their declarations, and whether their dependencies make sense.
 //!
-//! What is wrong with a sector holds back its clusters. A loop, or a dependency that is not there, also holds back the
-//! clusters of every sector that comes to it by way of its own dependencies: what stands before them is not known.
+//! A mistake in a sector holds back its clusters. A loop or a missing dependency also holds back
+//! every sector that depends on it, even indirectly: nobody knows what must come before them.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -182,7 +182,7 @@ fn parallel(reader: &mut Reader, node: &Node) -> Option<Parallel> {
     };
     let fits = limit.filter(|limit| !matches!(limit, Parallel::Count(0) | Parallel::Percent(0)));
     if fits.is_none() {
-        let problem = format!("{} is no limit of parallel upgrades", node.kind());
+        let problem = format!("{} is not a limit of parallel upgrades", node.kind());
         reader.error(
             "bad-limit",
             node,

@@ -1,4 +1,4 @@
-//! What a cluster wants: workloads, schedule, conditions, and what we have beyond AUS.
+//! What a cluster wants: workloads, schedule, conditions, and Towpath's additions to AUS.
 
 use std::collections::BTreeSet;
 

@@ -1,7 +1,7 @@
-//! What a cluster says of itself: the body of its report.
+//! A cluster's report about itself: the body of the request.
 //!
-//! Fields that we do not know are ignored, so that agents may be newer than the service. What we do know must be right, and
-//! there is a limit to everything: reports come from outside.
+//! Unknown fields are ignored, so that agents may be newer than the service. Known fields must be
+//! valid, and everything has a limit, because reports come from outside.
 
 mod of_cluster;
 mod read;

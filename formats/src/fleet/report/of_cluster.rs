@@ -1,6 +1,8 @@
-//! What an agent reports of its cluster: from the cluster's own objects, and no more of them than a report takes.
+//! An agent's report about its cluster, made from the cluster's own objects and no larger than a
+//! report may be.
 //!
-//! Whatever a cluster's objects hold, the report fits: long messages are cut first, then old entries are left out. It reads back as it was.
+//! The report always fits: long messages are cut first, then old entries are left out. It reads
+//! back as it was.
 
 use jiff::{SignedDuration, Timestamp};
 use serde::Deserialize;

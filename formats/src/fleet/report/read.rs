@@ -1,4 +1,4 @@
-//! From bytes to a report. What we know must be right; what we do not know is ignored.
+//! From bytes to a report. Known fields must be valid, and unknown fields are ignored.
 
 use std::collections::BTreeMap;
 
@@ -22,7 +22,7 @@ pub fn read(bytes: &[u8]) -> Result<Report, String> {
         return Err(format!("the report is larger than {MAX_BYTES} bytes"));
     }
     let sent: ReportBody = serde_json::from_slice(bytes)
-        .map_err(|error| format!("the report is not right: {error}"))?;
+        .map_err(|error| format!("the report is not valid: {error}"))?;
     for (what, count) in [
         ("entries of the history", sent.history.len()),
         ("conditions", sent.conditions.len()),
@@ -32,7 +32,7 @@ pub fn read(bytes: &[u8]) -> Result<Report, String> {
     ] {
         if count > MAX_ENTRIES {
             return Err(format!(
-                "there are {count} {what}; at most {MAX_ENTRIES} are taken"
+                "there are {count} {what}; at most {MAX_ENTRIES} are allowed"
             ));
         }
     }

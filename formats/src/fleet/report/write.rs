@@ -1,4 +1,4 @@
-//! From a report to bytes, as an agent sends them. What is not known is left out.
+//! From a report to bytes, as an agent sends them. Unknown facts are left out.
 
 use serde::Serialize;
 use serde_json::{Map, Value, json};

@@ -1,4 +1,5 @@
-//! One cluster for people: each version that it could go to, what is held against it, and what became of its last updates.
+//! One cluster as text: each version that it could go to, the reasons against it, and the last
+//! updates.
 
 use std::fmt::Write;
 
@@ -10,7 +11,7 @@ use towpath_core::verdict::{Answer, Verdict};
 use super::{helps, sentences};
 use crate::words::{joined, minute};
 
-/// So many of a cluster's last updates are told of.
+/// The most of a cluster's last updates that are listed.
 const MAX_AGENT_UPDATES: usize = 5;
 
 /// Why a cluster does, or does not, go where it could.
@@ -148,7 +149,7 @@ fn free(answer: &str, starts: bool, cluster: &Verdict) -> &'static str {
     match (answer, starts, cluster.is_offered()) {
         ("starts", _, _) => "nothing stands in its way",
         (_, true, _) => "nothing stands in its way, and a higher version is taken",
-        (_, false, false) => "nothing stands in its way but what is said above",
+        (_, false, false) => "nothing stands in its way except what is said above",
         (_, false, true) => "nothing stands in its way",
     }
 }

@@ -1,7 +1,7 @@
 //! Blocked edges: one file, one block.
 //!
-//! A file without `matchingRules` and without `clusters` stops the edge for everybody. What a file says about
-//! exposure (`clusters`, `matchingRules`) narrows or softens it, and only what we understand does.
+//! A file without `matchingRules` and `clusters` stops the edge for everybody. These two fields
+//! narrow or soften the block, but only if we understand them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -158,7 +158,7 @@ fn pattern(
             Some(pattern)
         }
         Err(e) => {
-            let problem = format!("`from` is not a regular expression that we take: {e}");
+            let problem = format!("`from` is not a regular expression that towpath accepts: {e}");
             let remedy = "correct it; `.*` means every release";
             reader.error("bad-regex", node, problem, remedy);
             None
@@ -225,7 +225,8 @@ fn matching_rule(reader: &mut Reader, node: &Node) -> Option<MatchingRule> {
     }
 }
 
-/// Whom the block stops. A property that we do not know could mean anybody, so it stops everybody.
+/// The clusters that the block stops. An unknown property could mean anybody, so it stops
+/// everybody.
 fn audience(reader: &mut Reader, node: &Node, clusters: &Value) -> Option<Audience> {
     let Some(properties) = clusters.as_object() else {
         let remedy = "write `clusters: {platforms: [<platform>]}`";

@@ -1,4 +1,4 @@
-//! Channels of schema 1.x: a file each, a list of releases that have always been there.
+//! Channels of schema 1.x: one file each, with a list of releases that have always been there.
 
 use std::collections::BTreeSet;
 

@@ -1,6 +1,7 @@
-//! Channels of schema 2.0.0: several that share releases, each with its own way of phasing them in.
+//! Channels of schema 2.0.0: several channels share releases, and each phases them in on its own
+//! terms.
 //!
-//! A field that we do not know is an error here: it could change when clusters are shown an edge.
+//! An unknown field is an error here, because it could change when clusters see an edge.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -142,7 +143,7 @@ fn criterion(
         (_, "patch") => FromVersion::Patch,
         (node, other) => {
             let problem =
-                format!("fromVersion {other:?} is acceptable, and the rule matches nothing");
+                format!("fromVersion {other:?} is not known, so the rule matches nothing");
             let remedy =
                 "minor and patch match edges; without a default rule, the others are there at once";
             reader.warning("unknown-criterion", node, problem, remedy);

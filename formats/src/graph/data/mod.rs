@@ -1,7 +1,7 @@
 //! Graph data: what release administrators write, in schema 1.0.0, 1.1.0 or 2.0.0.
 //!
-//! All files are read and all problems reported at once. One error anywhere, and none of it is used: a block that
-//! was not understood must not be a block that is not there.
+//! All files are read and all problems reported at once. After one error anywhere, none of it is
+//! used. Otherwise a block that we did not understand would be ignored.
 
 mod blocked_edges;
 mod channels_v1;
@@ -58,7 +58,7 @@ pub fn read_partly(files: &[SourceFile]) -> (GraphData, Vec<Finding>) {
     (reading.data, reading.findings)
 }
 
-/// Remembers what it has read, for whoever reads much the same again: only files that changed are parsed.
+/// A reader that remembers what it read: only changed files are parsed again.
 #[derive(Default)]
 pub struct Memory {
     parsed: BTreeMap<FileDigest, Arc<ParsedFile>>,
@@ -328,7 +328,7 @@ impl GraphDataReading {
         let all: BTreeSet<&Platform> = listed.flatten().collect();
         if all.len() > MAX_PLATFORMS {
             let problem = format!(
-                "blocks name {} different platforms; at most {MAX_PLATFORMS} are taken",
+                "blocks name {} different platforms; at most {MAX_PLATFORMS} are allowed",
                 all.len()
             );
             let remedy = "look for misspelt platforms";

@@ -1,7 +1,9 @@
-//! Notes: what stands in graph data and only lint asks for, read from a tree in which every value knows its place.
+//! Notes: the parts of graph data that only lint reads, from a tree in which every value knows its
+//! place.
 //!
-//! A second, forgiving reading of files that the first has understood: what does not fit is left out, since the first
-//! reading has said so. Only what the service ignores (`feeder`, `tombstones`, the insides of rules) is judged here.
+//! This is a second, forgiving reading. It leaves out what does not fit, because the first reading
+//! has reported that. It only looks at what the service ignores (`feeder`, `tombstones`, the
+//! insides of rules).
 
 use towpath_core::finding::{Finding, Place};
 use towpath_core::graph::Pattern;

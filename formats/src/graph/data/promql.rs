@@ -1,6 +1,7 @@
 //! PromQL queries, checked by a real parser.
 //!
-//! A cluster that cannot evaluate a risk's query does not recommend the edge: a typing error is a block for everybody.
+//! A cluster that cannot evaluate a risk's query does not recommend the edge. So a typo is a block
+//! for everybody.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! `raw/metadata.json`: further metadata of single releases, by name.
+//! `raw/metadata.json`: additional metadata of single releases, by name.
 
 use std::collections::BTreeMap;
 

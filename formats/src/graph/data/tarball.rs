@@ -1,4 +1,4 @@
-//! Graph data as a `tar.gz`: the same files, the same bytes, whenever and wherever they are written.
+//! Graph data as a `tar.gz`. The same files always give the same bytes.
 
 use std::io::{self, Write};
 

@@ -1,4 +1,4 @@
-//! Times and durations as RFC 3339, appendix A, has them.
+//! Times and durations in the syntax of RFC 3339, appendix A.
 
 use jiff::civil::{Date, DateTime};
 use jiff::{Span, SpanRelativeTo, Timestamp, Unit};

@@ -1,4 +1,4 @@
-//! The answer for machines. Field names are stable.
+//! An explanation as JSON. Field names are stable.
 
 use std::collections::BTreeMap;
 

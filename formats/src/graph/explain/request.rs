@@ -1,5 +1,6 @@
-//! The question: `channel=…&from=…`, and `to`, `id`, `platform`, `arch`, `at`, `form`. Read strictly: a misspelt parameter would explain
-//! something else.
+//! The query: `channel=…&from=…`, and `to`, `id`, `platform`, `arch`, `at`, `form`.
+//!
+//! It is read strictly, because a misspelt parameter would explain something else.
 
 use jiff::Timestamp;
 use towpath_core::cluster::{Cluster, ClusterId, Fact, Platform};
@@ -22,7 +23,7 @@ pub struct ExplainRequest {
     pub form: Option<Form>,
 }
 
-/// For whom the answer is.
+/// The client that the answer is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {
     Json,

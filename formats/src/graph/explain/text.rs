@@ -1,5 +1,5 @@
-//! The answer for people, to be read at three in the morning: the summary first, then each update with all that is said about it, and
-//! each risk once.
+//! An explanation as text for three in the morning: the summary, then each update with its
+//! reasons, and each risk once.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
@@ -16,7 +16,7 @@ use super::Told;
 use crate::verdict::HelpOnce;
 use crate::words::{counted, first_names, plain, plain_lines, second};
 
-/// So many names are listed; the others are counted.
+/// The most names that are listed. The others are counted.
 const MAX_NAMES: usize = 6;
 
 /// Everything there is to say.

@@ -1,4 +1,4 @@
-//! What is known of a digest, as bytes to be kept. What cannot be read back is as if it were not known.
+//! What is known about a digest, as bytes for a cache. An unreadable entry counts as missing.
 
 use std::collections::BTreeMap;
 

@@ -1,7 +1,8 @@
-//! Releases as their images declare them: from what was read of an image to a release file.
+//! Releases as their images declare them: from an image's metadata to a release file.
 //!
-//! A release image says what it is, and what it can be reached from; what exists beside it, only the repository knows. So each image is read for
-//! itself, and kept as that, and the file is made from all of them.
+//! A release image says what it is and which releases lead to it. Only the repository knows which
+//! other images exist. So each image is read and kept alone, and the file is made from all of
+//! them.
 
 mod known;
 mod report;

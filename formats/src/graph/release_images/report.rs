@@ -1,4 +1,4 @@
-//! What came of reading a registry's releases, for people and for machines.
+//! The result of reading a registry's releases, as text and as JSON.
 
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -1,7 +1,7 @@
 //! The releases of a repository: what its tags point at, each release once.
 //!
-//! Where nobody can say which image a release is, it is disputed: it stays, so that clusters that run it find themselves and their way on, and no edge
-//! leads to it. So it is between sources, too.
+//! If nobody can tell which image a release is, it is disputed. It stays, so that clusters that
+//! run it can move on, but no edge leads to it. The same holds between sources.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

@@ -1,7 +1,9 @@
-//! The release file: a Cincinnati graph, as `formats::releases` reads it, from releases as their images declare them.
+//! The release file: a Cincinnati graph, which `formats::releases` reads, made from the images'
+//! own declarations.
 //!
-//! Beside each node stands what the image itself declared (`declared`), whether or not there is an edge to show for it: what is signed with the
-//! image is this, and not the edges of a graph. Readers that do not know the field pass over it.
+//! Each node carries its image's declaration (`declared`), even without an edge to show for it.
+//! The signature covers this declaration, not the edges of a graph. Readers that do not know the
+//! field skip it.
 
 use std::collections::{BTreeMap, BTreeSet};
 

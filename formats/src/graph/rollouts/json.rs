@@ -1,4 +1,4 @@
-//! Windows that are running or to come, as JSON: the same from the command line and over HTTP.
+//! Windows that are running or to come, as JSON, the same on the command line and over HTTP.
 
 use jiff::Timestamp;
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! Windows that are running or to come, for people and for machines.
+//! Windows that are running or to come, as text and as JSON.
 
 mod json;
 mod text;

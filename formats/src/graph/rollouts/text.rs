@@ -1,4 +1,4 @@
-//! Rollouts for people: a table with bars, and what is blocked meanwhile.
+//! Rollouts as text: a table with bars, and the blocks that hold meanwhile.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use towpath_core::version::Version;
 use crate::tables::{align_right, shown, table};
 use crate::words::{beyond, counted, joined, minute};
 
-/// So many rows that nobody reads all of them; the rest is counted.
+/// More rows than this nobody reads. The rest is counted.
 const MAX_ROWS: usize = 200;
 /// How wide a bar is.
 const BAR_CELLS: u32 = 12;

@@ -1,7 +1,8 @@
 //! Compiling: from the rules to a sheet.
 //!
-//! What blocks mean for each kind of client, and which edges and windows there are, is the graph's view to say. Neither is
-//! decided here. What a cluster may see is a gate, and edges behind one gate become one piece.
+//! The graph's view says what blocks mean for each kind of client, and which edges and windows
+//! there are. Nothing is decided here. What a cluster may see is a gate, and edges behind one gate
+//! become one piece.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,13 +1,14 @@
 //! Sheets: what `recommend` says about one channel and architecture, compiled for speed.
 //!
-//! The JSON that is the same for everybody is written, and compressed, once. What depends on the cluster is a few
-//! open questions: which rollout windows has it entered, which platform is it on. A request answers the questions
-//! (a hash, and a compare each), and the answers say which pieces follow each other in the body. Nothing is copied
-//! but small pieces, and nothing is compressed.
+//! JSON that is the same for everybody is written, and compressed, once. A few open questions
+//! depend on the cluster: which rollout windows has it entered, and which platform is it on? A
+//! request answers them (a hash, and a compare each), and the answers pick the pieces of the body.
+//! A request copies only small pieces and compresses nothing.
 //!
-//! A sheet is good for an *epoch*: a span of time in which no release enters and no window ends. Epochs follow from the
-//! data alone, so replicas that were started at different times give the same bytes. Compiling is a pure function;
-//! `tests/sheet_equals_recommend.rs` holds it equal to `recommend`.
+//! A sheet is good for an *epoch*: a span of time in which no release enters and no window ends.
+//! Epochs follow from the data alone, so replicas that were started at different times give the
+//! same bytes. Compiling is a pure function. `tests/sheet_equals_recommend.rs` holds it equal to
+//! `recommend`.
 
 mod answer;
 mod compile;

@@ -1,8 +1,9 @@
-//! Pieces: parts of a body that follow each other in any number, in either encoding.
+//! Pieces: parts of a body, put together in any number and in either encoding.
 //!
-//! A gzip body is put together from pieces that were compressed on their own, each ending on a byte boundary. The
-//! trailer needs the checksum of the whole: appending a piece multiplies the checksum so far by a 32 × 32 bit matrix
-//! that depends on the piece's length alone, which is kept with the piece.
+//! A gzip body is made of pieces that were compressed on their own, each ending on a byte
+//! boundary. The trailer needs the checksum of the whole. Appending a piece multiplies the
+//! checksum so far by a 32 × 32 bit matrix. The matrix depends only on the piece's length, and is
+//! kept with the piece.
 
 use bytes::Bytes;
 use flate2::{Compress, Compression, FlushCompress, Status};

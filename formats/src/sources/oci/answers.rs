@@ -1,4 +1,4 @@
-//! The small JSON answers of a registry: tags, tokens, the configuration of an image.
+//! A registry's small JSON answers: tags, tokens, the configuration of an image.
 
 use std::fmt;
 

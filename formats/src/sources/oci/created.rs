@@ -1,4 +1,4 @@
-//! When an image was made, as its configuration tells.
+//! When an image was made, according to its configuration.
 
 use jiff::Timestamp;
 use serde::Deserialize;

@@ -1,4 +1,4 @@
-//! What the protocol says in headers: how to authenticate, and where the next page is.
+//! The protocol's headers: how to authenticate, and where the next page is.
 
 /// How a registry wants to know who asks.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -9,7 +9,7 @@ pub enum Challenge {
     Bearer {
         /// Where tokens are given out.
         realm: String,
-        /// For whom the token is.
+        /// The service that the token is for.
         service: Option<String>,
         /// What it is to allow.
         scope: Option<String>,

@@ -1,7 +1,8 @@
-//! A layer of an image: a tar archive, gzipped or not, of which a few files are wanted.
+//! A layer of an image: a tar archive, gzipped or not. We want a few of its files.
 //!
-//! Bytes are pushed in as they come over the network. What is held is bounded by what is wanted, never by the layer: whoever sends a bomb
-//! is stopped at the limit of what it inflates to. The limits are those of an image: five hundred small bombs are a large one.
+//! The caller pushes bytes as they arrive. Memory is bounded by the wanted files, never by the
+//! layer. A zip bomb is stopped at the limit of inflated bytes. The limits hold for a whole image,
+//! because five hundred small bombs are a large one.
 
 use std::io::{self, Write};
 
@@ -40,7 +41,7 @@ pub struct Spent {
 }
 
 impl Spent {
-    /// With one more layer, which is said to be so long; none if that is too much.
+    /// Adds a layer of a declared length. None if that is too much.
     pub fn with_layer(self, bytes: u64, limits: &LayerLimits) -> Option<Self> {
         let layer_bytes = self.layer_bytes.saturating_add(bytes);
         (layer_bytes <= limits.layer_bytes).then_some(Self {
@@ -88,7 +89,7 @@ struct UnpackedBytes {
 }
 
 impl Layer {
-    /// A layer of which nothing has come yet, and what those before it have taken.
+    /// A layer before its first byte, and what the layers before it have used.
     pub fn new(wanted: fn(&str) -> bool, limits: LayerLimits, spent: Spent) -> Self {
         Self(Packing::Unknown(UnpackedBytes {
             head: Vec::new(),

@@ -1,7 +1,7 @@
-//! Manifests: of one image, or of a list of images, in the forms of OCI and of Docker.
+//! Manifests of one image, or of a list of images, in the forms of OCI and of Docker.
 //!
-//! What a manifest is, its own `mediaType` says, or else the header it came with. One that could be read as both is refused: two
-//! readers of the same digest would see two images.
+//! The manifest's own `mediaType` says what it is, or else the header that came with it. An
+//! ambiguous manifest is refused: two readers of the same digest would see two images.
 
 use serde::Deserialize;
 
@@ -123,7 +123,7 @@ fn list(wire: ManifestBody) -> Result<Manifest, String> {
     };
     if manifests.len() > MAX_IMAGES {
         return Err(format!(
-            "lists {} images; at most {MAX_IMAGES} are taken",
+            "lists {} images; at most {MAX_IMAGES} are allowed",
             manifests.len()
         ));
     }
@@ -159,7 +159,7 @@ fn image(wire: ManifestBody) -> Result<Manifest, String> {
     };
     if layers.len() > MAX_LAYERS {
         return Err(format!(
-            "has {} layers; at most {MAX_LAYERS} are taken",
+            "has {} layers; at most {MAX_LAYERS} are allowed",
             layers.len()
         ));
     }

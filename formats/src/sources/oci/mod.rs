@@ -1,6 +1,8 @@
-//! Container images as registries hand them out: names, digests, manifests, layers, and what the protocol says in headers.
+//! Container images as registries serve them: names, digests, manifests, layers, and the
+//! protocol's headers.
 //!
-//! Only what finding a few small files in an image takes. Nothing here trusts a length: every reader has a limit.
+//! Only what it takes to find a few small files in an image. Nothing here trusts a length: every
+//! reader has a limit.
 
 mod answers;
 mod created;

@@ -1,6 +1,6 @@
-//! Names: `host/repository`, `host/repository:tag`, `host/repository@sha256:…`.
+//! Image names: `host/repository`, `host/repository:tag`, `host/repository@sha256:…`.
 //!
-//! What is taken in here can stand in a URL as it is: no part of a name can lead anywhere else.
+//! An accepted name is safe in a URL as it is: no part of it can lead anywhere else.
 
 use std::fmt;
 

@@ -1,7 +1,8 @@
-//! Tar, read as it arrives: bytes are pushed in, and what is wanted is kept. Nothing else is held.
+//! Tar, read as it arrives: the caller pushes bytes, and only the wanted files are kept.
 //!
-//! A reader that pulls would need a thread for each layer, or the whole layer in memory. Known: ustar, the long names of GNU, the paths and sizes of
-//! pax. Sparse files are refused: what they claim to hold need not be there.
+//! A pulling reader would need a thread for each layer, or the whole layer in memory. It knows
+//! ustar, GNU's long names, and the paths and sizes of pax. Sparse files are refused, because
+//! their content need not be in the archive.
 
 use super::layer::{EntryKind, LayerEntry, LayerLimits, Spent};
 

@@ -1,6 +1,8 @@
-//! The files of an image as its layers leave them: each layer adds, replaces, and takes away what older ones brought.
+//! The files of an image after all its layers: each layer adds, replaces and removes files of
+//! older ones.
 //!
-//! Taking away is written as files with names of their own: `.wh.name` takes `name` away, `.wh..wh..opq` all that older layers have in its folder.
+//! A removal is a file with a special name. `.wh.name` removes `name`, and `.wh..wh..opq` removes
+//! all that older layers have in its folder.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

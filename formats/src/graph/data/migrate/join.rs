@@ -1,8 +1,9 @@
 //! Which channels can share a file.
 //!
-//! All channels of a 2.0.0 file hold the same releases, and a channel stands in one file only. So channels of one minor
-//! version are joined where they hold the same, and kept apart where one holds something back. Candidates are never joined: whatever is
-//! tried out there would be released to all the others.
+//! All channels of a 2.0.0 file hold the same releases, and a channel is in one file only. So
+//! channels of one minor version share a file if they hold the same releases, and stay apart if
+//! one holds something back. A candidate channel never shares a file, because its test releases
+//! would reach all the others.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -165,7 +166,7 @@ fn kept_apart(first: &ChannelFile, second: &ChannelFile, taken: Option<&str>) ->
     let missing: Vec<&ReleaseName> = first_holds.difference(&second_holds).copied().collect();
     let surplus: Vec<&ReleaseName> = second_holds.difference(&first_holds).copied().collect();
     let place = Place::file(second.path.as_str());
-    let nothing = "nothing is to be done: each keeps its file";
+    let nothing = "there is nothing to do: each keeps its file";
     let apart = |problem: String, remedy: &str| {
         Finding::warning("kept-apart", place.clone(), problem, remedy)
     };
@@ -181,7 +182,7 @@ fn kept_apart(first: &ChannelFile, second: &ChannelFile, taken: Option<&str>) ->
                 named(missing)
             );
             let remedy = format!(
-                "nothing is to be done if that is held back; if it is on its way, join them and roll it out from now on: --promote {}",
+                "there is nothing to do if that is held back; if it is on its way, join them and roll it out from now on: --promote {}",
                 listed(missing)
             );
             Finding::warning("could-be-joined", place, problem, remedy)

@@ -1,8 +1,10 @@
-//! From schema 1.x to 2.0.0: texts and the history of channels in, files out. Nothing is read or written here.
+//! Migration from schema 1.x to 2.0.0: texts and the history of channels in, files out. There is
+//! no IO here.
 //!
-//! Channels that hold the same releases come to share a file; every release gets the time since which it has been there. What
-//! is served stays what it is: the result is read again, and no channel may hold anything else than before, nor may a cluster lose
-//! an edge that it has been shown. Comments and order are kept; what cannot be kept is refused.
+//! Channels that hold the same releases share a file, and every release gets the time since which
+//! it has been there. What is served stays the same. To prove it, the result is read again: no
+//! channel may hold other releases than before, and no cluster may lose an edge that it was shown.
+//! Comments and order are kept. A file whose text cannot be kept is refused.
 
 mod join;
 mod rollout;
@@ -139,7 +141,7 @@ impl Migration {
         });
     }
 
-    /// Reads what was written. Whatever is wrong here is our own mistake, and is not to reach a service.
+    /// Reads what was written. An error here is our own mistake, and must not reach a service.
     fn check(
         &mut self,
         before: &ChannelContents,
@@ -212,7 +214,7 @@ fn refuse_other_schemas(files: &[SourceFile]) -> Result<(), Finding> {
         schema::Schema::V1 => Ok(()),
         schema::Schema::V2 => {
             let problem = "the graph data is of schema 2.0.0 already";
-            let remedy = "nothing is to be done; `towpath graph lint` checks it";
+            let remedy = "there is nothing to do; `towpath graph lint` checks it";
             Err(Finding::error(
                 "already-migrated",
                 Place::file("version"),
@@ -333,7 +335,7 @@ fn take_one_apart(
             "line-ends",
             place.clone(),
             problem,
-            "nothing is to be done",
+            "there is nothing to do",
         ));
     }
     let mut text = ChannelText::read(&place, &written)?;
@@ -392,7 +394,7 @@ fn drop_repeated(place: &Place, entries: &mut Vec<Entry>, findings: &mut Vec<Fin
             "duplicate-version",
             place,
             problem,
-            "nothing is to be done",
+            "there is nothing to do",
         ));
         orphans.extend(entry.above.into_iter().chain(entry.scalar.beside));
     }

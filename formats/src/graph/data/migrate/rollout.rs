@@ -1,4 +1,5 @@
-//! Rollout rules as they are given on a command line: `patch=P2D`, `minor=P14D,exponential`, `P1D` for all other edges.
+//! Rollout rules on a command line: `patch=P2D`, `minor=P14D,exponential`, `P1D` for all other
+//! edges.
 
 use std::str::FromStr;
 

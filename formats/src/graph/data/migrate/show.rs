@@ -1,4 +1,4 @@
-//! What a migration did, for people and for machines.
+//! The result of a migration, as text and as JSON.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
@@ -154,7 +154,7 @@ fn channels(text: &mut String, migration: &Migration) {
     for file in shared {
         let promoted = match file.promoted.len() {
             0 => String::new(),
-            _ => format!(", of which promoted now: {}", named(&file.promoted)),
+            _ => format!(", promoted now: {}", named(&file.promoted)),
         };
         let _ = writeln!(
             text,
@@ -210,7 +210,7 @@ fn starts(text: &mut String, migration: &Migration, stays: &Stays) {
         (
             starts.unknown.entries,
             format!(
-                "{unknown}, which is always, since no commit tells: {}",
+                "{unknown} (always), because no commit tells: {}",
                 releases(&starts.unknown)
             ),
         ),

@@ -1,8 +1,9 @@
-//! When each release of a new file starts, and where that is known from.
+//! When each release of a new file starts, and how we know.
 //!
-//! A start is the commit with which the release came to the first of the file's channels, with two exceptions. Clusters see by now
-//! all edges of a 1.x channel; so that none of them waits again, nothing starts later than a rollout ago. And a
-//! release that is promoted by the migration starts to be rolled out now.
+//! A start is the commit that put the release into the first of the file's channels, with two
+//! exceptions. Clusters already see all edges of a 1.x channel. So that none of them waits again,
+//! every start is at least one rollout ago. And a release that the migration promotes starts its
+//! rollout now.
 
 use std::collections::BTreeSet;
 
@@ -19,7 +20,7 @@ use super::{Wishes, is_phased};
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Starts {
     pub from_history: usize,
-    /// The oldest commit, so many: they may have been there for longer.
+    /// The oldest commit, with a number of releases: they may have been there for longer.
     pub from_oldest_commit: usize,
     /// Set back, so that no cluster waits again for what it has been shown.
     pub set_back: Tally,

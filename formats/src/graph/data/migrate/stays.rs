@@ -1,7 +1,7 @@
-//! Since when each release has been in each channel, by the history of the channel files.
+//! Since when each release has been in each channel, from the history of the channel files.
 //!
-//! A release that left a channel and came back has been there since it came back: nobody was offered it in between, so what
-//! clusters wait for began anew. A channel is known by its name, so a file may be renamed without an end to any stay.
+//! A release that left a channel and came back has been there since it came back, because nobody
+//! was offered it in between. A channel is known by its name, so renaming its file ends no stay.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,7 +1,8 @@
-//! A channel file of schema 1.x as it is written: its sections in their order, each with the comments that belong to it.
+//! The text of a 1.x channel file: its sections in order, each with its comments.
 //!
-//! This looks at lines, since no YAML parser keeps comments. It knows the few ways in which such files are written, and
-//! refuses any other; what it found is held against what the real reader finds.
+//! This works on lines, because no YAML parser keeps comments. It knows the few ways in which such
+//! files are written and refuses any other. The result is compared with what the real reader
+//! finds.
 
 use towpath_core::finding::{Finding, Place};
 use towpath_core::version::ReleaseName;

@@ -1,7 +1,8 @@
 //! A group of channels as the text of a 2.0.0 file.
 //!
-//! It is written line by line, as YAML tools write it too, so that the next tool that touches a file changes only what it
-//! means to. The first channel's order and comments lead; what only another says goes with the same release, or with that channel.
+//! The lines look as YAML tools write them, so that the next tool changes only what it means to.
+//! The first channel's order and comments come first. What only another channel has goes with the
+//! same release, or with that channel.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
