@@ -49,7 +49,7 @@ struct Network {
 
 /// For whom a trusted proxy asks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Forwarded {
+pub(crate) enum ForwardedClient {
     /// It does not say.
     Unsaid,
     For(IpAddr),
@@ -112,7 +112,7 @@ impl TrustedProxies {
 
     /// For whom a proxy asks: the last address that is not a trusted proxy's own. What stands before it, anybody may have written.
     /// Where `X-Forwarded-For` and `Forwarded` name two, one of them came from the client.
-    pub(crate) fn forwarded(&self, headers: &HeaderMap) -> Forwarded {
+    pub(crate) fn forwarded(&self, headers: &HeaderMap) -> ForwardedClient {
         let listed = headers
             .get_all("x-forwarded-for")
             .iter()
@@ -127,19 +127,19 @@ impl TrustedProxies {
             .map(for_of)
             .collect();
         match (self.last_stranger(&listed), self.last_stranger(&standard)) {
-            (Forwarded::Unsaid, said) | (said, Forwarded::Unsaid) => said,
+            (ForwardedClient::Unsaid, said) | (said, ForwardedClient::Unsaid) => said,
             (one, other) if one == other => one,
-            _ => Forwarded::Disputed,
+            _ => ForwardedClient::Disputed,
         }
     }
 
-    fn last_stranger(&self, hops: &[&str]) -> Forwarded {
-        let mut nearest = Forwarded::Unsaid;
+    fn last_stranger(&self, hops: &[&str]) -> ForwardedClient {
+        let mut nearest = ForwardedClient::Unsaid;
         for hop in hops.iter().rev().take(MAX_FORWARDED) {
             match hop_address(hop) {
-                Some(address) if self.contain(address) => nearest = Forwarded::For(address),
-                Some(address) => return Forwarded::For(address),
-                None => return Forwarded::Disputed,
+                Some(address) if self.contain(address) => nearest = ForwardedClient::For(address),
+                Some(address) => return ForwardedClient::For(address),
+                None => return ForwardedClient::Disputed,
             }
         }
         // Proxies alone: the first of them asks for itself.
@@ -427,8 +427,8 @@ mod tests {
             }
             proxies.forwarded(&map)
         };
-        let is = |text: &str| Forwarded::For(text.parse().unwrap());
-        assert_eq!(of(&[]), Forwarded::Unsaid);
+        let is = |text: &str| ForwardedClient::For(text.parse().unwrap());
+        assert_eq!(of(&[]), ForwardedClient::Unsaid);
         assert_eq!(of(&[("x-forwarded-for", "192.0.2.1")]), is("192.0.2.1"));
         assert_eq!(
             of(&[("x-forwarded-for", "1.1.1.1, 192.0.2.1, 10.0.0.3")]),
@@ -448,7 +448,7 @@ mod tests {
         );
         assert_eq!(
             of(&[("x-forwarded-for", "192.0.2.1, nonsense")]),
-            Forwarded::Disputed
+            ForwardedClient::Disputed
         );
         assert_eq!(
             of(&[("x-forwarded-for", "10.0.0.9")]),
@@ -463,7 +463,10 @@ mod tests {
             of(&[("forwarded", "proto=https;For=\"[2001:db8::7]:80\"")]),
             is("2001:db8::7")
         );
-        assert_eq!(of(&[("forwarded", "for=_hidden")]), Forwarded::Disputed);
+        assert_eq!(
+            of(&[("forwarded", "for=_hidden")]),
+            ForwardedClient::Disputed
+        );
         let both = [
             ("x-forwarded-for", "192.0.2.1"),
             ("forwarded", "for=192.0.2.1"),
@@ -473,7 +476,11 @@ mod tests {
             ("x-forwarded-for", "192.0.2.1"),
             ("forwarded", "for=192.0.2.2"),
         ];
-        assert_eq!(of(&two), Forwarded::Disputed, "a client wrote one of them");
+        assert_eq!(
+            of(&two),
+            ForwardedClient::Disputed,
+            "a client wrote one of them"
+        );
     }
 
     #[test]

@@ -16,7 +16,7 @@ use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::time::{Instant, Sleep, sleep_until};
 
-use crate::ending::Talk;
+use crate::ending::ConnectionState;
 use crate::page_cache::PageCache;
 
 /// How often somebody who works for a client looks whether it is still there.
@@ -60,8 +60,8 @@ pub(crate) struct TimeoutStream {
     stream: TcpStream,
     page_cache: Arc<PageCache>,
     patience: Duration,
-    talk: Arc<Talk>,
-    last: Last,
+    talk: Arc<ConnectionState>,
+    last: LastTransfer,
     peer: Arc<Peer>,
     /// Runs while a write waits.
     deadline: Option<Pin<Box<Sleep>>>,
@@ -69,7 +69,7 @@ pub(crate) struct TimeoutStream {
 
 /// What happened last on a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Last {
+enum LastTransfer {
     Nothing,
     Read,
     Written,
@@ -80,7 +80,7 @@ impl TimeoutStream {
         stream: TcpStream,
         page_cache: Arc<PageCache>,
         patience: Duration,
-        talk: Arc<Talk>,
+        talk: Arc<ConnectionState>,
         peer: Arc<Peer>,
     ) -> Self {
         Self {
@@ -88,7 +88,7 @@ impl TimeoutStream {
             page_cache,
             patience,
             talk,
-            last: Last::Nothing,
+            last: LastTransfer::Nothing,
             peer,
             deadline: None,
         }
@@ -145,7 +145,7 @@ impl TimeoutStream {
         progress: Poll<io::Result<T>>,
     ) -> Poll<io::Result<T>> {
         if progress.is_ready() {
-            self.last = Last::Written;
+            self.last = LastTransfer::Written;
             self.deadline = None;
             return progress;
         }
@@ -172,9 +172,11 @@ impl AsyncRead for TimeoutStream {
         let before = buf.filled().len();
         let progress = Pin::new(&mut self.stream).poll_read(cx, buf);
         match (&progress, self.last) {
-            (Poll::Ready(_), _) if buf.filled().len() > before => self.last = Last::Read,
+            (Poll::Ready(_), _) if buf.filled().len() > before => self.last = LastTransfer::Read,
             // To hyper, this is the client that will ask no more.
-            (Poll::Pending, Last::Written) if self.talk.is_over() => return Poll::Ready(Ok(())),
+            (Poll::Pending, LastTransfer::Written) if self.talk.is_over() => {
+                return Poll::Ready(Ok(()));
+            }
             _ => {}
         }
         progress

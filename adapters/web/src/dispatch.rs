@@ -92,7 +92,7 @@ impl Service {
     async fn compile(
         self: &Arc<Self>,
         head: &Parts,
-        missing: graph::Missing,
+        missing: graph::CompileJob,
     ) -> Response<AnswerBody> {
         let response = match tokio::task::spawn_blocking(move || missing.compile()).await {
             Ok(compiled) => graph::answer(self, head, Some(&compiled)).ok(),

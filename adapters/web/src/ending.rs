@@ -28,13 +28,13 @@ pub(crate) struct Ending {
 }
 
 /// One connection, as it matters for the end.
-pub(crate) struct Talk {
+pub(crate) struct ConnectionState {
     ending: Arc<Ending>,
     answering: AtomicBool,
 }
 
 /// While a request is being answered.
-pub(crate) struct Answering<'a>(&'a Talk);
+pub(crate) struct AnsweringGuard<'a>(&'a ConnectionState);
 
 impl Default for Ending {
     fn default() -> Self {
@@ -63,7 +63,7 @@ impl Ending {
     }
 }
 
-impl Talk {
+impl ConnectionState {
     pub(crate) fn new(ending: Arc<Ending>) -> Self {
         Self {
             ending,
@@ -71,9 +71,9 @@ impl Talk {
         }
     }
 
-    pub(crate) fn begin(&self) -> Answering<'_> {
+    pub(crate) fn begin(&self) -> AnsweringGuard<'_> {
         self.answering.store(true, Ordering::Relaxed);
-        Answering(self)
+        AnsweringGuard(self)
     }
 
     /// Whether a connection that waits for another request has to end.
@@ -82,7 +82,7 @@ impl Talk {
     }
 }
 
-impl Drop for Answering<'_> {
+impl Drop for AnsweringGuard<'_> {
     fn drop(&mut self) {
         self.0.answering.store(false, Ordering::Relaxed);
     }

@@ -11,7 +11,7 @@ use arc_swap::{ArcSwapOption, Guard};
 use towpath_core::cluster::ClusterId;
 use towpath_core::fleet::{UnknownClusters, UnplacedReason};
 
-use crate::managed::{Allowed, Managed, Placed};
+use crate::managed::{AllowedUpdates, ClusterPlace, Managed};
 
 /// So many clusters that reported since the last pass are kept by id. When there are more, every unknown cluster is held.
 const MAX_REPORTED: usize = 10_000;
@@ -31,7 +31,7 @@ pub struct Enrolment {
 #[derive(Clone)]
 pub(crate) struct View {
     managed: Arc<Managed>,
-    waiting: Arc<HashMap<ClusterId, Waiting>>,
+    waiting: Arc<HashMap<ClusterId, HeldCluster>>,
     /// More clusters reported than are kept, the last of them since this pass began.
     overflowed: Option<PassNumber>,
     state: FleetState,
@@ -41,7 +41,7 @@ pub(crate) struct View {
 
 /// A cluster that is held until a pass has placed it.
 #[derive(Debug, Clone, Copy)]
-struct Waiting {
+struct HeldCluster {
     why: UnplacedReason,
     /// The newest pass that had begun by then. It may have missed the cluster; the next one has not.
     since: PassNumber,
@@ -54,11 +54,11 @@ enum FleetState {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Sees<'a> {
+pub(crate) enum ClusterView<'a> {
     /// The graph, as without a fleet.
     Graph,
     /// What its policy lets it take.
-    Allowed(&'a Allowed),
+    Allowed(&'a AllowedUpdates),
     /// No edge: it has no place yet.
     Nothing(UnplacedReason),
 }
@@ -111,8 +111,12 @@ impl Enrolment {
         let _one_at_a_time = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
         let mut view = self.now();
         let managed = view.managed.clone();
-        let is_free =
-            |id: &&ClusterId| matches!(managed.clusters.get(*id), None | Some(Placed::Unmanaged));
+        let is_free = |id: &&ClusterId| {
+            matches!(
+                managed.clusters.get(*id),
+                None | Some(ClusterPlace::Unmanaged)
+            )
+        };
         let is_new = |id: &&ClusterId| !managed.clusters.contains_key(*id);
         let new: Vec<&ClusterId> = by_policies
             .filter(is_free)
@@ -123,7 +127,7 @@ impl Enrolment {
             for id in new {
                 waiting.insert(
                     id.clone(),
-                    Waiting {
+                    HeldCluster {
                         why: UnplacedReason::Named,
                         since: view.begun,
                     },
@@ -152,7 +156,7 @@ impl Enrolment {
                 match (waiting.entry(id.clone()), room) {
                     (Entry::Occupied(mut known), _) => known.get_mut().since = view.begun,
                     (Entry::Vacant(place), true) => {
-                        place.insert(Waiting {
+                        place.insert(HeldCluster {
                             why: UnplacedReason::Reported,
                             since: view.begun,
                         });
@@ -190,7 +194,7 @@ impl Enrolment {
     }
 }
 
-impl Waiting {
+impl HeldCluster {
     fn is_still(self, pass: PassNumber, managed: &Managed, id: &ClusterId) -> bool {
         self.since >= pass && !managed.clusters.contains_key(id)
     }
@@ -211,30 +215,30 @@ impl View {
     }
 
     /// What a cluster sees that sends this id. Ids are compared byte by byte.
-    pub(crate) fn sees(&self, id: &ClusterId) -> Sees<'_> {
+    pub(crate) fn sees(&self, id: &ClusterId) -> ClusterView<'_> {
         if let Some(waiting) = self.waiting.get(id) {
-            return Sees::Nothing(waiting.why);
+            return ClusterView::Nothing(waiting.why);
         }
         match self.managed.clusters.get(id) {
-            Some(Placed::Managed(allowed)) => Sees::Allowed(allowed),
-            Some(Placed::Unmanaged) => Sees::Graph,
-            Some(Placed::NotEnrolled) => Sees::Nothing(UnplacedReason::Named),
+            Some(ClusterPlace::Managed(allowed)) => ClusterView::Allowed(allowed),
+            Some(ClusterPlace::Unmanaged) => ClusterView::Graph,
+            Some(ClusterPlace::NotEnrolled) => ClusterView::Nothing(UnplacedReason::Named),
             None => match (self.state, self.overflowed, self.managed.others) {
-                (FleetState::Unread, ..) => Sees::Nothing(UnplacedReason::FleetUnread),
-                (FleetState::Read, Some(_), _) => Sees::Nothing(UnplacedReason::Reported),
+                (FleetState::Unread, ..) => ClusterView::Nothing(UnplacedReason::FleetUnread),
+                (FleetState::Read, Some(_), _) => ClusterView::Nothing(UnplacedReason::Reported),
                 (FleetState::Read, None, UnknownClusters::Hold) => {
-                    Sees::Nothing(UnplacedReason::Unknown)
+                    ClusterView::Nothing(UnplacedReason::Unknown)
                 }
-                (FleetState::Read, None, UnknownClusters::Serve) => Sees::Graph,
+                (FleetState::Read, None, UnknownClusters::Serve) => ClusterView::Graph,
             },
         }
     }
 
     /// What a managed cluster may do.
-    pub(crate) fn allowed(&self, id: &ClusterId) -> Option<&Allowed> {
+    pub(crate) fn allowed(&self, id: &ClusterId) -> Option<&AllowedUpdates> {
         match self.managed.clusters.get(id) {
-            Some(Placed::Managed(allowed)) => Some(allowed),
-            Some(Placed::NotEnrolled | Placed::Unmanaged) | None => None,
+            Some(ClusterPlace::Managed(allowed)) => Some(allowed),
+            Some(ClusterPlace::NotEnrolled | ClusterPlace::Unmanaged) | None => None,
         }
     }
 }
@@ -247,7 +251,7 @@ mod tests {
         ClusterId::new(text).unwrap()
     }
 
-    fn managed(others: UnknownClusters, clusters: &[(&str, Placed)]) -> Arc<Managed> {
+    fn managed(others: UnknownClusters, clusters: &[(&str, ClusterPlace)]) -> Arc<Managed> {
         Arc::new(Managed {
             clusters: clusters
                 .iter()
@@ -257,8 +261,8 @@ mod tests {
         })
     }
 
-    fn policy() -> Placed {
-        Placed::Managed(Allowed {
+    fn policy() -> ClusterPlace {
+        ClusterPlace::Managed(AllowedUpdates {
             rule: towpath_core::graph::rules::Managed {
                 from: "4.9.1".parse().unwrap(),
                 to: [].into(),
@@ -271,9 +275,9 @@ mod tests {
     fn seen(enrolment: &Enrolment, ids: &str) -> String {
         let view = enrolment.load_full().expect("there is a fleet");
         let word = |name: &str| match view.sees(&id(name)) {
-            Sees::Graph => format!("{name} graph"),
-            Sees::Allowed(_) => format!("{name} policy"),
-            Sees::Nothing(why) => format!("{name} {why:?}"),
+            ClusterView::Graph => format!("{name} graph"),
+            ClusterView::Allowed(_) => format!("{name} policy"),
+            ClusterView::Nothing(why) => format!("{name} {why:?}"),
         };
         ids.split(' ').map(word).collect::<Vec<_>>().join(", ")
     }
@@ -291,7 +295,7 @@ mod tests {
         enrolment.publish(
             managed(
                 UnknownClusters::Serve,
-                &[("a", policy()), ("b", Placed::Unmanaged)],
+                &[("a", policy()), ("b", ClusterPlace::Unmanaged)],
             ),
             pass,
         );
@@ -304,7 +308,7 @@ mod tests {
         );
         let pass = enrolment.pass_begins();
         enrolment.publish(
-            managed(UnknownClusters::Hold, &[("b", Placed::Unmanaged)]),
+            managed(UnknownClusters::Hold, &[("b", ClusterPlace::Unmanaged)]),
             pass,
         );
         assert_eq!(seen(&enrolment, "a b"), "a Unknown, b graph");
@@ -318,7 +322,7 @@ mod tests {
         enrolment.publish(
             managed(
                 UnknownClusters::Serve,
-                &[("a", policy()), ("b", Placed::Unmanaged)],
+                &[("a", policy()), ("b", ClusterPlace::Unmanaged)],
             ),
             pass,
         );
@@ -337,9 +341,9 @@ mod tests {
             "b Named, c Named, d Named, e FleetUnread"
         );
         let placed = [
-            ("b", Placed::NotEnrolled),
-            ("c", Placed::NotEnrolled),
-            ("d", Placed::Unmanaged),
+            ("b", ClusterPlace::NotEnrolled),
+            ("c", ClusterPlace::NotEnrolled),
+            ("d", ClusterPlace::Unmanaged),
         ];
         enrolment.publish(managed(UnknownClusters::Serve, &placed), pass);
         assert_eq!(
@@ -354,7 +358,7 @@ mod tests {
         let enrolment = Enrolment::default();
         let pass = enrolment.pass_begins();
         enrolment.publish(
-            managed(UnknownClusters::Serve, &[("b", Placed::Unmanaged)]),
+            managed(UnknownClusters::Serve, &[("b", ClusterPlace::Unmanaged)]),
             pass,
         );
         enrolment.hold_named([].iter(), [id("b")].iter());
@@ -381,7 +385,10 @@ mod tests {
     #[test]
     fn too_many_first_reports_hold_every_unknown_cluster() {
         let enrolment = Enrolment::default();
-        let known = managed(UnknownClusters::Serve, &[("known", Placed::Unmanaged)]);
+        let known = managed(
+            UnknownClusters::Serve,
+            &[("known", ClusterPlace::Unmanaged)],
+        );
         let first = enrolment.pass_begins();
         enrolment.publish(known.clone(), first);
         let ids: Vec<ClusterId> = (0..=MAX_REPORTED)

@@ -18,7 +18,7 @@ use towpath_formats::graph::explain::{self as format, ExplainRequest, Form, Told
 use towpath_formats::graph::rollouts as told_rollouts;
 
 use crate::body::{self, AnswerBody};
-use crate::enrolment::{Sees, View};
+use crate::enrolment::{ClusterView, View};
 use crate::questions::Work;
 use crate::refusal::{OrRefusal, Refusal};
 use crate::{Service, Snapshot, fleet};
@@ -83,9 +83,9 @@ pub(crate) fn not_ready() -> Refusal {
 /// Every window that is running or to come. Finding them looks at every edge, so an answer is kept for a second: whoever asks
 /// more often gets the same.
 #[derive(Default)]
-pub(crate) struct Rollouts(pub(crate) Mutex<Option<Kept>>);
+pub(crate) struct Rollouts(pub(crate) Mutex<Option<CachedRollouts>>);
 
-pub(crate) struct Kept {
+pub(crate) struct CachedRollouts {
     digest: String,
     at: Timestamp,
     text: String,
@@ -95,7 +95,7 @@ impl Rollouts {
     pub(crate) fn answer(&self, snapshot: &Snapshot, now: Timestamp) -> Response<AnswerBody> {
         // Whoever comes meanwhile waits for this answer instead of making one.
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_fresh = |kept: &&mut Kept| {
+        let is_fresh = |kept: &&mut CachedRollouts| {
             let age = kept.at.duration_until(now);
             kept.digest == snapshot.digest && !age.is_negative() && age < KEPT_FOR
         };
@@ -104,7 +104,7 @@ impl Rollouts {
             None => {
                 let told = told_rollouts::json(&rollouts(snapshot.graph(), now), now);
                 let text = format!("{told:#}\n");
-                *kept = Some(Kept {
+                *kept = Some(CachedRollouts {
                     digest: snapshot.digest.clone(),
                     at: now,
                     text: text.clone(),
@@ -164,9 +164,9 @@ impl ExplainQuestion {
             .zip(id)
             .map(|(managed, id)| managed.sees(id))
         {
-            None | Some(Sees::Graph) => None,
-            Some(Sees::Allowed(allowed)) => Some(Box::new(allowed.rule.clone())),
-            Some(Sees::Nothing(unplaced)) => Some(Box::new(Enrolled { unplaced })),
+            None | Some(ClusterView::Graph) => None,
+            Some(ClusterView::Allowed(allowed)) => Some(Box::new(allowed.rule.clone())),
+            Some(ClusterView::Nothing(unplaced)) => Some(Box::new(Enrolled { unplaced })),
         };
         let at = Situation {
             graph: snapshot.graph(),

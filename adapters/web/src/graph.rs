@@ -12,7 +12,7 @@ use towpath_formats::graph::sheet::{Client, Encoding};
 
 use crate::body::{self, AnswerBody};
 use crate::cached_answer::{CachedAnswer, CachedSheet};
-use crate::enrolment::Sees;
+use crate::enrolment::ClusterView;
 use crate::snapshot::ChannelArch;
 use crate::{Service, Snapshot, explain, managed};
 
@@ -22,29 +22,29 @@ const CACHING: HeaderValue = HeaderValue::from_static("private, no-cache");
 const VARY: HeaderValue = HeaderValue::from_static("Accept, Accept-Encoding, Origin");
 
 /// What nobody has compiled yet; compiling takes milliseconds, so it is not done between two requests.
-pub(crate) struct Missing {
+pub(crate) struct CompileJob {
     snapshot: Arc<Snapshot>,
     channel: String,
     arch: String,
     encoding: Encoding,
     now: Timestamp,
     /// For a cluster that is managed or held, the edges that it sees.
-    shown: Option<managed::Shown>,
+    shown: Option<managed::ShownEdges>,
 }
 
 /// What was missing, and the instant that it was missing for.
-pub(crate) struct Compiled {
-    made: Made,
+pub(crate) struct CompiledAnswer {
+    made: CompiledBody,
     now: Timestamp,
 }
 
-enum Made {
+enum CompiledBody {
     Sheet(Arc<CachedSheet>),
     Managed(Arc<CachedAnswer>),
 }
 
-impl Missing {
-    pub(crate) fn compile(self) -> Compiled {
+impl CompileJob {
+    pub(crate) fn compile(self) -> CompiledAnswer {
         let Self {
             snapshot,
             encoding,
@@ -54,11 +54,11 @@ impl Missing {
         let channel_arch = snapshot.channel_arch(&self.channel, &self.arch);
         let made = match (channel_arch, self.shown) {
             (Some(channel_arch), Some(shown)) => {
-                Made::Managed(snapshot.make_managed(channel_arch, encoding, now, shown))
+                CompiledBody::Managed(snapshot.make_managed(channel_arch, encoding, now, shown))
             }
-            _ => Made::Sheet(snapshot.compile(channel_arch, encoding, now)),
+            _ => CompiledBody::Sheet(snapshot.compile(channel_arch, encoding, now)),
         };
-        Compiled { made, now }
+        CompiledAnswer { made, now }
     }
 }
 
@@ -66,8 +66,8 @@ impl Missing {
 pub(crate) fn answer(
     service: &Service,
     request: &Parts,
-    at_hand: Option<&Compiled>,
-) -> Result<Response<AnswerBody>, Missing> {
+    at_hand: Option<&CompiledAnswer>,
+) -> Result<Response<AnswerBody>, CompileJob> {
     let started = Instant::now();
     let snapshot = service.snapshot.load();
     let (mut response, channel_arch) = match &*snapshot {
@@ -100,14 +100,14 @@ pub(crate) fn preflight(request: &Parts) -> Response<AnswerBody> {
 }
 
 /// An answer, and the channel and architecture it came from.
-type Answered<'a> = (Response<AnswerBody>, Option<&'a ChannelArch>);
+type GraphAnswer<'a> = (Response<AnswerBody>, Option<&'a ChannelArch>);
 
 fn answer_from<'a>(
     service: &Service,
     snapshot: &'a Arc<Snapshot>,
     request: &Parts,
-    at_hand: Option<&Compiled>,
-) -> Result<Answered<'a>, Missing> {
+    at_hand: Option<&CompiledAnswer>,
+) -> Result<GraphAnswer<'a>, CompileJob> {
     let headers = &request.headers;
     let Some(content_type) = accepted(headers) else {
         let sentence = "use Accept: application/json, or application/vnd.redhat.cincinnati.v1+json";
@@ -147,20 +147,20 @@ fn answer_from<'a>(
     let sees = view
         .as_ref()
         .zip(client.id)
-        .map_or(Sees::Graph, |(view, id)| view.sees(id));
+        .map_or(ClusterView::Graph, |(view, id)| view.sees(id));
     let shown = match (sees, channel_arch) {
-        (Sees::Graph, _) | (_, None) => None,
-        (Sees::Allowed(allowed), Some(channel_arch)) => Some(managed::shown(
+        (ClusterView::Graph, _) | (_, None) => None,
+        (ClusterView::Allowed(allowed), Some(channel_arch)) => Some(managed::shown(
             snapshot.graph(),
             channel_arch,
             allowed,
             client,
         )),
-        (Sees::Nothing(_), Some(_)) => Some(managed::Shown::new()),
+        (ClusterView::Nothing(_), Some(_)) => Some(managed::ShownEdges::new()),
     };
     let ready = match (at_hand.map(|compiled| &compiled.made), &shown, channel_arch) {
-        (Some(Made::Managed(ready)), ..) => Some(ready.clone()),
-        (Some(Made::Sheet(ready)), ..) => Some(from_sheet(ready)),
+        (Some(CompiledBody::Managed(ready)), ..) => Some(ready.clone()),
+        (Some(CompiledBody::Sheet(ready)), ..) => Some(from_sheet(ready)),
         (None, Some(shown), Some(channel_arch)) => {
             snapshot.managed(channel_arch, encoding, now, shown)
         }
@@ -168,7 +168,7 @@ fn answer_from<'a>(
     };
     match ready {
         Some(ready) => {
-            if let (Sees::Nothing(_), Some(_)) = (sees, channel_arch) {
+            if let (ClusterView::Nothing(_), Some(_)) = (sees, channel_arch) {
                 service.metrics.not_enrolled.inc();
             }
             Ok((
@@ -176,7 +176,7 @@ fn answer_from<'a>(
                 channel_arch,
             ))
         }
-        None => Err(Missing {
+        None => Err(CompileJob {
             snapshot: snapshot.clone(),
             channel: asked.channel.to_string(),
             arch: asked.arch.to_string(),

@@ -62,15 +62,15 @@ impl Archive {
 
 pub(crate) fn question(service: &Arc<Service>, request: &Parts) -> OrRefusal<Work> {
     let snapshot = service.snapshot().ok_or_else(explain::not_ready)?;
-    let known = Known::of(&request.headers);
+    let known = KnownTags::of(&request.headers);
     Ok(Box::new(move |_| answer(&snapshot, &known)))
 }
 
 /// The tags of what a client says that it has. A date tells nothing: two commits can be of one second, and a block by somebody whose clock is slow has an
 /// earlier one. So `If-Modified-Since` is passed over, and `Last-Modified` is for whoever wants to know how old it is.
-struct Known(String);
+struct KnownTags(String);
 
-impl Known {
+impl KnownTags {
     fn of(headers: &HeaderMap) -> Self {
         let lists = headers
             .get_all(header::IF_NONE_MATCH)
@@ -87,7 +87,7 @@ impl Known {
     }
 }
 
-fn answer(snapshot: &Snapshot, known: &Known) -> Response<AnswerBody> {
+fn answer(snapshot: &Snapshot, known: &KnownTags) -> Response<AnswerBody> {
     let files = &snapshot.graph_data;
     if let Some(stale) = snapshot.graph().stale().first() {
         // What is too old to recommend anything by must not look new elsewhere.

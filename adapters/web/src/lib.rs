@@ -50,13 +50,13 @@ pub use admission::{Admission, AllowedHosts, TrustedProxies};
 pub use body::AnswerBody;
 pub use enrolment::{Enrolment, PassNumber};
 pub use fleet::{
-    ClusterCount, Fleet, FleetAnswer, FleetDesk, FleetHealth, FleetMetrics, FleetRequest, Reads,
+    ClusterCount, Fleet, FleetAnswer, FleetApi, FleetHealth, FleetMetrics, FleetRequest, Reads,
     RemainingSoak, TokenKeys,
 };
-pub use managed::{Allowed, Managed, Placed};
+pub use managed::{AllowedUpdates, ClusterPlace, Managed};
 pub use metrics::{Metrics, ReloadResult};
 pub use probes::{Probe, ProbeAnswer, Probes};
-pub use reload::{ReloadDoor, ReloadRequest, Woken};
+pub use reload::{ReloadDoor, ReloadRequest, WakeOutcome};
 pub use routes::{Cost, ROUTES, Role, Route, Verb, Who};
 pub use server::{Limits, Server};
 pub use signatures::{KeyringHealth, SignatureHealth, StoreHealth};

@@ -48,16 +48,16 @@ const GZIP_HEADER: [u8; 10] = [0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 0xff];
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Managed {
     /// Those that are known, or that the fleet's files name.
-    pub clusters: HashMap<ClusterId, Placed>,
+    pub clusters: HashMap<ClusterId, ClusterPlace>,
     /// What others see that send an id.
     pub others: UnknownClusters,
 }
 
 /// What is known of a cluster.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Placed {
+pub enum ClusterPlace {
     /// A policy decides what it may do.
-    Managed(Allowed),
+    Managed(AllowedUpdates),
     /// The files name its id, and it is not known in the organisation that they name: it is held.
     NotEnrolled,
     /// It is known, and no policy is about it: it sees the graph.
@@ -66,7 +66,7 @@ pub enum Placed {
 
 /// What a managed cluster may do now.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Allowed {
+pub struct AllowedUpdates {
     /// What the policy lets it take.
     pub rule: towpath_core::graph::rules::Managed,
     /// What it runs on, as it reported: for targeted blocks, where its request does not say.
@@ -74,7 +74,7 @@ pub struct Allowed {
 }
 
 /// The edges that a managed cluster is shown.
-pub(crate) type Shown = Vec<(Edge, Verdict)>;
+pub(crate) type ShownEdges = Vec<(Edge, Verdict)>;
 
 /// What makes answers equal that have the same nodes: each edge, with its risks if it has any to weigh.
 type EdgeSet = Vec<(ReleaseId, ReleaseId, Option<Vec<RiskId>>)>;
@@ -83,11 +83,11 @@ type EdgeSet = Vec<(ReleaseId, ReleaseId, Option<Vec<RiskId>>)>;
 pub(crate) fn shown(
     graph: &Graph,
     channel_arch: &ChannelArch,
-    allowed: &Allowed,
+    allowed: &AllowedUpdates,
     client: Client<'_>,
-) -> Shown {
+) -> ShownEdges {
     let Some(channel) = ChannelName::new(channel_arch.channel()) else {
-        return Shown::new();
+        return ShownEdges::new();
     };
     let cluster = Cluster {
         id: client.id.cloned().into(),
@@ -139,7 +139,7 @@ impl Snapshot {
         channel_arch: &ChannelArch,
         encoding: Encoding,
         now: Timestamp,
-        shown: &Shown,
+        shown: &ShownEdges,
     ) -> Option<Arc<CachedAnswer>> {
         let prefixes = channel_arch.prefixes(encoding);
         prefixes
@@ -156,7 +156,7 @@ impl Snapshot {
         channel_arch: &ChannelArch,
         encoding: Encoding,
         now: Timestamp,
-        shown: Shown,
+        shown: ShownEdges,
     ) -> Arc<CachedAnswer> {
         self.prefix(channel_arch, encoding, now)
             .answer(self.graph(), shown, now)
@@ -258,7 +258,7 @@ impl NodePrefix {
         prefix
     }
 
-    fn answer(&self, graph: &Graph, shown: Shown, now: Timestamp) -> Arc<CachedAnswer> {
+    fn answer(&self, graph: &Graph, shown: ShownEdges, now: Timestamp) -> Arc<CachedAnswer> {
         let kind = kind(&shown);
         if let Some(ready) = self.kinds.load().get(&kind) {
             return ready.clone();
@@ -343,7 +343,7 @@ fn own_bytes(ready: &CachedAnswer) -> usize {
     ready.chunks.last().map_or(0, Bytes::len) + OVERHEAD
 }
 
-fn kind(shown: &Shown) -> EdgeSet {
+fn kind(shown: &ShownEdges) -> EdgeSet {
     let risks = |verdict: &Verdict| match &verdict.answer {
         Answer::RecommendUnless(risks) => Some(risks.iter().copied().collect()),
         _ => None,

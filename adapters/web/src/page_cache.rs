@@ -18,7 +18,7 @@ pub(crate) const MIN_BYTES: usize = 64 * 1024;
 
 /// The memory that is mirrored, sorted by address.
 pub(crate) struct PageCache {
-    entries: ArcSwap<Vec<Mirrored>>,
+    entries: ArcSwap<Vec<MemoryMirror>>,
     /// The most entries: each has a file open.
     most: AtomicUsize,
 }
@@ -33,7 +33,7 @@ impl Default for PageCache {
 }
 
 #[derive(Clone)]
-struct Mirrored {
+struct MemoryMirror {
     address: usize,
     length: usize,
     file: Arc<OwnedFd>,
@@ -63,7 +63,7 @@ impl PageCache {
                 return bytes;
             }
         };
-        let entry = Mirrored {
+        let entry = MemoryMirror {
             address: address(&bytes),
             length: bytes.len(),
             file,

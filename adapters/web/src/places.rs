@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 
-use crate::admission::{Admission, Forwarded, counted_address};
+use crate::admission::{Admission, ForwardedClient, counted_address};
 
 /// Connections of the reserve that may wait for a question to be asked; one more sends the oldest away.
 const RESERVE: usize = 32;
@@ -208,10 +208,10 @@ impl FullPlace {
             return Ok(None);
         };
         let address = match self.admission.proxies.forwarded(headers) {
-            Forwarded::Unsaid => None,
-            Forwarded::For(address) => Some(address),
+            ForwardedClient::Unsaid => None,
+            ForwardedClient::For(address) => Some(address),
             // Nobody knows for whom it is, so all such requests of a proxy are as one address.
-            Forwarded::Disputed => Some(*own),
+            ForwardedClient::Disputed => Some(*own),
         };
         let mut asked_for = locked(asked_for);
         let is_same =

@@ -39,7 +39,7 @@ pub(crate) type Work = Box<dyn FnOnce(&dyn Fn() -> bool) -> Response<AnswerBody>
 
 /// Why there is no answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Unanswered {
+pub(crate) enum AnswerFailure {
     Full,
     Failed,
 }
@@ -75,7 +75,7 @@ impl Queue {
     pub(crate) async fn ask<T: Send + 'static>(
         &self,
         work: impl FnOnce(&dyn Fn() -> bool) -> T + Send + 'static,
-    ) -> Result<T, Unanswered> {
+    ) -> Result<T, AnswerFailure> {
         let (waiting, answer) = oneshot::channel();
         let [answered, abandoned] = ["answered", "abandoned"].map(|result| self.result(result));
         let job = move || {
@@ -93,11 +93,11 @@ impl Queue {
         };
         if self.jobs.try_send(Box::new(job)).is_err() {
             self.result("turned_away").inc();
-            return Err(Unanswered::Full);
+            return Err(AnswerFailure::Full);
         }
         answer.await.map_err(|_| {
             self.result("failed").inc();
-            Unanswered::Failed
+            AnswerFailure::Failed
         })
     }
 
@@ -124,15 +124,15 @@ fn work(jobs: &Mutex<Receiver<Job>>, urgency: Urgency) {
     }
 }
 
-impl From<Unanswered> for Refusal {
-    fn from(why: Unanswered) -> Self {
+impl From<AnswerFailure> for Refusal {
+    fn from(why: AnswerFailure) -> Self {
         match why {
-            Unanswered::Full => Self::new(
+            AnswerFailure::Full => Self::new(
                 StatusCode::SERVICE_UNAVAILABLE,
                 "busy",
                 "too many questions wait to be answered; try again in a few seconds",
             ),
-            Unanswered::Failed => Self::new(
+            AnswerFailure::Failed => Self::new(
                 StatusCode::INTERNAL_SERVER_ERROR,
                 "failed_question",
                 "the answer could not be prepared; the log says why",

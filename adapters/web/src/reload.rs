@@ -19,7 +19,7 @@ use crate::workers::Surroundings;
 pub struct ReloadDoor {
     /// The keys of those who may; without any, nobody may.
     pub keys: Option<TokenKeys>,
-    pub wake: Box<dyn Fn(&ReloadRequest) -> Woken + Send + Sync>,
+    pub wake: Box<dyn Fn(&ReloadRequest) -> WakeOutcome + Send + Sync>,
 }
 
 /// What somebody who may wants to be read.
@@ -33,7 +33,7 @@ pub struct ReloadRequest {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Woken {
+pub enum WakeOutcome {
     Sources(Vec<String>),
     /// None: there is no source of that name. These there are.
     NoSuchSource(Vec<String>),
@@ -77,11 +77,11 @@ pub(crate) async fn answer(
         return Err(not_found(sentence));
     }
     match door.map(|door| (door.wake)(&wanted)) {
-        Some(Woken::Sources(names)) => Ok(body::json(
+        Some(WakeOutcome::Sources(names)) => Ok(body::json(
             StatusCode::ACCEPTED,
             json!({ "woken": names }).to_string(),
         )),
-        Some(Woken::NoSuchSource(names)) => Err(not_found(format!(
+        Some(WakeOutcome::NoSuchSource(names)) => Err(not_found(format!(
             "there is no such source; there are {}",
             names.join(", ")
         ))),

@@ -18,7 +18,7 @@ use crate::admission::Admission;
 use crate::ending::Stage;
 use crate::metrics::ReasonLabels;
 use crate::places::{NoPlace, Places, RESERVE_PLACES};
-use crate::workers::{Open, Workers};
+use crate::workers::{ConnectionGuard, Workers};
 
 /// The longest path and query that we read; a longer one is answered with 414.
 pub(crate) const MAX_TARGET_BYTES: usize = 8 * 1024;
@@ -81,7 +81,7 @@ struct Gate {
     workers: Workers,
     places: Places,
     lingering: Arc<Semaphore>,
-    open: Open,
+    open: ConnectionGuard,
     failures: Mutex<Repeats>,
     began: Instant,
 }

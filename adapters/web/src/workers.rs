@@ -22,7 +22,7 @@ use tokio::sync::mpsc::{Sender, UnboundedReceiver, UnboundedSender, unbounded_ch
 
 use crate::admission::Admission;
 use crate::connection::{Peer, TimeoutStream};
-use crate::ending::{Stage, Talk};
+use crate::ending::{ConnectionState, Stage};
 use crate::metrics::ReasonLabels;
 use crate::places::{Place, ProbePlace};
 use crate::questions::{Queue, Urgency};
@@ -50,11 +50,11 @@ pub(crate) struct Workers {
 struct Connection {
     stream: std::net::TcpStream,
     place: Place,
-    open: Open,
+    open: ConnectionGuard,
 }
 
 /// Held by every connection that is open. Who has the other end learns when the last one has gone.
-pub(crate) type Open = Sender<Infallible>;
+pub(crate) type ConnectionGuard = Sender<Infallible>;
 
 /// What a request may use besides the service.
 #[derive(Clone)]
@@ -126,7 +126,7 @@ impl Workers {
     }
 
     /// Gives a connection to the next worker.
-    pub(crate) fn take(&self, stream: TcpStream, place: Place, open: Open) {
+    pub(crate) fn take(&self, stream: TcpStream, place: Place, open: ConnectionGuard) {
         match stream.into_std() {
             Ok(stream) => self.take_std(stream, place, open),
             Err(error) => tracing::debug!(%error, "a connection could not be handed over"),
@@ -134,7 +134,12 @@ impl Workers {
     }
 
     /// The same for a stream that does not block.
-    pub(crate) fn take_std(&self, stream: std::net::TcpStream, place: Place, open: Open) {
+    pub(crate) fn take_std(
+        &self,
+        stream: std::net::TcpStream,
+        place: Place,
+        open: ConnectionGuard,
+    ) {
         let turn = self.next.fetch_add(1, Ordering::Relaxed) % self.queues.len();
         drop(self.queues[turn].send(Connection {
             stream,
@@ -235,7 +240,7 @@ async fn serve_stream(
     if let Err(error) = stream.set_nodelay(true) {
         tracing::debug!(%error, "TCP_NODELAY could not be set");
     }
-    let talk = Arc::new(Talk::new(service.ending.clone()));
+    let talk = Arc::new(ConnectionState::new(service.ending.clone()));
     let around = &Surroundings {
         peer: Arc::default(),
         ..around.clone()

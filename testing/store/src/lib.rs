@@ -16,7 +16,7 @@ use towpath_core::fleet::{Binding, ClusterState, Health, Name, NodePool, Pause, 
 use towpath_core::graph::ChannelName;
 use towpath_core::version::{Arch, Version};
 use towpath_store::{
-    Backend, ChangeMark, Claim, Claimed, Lease, Lock, Need, Reported, Start, Store,
+    Backend, ChangeMark, Claim, ClaimOutcome, ClusterReport, Lease, Lock, Need, Start, Store,
 };
 
 use towpath_testing_postgres::Postgres;
@@ -116,7 +116,7 @@ pub fn set(names: &[&str]) -> BTreeSet<Name> {
 }
 
 /// A healthy cluster that was seen at an hour.
-pub fn seen(cluster: &str, on: &str, hour: i64) -> Reported {
+pub fn seen(cluster: &str, on: &str, hour: i64) -> ClusterReport {
     let state = ClusterState {
         id: id(cluster),
         name: format!("name of {cluster}").into(),
@@ -137,16 +137,16 @@ pub fn seen(cluster: &str, on: &str, hour: i64) -> Reported {
         offers: [].into(),
         acknowledged_gates: Default::default(),
     };
-    Reported::listed(state)
+    ClusterReport::listed(state)
 }
 
-pub fn unwell(mut report: Reported) -> Reported {
+pub fn unwell(mut report: ClusterReport) -> ClusterReport {
     report.state.health = Health::Unhealthy { why: "etcd".into() };
     report
 }
 
 /// A cluster with everything there is to know.
-pub fn rich(cluster: &str, on: &str, hour: i64) -> Reported {
+pub fn rich(cluster: &str, on: &str, hour: i64) -> ClusterReport {
     let mut report = unwell(seen(cluster, on, hour));
     let state = &mut report.state;
     state.name = "Zoë's \"cluster\" \\ \u{1F6A2}\n".into();
@@ -193,10 +193,10 @@ pub fn claim(cluster: &str, from: &str, to: &str, mutexes: &[&str]) -> Claim {
 }
 
 /// What became of claims, in a word each.
-pub fn words(claimed: &[Claimed]) -> Vec<&'static str> {
-    let word = |claimed: &Claimed| match claimed {
-        Claimed::Started(_) => "started",
-        Claimed::Refused(refusal) => refusal.code(),
+pub fn words(claimed: &[ClaimOutcome]) -> Vec<&'static str> {
+    let word = |claimed: &ClaimOutcome| match claimed {
+        ClaimOutcome::Started(_) => "started",
+        ClaimOutcome::Refused(refusal) => refusal.code(),
     };
     claimed.iter().map(word).collect()
 }

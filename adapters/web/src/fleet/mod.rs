@@ -29,7 +29,7 @@ pub(crate) use tokens::Purpose;
 pub use tokens::TokenKeys;
 
 /// What the app does behind the fleet API.
-pub trait FleetDesk: Send + Sync + 'static {
+pub trait FleetApi: Send + Sync + 'static {
     /// Answers. This is called, and its future is run, on the runtime that [`Server::serve`](crate::Server::serve) was
     /// called on; what computes for long belongs on a blocking thread.
     fn answer(&self, request: FleetRequest) -> Pin<Box<dyn Future<Output = FleetAnswer> + Send>>;
@@ -117,7 +117,7 @@ pub enum FleetAnswer {
 
 /// A fleet, to be served.
 pub struct Fleet {
-    pub desk: Arc<dyn FleetDesk>,
+    pub desk: Arc<dyn FleetApi>,
     /// The keys that tokens are made with; without any, reports and changes are refused.
     pub keys: Option<TokenKeys>,
     /// Who may look at it.

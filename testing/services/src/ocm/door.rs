@@ -9,7 +9,7 @@ use std::thread::{self, JoinHandle};
 use jiff::Timestamp;
 use serde_json::Value;
 
-use super::{Api, OcmAnswer, Request, Shared};
+use super::{Api, OcmAnswer, Request, SharedState};
 
 /// Something to read from and write to: a socket, or TLS on one.
 pub trait Io: Read + Write + Send {}
@@ -60,7 +60,7 @@ pub struct OcmRequest {
 #[derive(Debug)]
 pub struct OcmDouble {
     address: SocketAddr,
-    shared: Arc<Shared>,
+    shared: Arc<SharedState>,
     door: Option<JoinHandle<()>>,
 }
 
@@ -77,7 +77,7 @@ impl OcmDouble {
     ) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
         let address = listener.local_addr().expect("an address");
-        let (shared, accept) = (Shared::new(now), Arc::new(accept));
+        let (shared, accept) = (SharedState::new(now), Arc::new(accept));
         let of_door = Arc::clone(&shared);
         let door = thread::spawn(move || {
             for socket in listener.incoming().flatten() {
@@ -146,7 +146,7 @@ impl Drop for OcmDouble {
     }
 }
 
-fn serve(shared: &Shared, io: Box<dyn Io>) -> io::Result<()> {
+fn serve(shared: &SharedState, io: Box<dyn Io>) -> io::Result<()> {
     let mut io = BufReader::new(io);
     let Some(asked) = read(&mut io)? else {
         return Ok(());
@@ -204,7 +204,7 @@ fn serve(shared: &Shared, io: Box<dyn Io>) -> io::Result<()> {
     io.flush()
 }
 
-impl Shared {
+impl SharedState {
     fn fault(&self, asked: &OcmRequest) -> Option<Fault> {
         let mut faults = lock(&self.faults);
         let fits = |(method, part, times, _): &&mut (String, String, usize, Fault)| {

@@ -557,7 +557,7 @@ fn failure(service: &str, status: u16, reason: &str) -> OcmAnswer {
 
 /// What the door and the tests share.
 #[derive(Debug)]
-struct Shared {
+struct SharedState {
     api: Mutex<Api>,
     faults: Mutex<Vec<(String, String, usize, Fault)>>,
     asked: Mutex<Vec<OcmRequest>>,
@@ -575,7 +575,7 @@ struct Hall {
     most_inside: usize,
 }
 
-impl Shared {
+impl SharedState {
     fn new(now: Timestamp) -> Arc<Self> {
         Arc::new(Self {
             api: Mutex::new(Api::new(now)),
