@@ -1,7 +1,7 @@
-//! Enrolment: what the fleet's last pass says of each cluster, and who is held until the next one.
+//! Enrolment: what the fleet's last pass decided for each cluster, and which clusters wait for the next pass.
 //!
-//! A pass places clusters. Between two passes, clusters report for the first time and policies name new ones: they are held until a pass that
-//! began afterwards has been published. Requests read one immutable view without a lock; who changes it makes another.
+//! A pass places clusters. Between two passes, new clusters report and policies name new ones. They get no updates until a
+//! later pass is published. Requests read an immutable view without a lock; a change makes a new view.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -13,26 +13,26 @@ use towpath_core::fleet::{UnknownClusters, UnplacedReason};
 
 use crate::managed::{AllowedUpdates, ClusterPlace, Managed};
 
-/// So many clusters that reported since the last pass are kept by id. When there are more, every unknown cluster is held.
+/// The most new clusters that are kept by id. Beyond that, every unknown cluster is held.
 const MAX_REPORTED: usize = 10_000;
 
-/// Passes over the fleet, counted from the start of the process.
+/// The number of a pass, counted from the start of the process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct PassNumber(u64);
 
-/// Who is placed, and who is held until then. Without a fleet there is no view, and everybody sees the graph.
+/// Which clusters are placed, and which are held. Without a fleet there is no view, and everybody sees the graph.
 #[derive(Default)]
 pub struct Enrolment {
     view: ArcSwapOption<View>,
     changing: Mutex<()>,
 }
 
-/// What is known at one moment.
+/// The state at one moment.
 #[derive(Clone)]
 pub(crate) struct View {
     managed: Arc<Managed>,
     waiting: Arc<HashMap<ClusterId, HeldCluster>>,
-    /// More clusters reported than are kept, the last of them since this pass began.
+    /// More clusters reported than we keep; the last of them during this pass.
     overflowed: Option<PassNumber>,
     state: FleetState,
     /// The newest pass that began.
@@ -43,7 +43,7 @@ pub(crate) struct View {
 #[derive(Debug, Clone, Copy)]
 struct HeldCluster {
     why: UnplacedReason,
-    /// The newest pass that had begun by then. It may have missed the cluster; the next one has not.
+    /// The newest pass that had begun then. It may miss the cluster; the next one will not.
     since: PassNumber,
 }
 
@@ -55,27 +55,27 @@ enum FleetState {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ClusterView<'a> {
-    /// The graph, as without a fleet.
+    /// The whole graph, as without a fleet.
     Graph,
-    /// What its policy lets it take.
+    /// The updates that its policy allows.
     Allowed(&'a AllowedUpdates),
-    /// No edge: it has no place yet.
+    /// No edges: no pass has placed it yet.
     Nothing(UnplacedReason),
 }
 
 impl Enrolment {
-    /// From now on there is a fleet, and nobody knows yet who is in it: every cluster that sends an id is held.
+    /// Starts with a fleet whose members are unknown: every cluster with an id is held.
     pub fn start(&self) {
         self.change(|_| {});
     }
 
-    /// A pass begins. It sees everything that is in the store by now.
+    /// A pass begins. It sees everything that the store has now.
     pub fn pass_begins(&self) -> PassNumber {
         self.change(|view| view.begun = PassNumber(view.begun.0 + 1))
             .begun
     }
 
-    /// What a pass found. Clusters wait no longer if it has placed them, or if it began after they came.
+    /// Publishes a pass. Releases clusters that it has placed, and those that came before it began.
     pub fn publish(&self, managed: Arc<Managed>, pass: PassNumber) {
         self.change(|view| {
             if view
@@ -96,13 +96,13 @@ impl Enrolment {
         });
     }
 
-    /// A pass failed: the fleet's state cannot be read. What is known of clusters stays; the others are held.
+    /// A pass failed. Known clusters keep their state; others are held.
     pub fn fleet_is_unread(&self) {
         self.change(|view| view.state = FleetState::Unread);
     }
 
-    /// The files were read. Clusters that policies name are held unless their policy is known to decide for them; clusters of a list
-    /// unless anything is known of them.
+    /// The files were read. Clusters that policies name are held, unless a policy already decides for them. Listed clusters are
+    /// held unless they are known.
     pub fn hold_named<'a>(
         &self,
         by_policies: impl Iterator<Item = &'a ClusterId>,
@@ -137,7 +137,7 @@ impl Enrolment {
         }
     }
 
-    /// These clusters have reported, and the store has their reports. Those that no pass has placed are held from now on.
+    /// These clusters have reported, and the store has their reports. Those without a place are held.
     pub fn hold_reported<'a>(&self, ids: impl Iterator<Item = &'a ClusterId>) {
         let managed = self.view.load_full();
         let placed = |id: &&ClusterId| {
@@ -167,12 +167,12 @@ impl Enrolment {
         });
     }
 
-    /// The view of now, for one request; none without a fleet.
+    /// The current view, for one request; none without a fleet.
     pub(crate) fn load(&self) -> Guard<Option<Arc<View>>> {
         self.view.load()
     }
 
-    /// The view of now, to be kept.
+    /// The current view, to keep.
     pub(crate) fn load_full(&self) -> Option<Arc<View>> {
         self.view.load_full()
     }
@@ -214,7 +214,7 @@ impl View {
         }
     }
 
-    /// What a cluster sees that sends this id. Ids are compared byte by byte.
+    /// What the cluster with this id sees. Ids are compared byte by byte.
     pub(crate) fn sees(&self, id: &ClusterId) -> ClusterView<'_> {
         if let Some(waiting) = self.waiting.get(id) {
             return ClusterView::Nothing(waiting.why);
@@ -234,7 +234,7 @@ impl View {
         }
     }
 
-    /// What a managed cluster may do.
+    /// The updates that a managed cluster may take.
     pub(crate) fn allowed(&self, id: &ClusterId) -> Option<&AllowedUpdates> {
         match self.managed.clusters.get(id) {
             Some(ClusterPlace::Managed(allowed)) => Some(allowed),

@@ -1,4 +1,4 @@
-//! The Cincinnati graph, for whoever asks.
+//! The Cincinnati graph endpoint.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -16,23 +16,23 @@ use crate::enrolment::ClusterView;
 use crate::snapshot::ChannelArch;
 use crate::{Service, Snapshot, explain, managed};
 
-/// What an answer depends on besides its address, which holds the cluster's id. Each answer is one cluster's, and a
-/// block must reach it at once: caches may keep it for that client, and must ask before each use.
+/// The headers that an answer depends on, besides the address with the cluster's id. A block must reach clusters at once,
+/// so private caches must revalidate before each use.
 const CACHING: HeaderValue = HeaderValue::from_static("private, no-cache");
 const VARY: HeaderValue = HeaderValue::from_static("Accept, Accept-Encoding, Origin");
 
-/// What nobody has compiled yet; compiling takes milliseconds, so it is not done between two requests.
+/// An answer that must be compiled first. That takes milliseconds, so another thread does it.
 pub(crate) struct CompileJob {
     snapshot: Arc<Snapshot>,
     channel: String,
     arch: String,
     encoding: Encoding,
     now: Timestamp,
-    /// For a cluster that is managed or held, the edges that it sees.
+    /// For a managed or held cluster: the edges that it sees.
     shown: Option<managed::ShownEdges>,
 }
 
-/// What was missing, and the instant that it was missing for.
+/// A compiled answer, and its instant.
 pub(crate) struct CompiledAnswer {
     made: CompiledBody,
     now: Timestamp,
@@ -62,7 +62,7 @@ impl CompileJob {
     }
 }
 
-/// Answers from the sheet at hand, else from the snapshot's; if that has none, says what is missing.
+/// Answers from the given sheet, or from the snapshot's. If there is none, returns the job to compile it.
 pub(crate) fn answer(
     service: &Service,
     request: &Parts,
@@ -81,7 +81,7 @@ pub(crate) fn answer(
     Ok(response)
 }
 
-/// A browser asks before it asks.
+/// Answers a browser's CORS preflight.
 pub(crate) fn preflight(request: &Parts) -> Response<AnswerBody> {
     let mut response = Response::new(AnswerBody::default());
     *response.status_mut() = StatusCode::NO_CONTENT;
@@ -217,7 +217,7 @@ fn ready_response(
     response
 }
 
-/// The form to answer in. A header that is not text takes nothing.
+/// The content type of the answer; none for a header that is not text.
 fn accepted(headers: &HeaderMap) -> Option<ContentType> {
     match headers.contains_key(header::ACCEPT) {
         true => ContentType::accepted(Some(&joined(headers, header::ACCEPT)?)),
@@ -238,7 +238,7 @@ fn joined(headers: &HeaderMap, name: HeaderName) -> Option<std::borrow::Cow<'_, 
     }
 }
 
-/// Whether the client has this very answer. Compared weakly, as If-None-Match wants it.
+/// Whether the client already has this answer, by the weak comparison of If-None-Match.
 fn is_known(headers: &HeaderMap, tag: &HeaderValue) -> bool {
     let same = |known: &str| {
         let known = known.trim();

@@ -1,4 +1,4 @@
-//! What managed clusters see, held against what `recommend` says, through the same door as any request.
+//! Compares the answers for managed clusters with `recommend`.
 
 use std::io::Read;
 use std::pin::Pin;

@@ -1,4 +1,4 @@
-//! A service with a door to the fleet, over real connections, and a small client of it.
+//! A service with a fake fleet, over real connections, and a small client for it.
 
 use std::collections::BTreeMap;
 use std::io::{Read, Write};

@@ -1,4 +1,4 @@
-//! The fleet's door over real connections, with a desk that writes down what it is asked.
+//! The fleet API over real connections, with a fake fleet that records requests.
 
 #![allow(clippy::unwrap_used, reason = "in a test, a panic is the finding")]
 
