@@ -1,4 +1,4 @@
-//! What agents tell of updates is kept once; a report that comes again, or late, takes nothing back and adds no time.
+//! Updates that agents report are stored once. A repeated or late report reverts nothing and adds no time.
 
 #![allow(
     clippy::unwrap_used,

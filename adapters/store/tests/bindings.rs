@@ -1,4 +1,4 @@
-//! Who a cluster is bound to be, on whose word, and which of its time counts.
+//! Bindings of clusters: their identity, who may set it, and which time counts.
 
 #![allow(
     clippy::unwrap_used,

@@ -1,4 +1,4 @@
-//! What a store does, the same for every kind: reports, time, upgrades, people's word, decisions.
+//! All kinds of store behave alike: reports, time, upgrades, people's decisions, the decision log.
 
 #![allow(
     clippy::unwrap_used,

@@ -1,4 +1,4 @@
-//! For tests alone: a place for each kind of store, and short ways to say what goes into one.
+//! For tests only: a place for each kind of store, and short ways to write test data.
 //!
 //! This is a crate because the store's tests and the measurement of its throughput need it.
 
@@ -67,7 +67,7 @@ impl Place {
         Store::open(&self.url).await.unwrap()
     }
 
-    /// Changes the database behind the store's back.
+    /// Changes the database directly.
     pub async fn tamper(&self, text: &str) {
         sqlx::any::install_default_drivers();
         let pool = AnyPool::connect(&self.url.replace(' ', "%20"))
@@ -192,7 +192,7 @@ pub fn claim(cluster: &str, from: &str, to: &str, mutexes: &[&str]) -> Claim {
     }
 }
 
-/// What became of claims, in a word each.
+/// The outcomes of claims, in one word each.
 pub fn words(claimed: &[ClaimOutcome]) -> Vec<&'static str> {
     let word = |claimed: &ClaimOutcome| match claimed {
         ClaimOutcome::Started(_) => "started",
@@ -219,8 +219,8 @@ pub async fn lease(store: &Store) -> Lease {
         .unwrap()
 }
 
-/// A mark with nothing after it. A change is told again while a transaction that is older than it runs, in any database of
-/// the server, and the other tests have theirs; so one asks until they have ended.
+/// Waits for a mark without later changes. A change is repeated while an older transaction runs in any database of the
+/// server, and other tests have such transactions.
 pub async fn settle(store: &Store, mut mark: ChangeMark) -> ChangeMark {
     for _ in 0..100_000 {
         let changes = store.clusters_changed_since(mark).await.unwrap();

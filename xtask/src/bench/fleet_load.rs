@@ -1,7 +1,7 @@
-//! An open-loop load: requests are due at a steady rate, whether or not those before were answered.
+//! An open-loop load: requests are due at a steady rate, even if earlier ones are not answered yet.
 //!
-//! A time is counted from the moment at which its request was due, so that a server which makes its clients wait does not hide it
-//! (wrk asks only as fast as it is answered).
+//! The time of a request counts from when it was due, so that a slow server cannot hide its delays (wrk only asks as fast as
+//! it is answered).
 
 use std::collections::BTreeMap;
 use std::io::{self, Read, Write};
@@ -48,7 +48,7 @@ impl Measurement {
         self.answered as f64 / self.seconds
     }
 
-    /// The time that so many hundredths of the answers took at most; none: not a number.
+    /// A percentile of the answer times; NaN without answers.
     pub(super) fn percentile(&self, hundredths: usize) -> f64 {
         let rank = (self.micros.len() * hundredths).div_ceil(100).max(1);
         self.micros.get(rank - 1).copied().unwrap_or(f64::NAN)

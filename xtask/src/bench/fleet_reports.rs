@@ -121,7 +121,7 @@ fn graph_load(port: u16, requests: usize) -> anyhow::Result<Measurement> {
     .run()
 }
 
-/// What a cluster sends. That it has so many nodes is how a report is told from others.
+/// A cluster's report. The number of nodes identifies the report.
 fn report(cluster: usize, nodes: usize, token: &str) -> Vec<u8> {
     let (id, channel) = (clients::known_id(cluster), fleet_service::channel());
     let version = channel.replace("stable-", "")

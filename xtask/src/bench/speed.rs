@@ -1,6 +1,6 @@
-//! Speed: requests per second and the slowest hundredth, in turns with nginx.
+//! Speed: requests per second and the 99th percentile, compared with nginx.
 //!
-//! Both servers are asked in turns, round by round, so that what else the machine does hits both alike.
+//! Both servers are measured in turns, so that other load on the machine affects both alike.
 
 use super::bars::Bars;
 use super::clients::{self, PLATFORMS};

@@ -1,4 +1,4 @@
-//! What is written: once, completely, and only over what was seen.
+//! Writes happen once, completely, and only over the version that was read.
 
 use std::collections::BTreeMap;
 

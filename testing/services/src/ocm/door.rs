@@ -1,4 +1,4 @@
-//! The double's door: sockets, HTTP/1.1, and everything that can go wrong there.
+//! The double's network side: sockets, HTTP/1.1, and faults on demand.
 
 use std::collections::BTreeMap;
 use std::io::{self, BufRead, BufReader, Read, Write};
@@ -22,7 +22,7 @@ pub enum Fault {
     Busy(Option<&'static str>),
     /// This status, and nothing done.
     Status(u16),
-    /// No answer for as long as the double lives; the request may take effect all the same.
+    /// No answer while the double runs; the request may still take effect.
     Stall {
         takes_effect: bool,
     },
@@ -32,19 +32,19 @@ pub enum Fault {
     CutShort,
     /// The answer is longer than its head says.
     LongerThanTold,
-    /// An answer of so many bytes, which its head may or may not tell.
+    /// An answer of this many bytes, with or without a length in its head.
     TooLarge {
         bytes: usize,
         told: bool,
     },
     Redirect(String),
-    /// The right answer, but only when so many have asked that go wrong in this way.
+    /// The right answer, but only after this many requests with the same fault wait.
     Together(usize),
     /// This instead of the answer.
     Instead(&'static str),
 }
 
-/// What the double was asked.
+/// A request that the double received.
 #[derive(Debug, Clone, PartialEq)]
 pub struct OcmRequest {
     pub method: String,
@@ -106,22 +106,22 @@ impl OcmDouble {
         format!("http://{}", self.address)
     }
 
-    /// The most that ever waited for each other at once.
+    /// The most requests that ever waited for each other at once.
     pub fn most_at_once(&self) -> usize {
         lock(&self.shared.hall).most_inside
     }
 
-    /// So many requests with that method, and that in their path or query (as it is sent), go wrong.
+    /// Makes this many requests fail: those with this method, and this text in their path or query as sent.
     pub fn fail(&self, method: &str, target_part: &str, times: usize, fault: Fault) {
         lock(&self.shared.faults).push((method.to_owned(), target_part.to_owned(), times, fault));
     }
 
-    /// All it was asked so far, in order.
+    /// All requests so far, in order.
     pub fn asked(&self) -> Vec<OcmRequest> {
         lock(&self.shared.asked).clone()
     }
 
-    /// How often it was asked with that method and that at the end of the path.
+    /// The number of requests with this method and this end of the path.
     pub fn count(&self, method: &str, path_end: &str) -> usize {
         self.asked()
             .iter()
