@@ -96,7 +96,7 @@ fn a_repository_tells_since_when_and_what_is_new() {
     );
     let (text, code) = audit(folder, &["--base", "nobody"]);
     assert!(
-        text.contains("\"nobody\" is no revision of this repository"),
+        text.contains("\"nobody\" is not a revision of this repository"),
         "{text}"
     );
     assert_eq!(code, Some(2));

@@ -1,7 +1,7 @@
 //! Towpath's chores: `cargo xtask <chore>`.
 //!
-//! What people and machines run on the project itself: the README's one test command, the check of the layers, the
-//! benches. Nothing here ships, and nothing here knows the crates that do: it looks at them from outside.
+//! Commands for developing the project: the README's test command, the check of the layers, the benches. Nothing here
+//! ships, and nothing here depends on the crates that do.
 //!
 //! Exit 0: good. 1: something was found, or a bar was missed. 2: could not run.
 

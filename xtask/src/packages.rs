@@ -1,4 +1,4 @@
-//! Programs that tests and benches need, from Debian's packages.
+//! Installs programs that tests and benches need, from Debian's packages.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -10,7 +10,7 @@ use crate::say::say;
 /// A program, and the Debian package that has it.
 pub(crate) type Package = (&'static str, &'static str);
 
-/// Sees to it that these programs are there.
+/// Installs these programs if needed.
 pub(crate) fn install_missing(packages: &[Package]) -> anyhow::Result<()> {
     let missing: Vec<&str> = packages
         .iter()
@@ -27,7 +27,7 @@ pub(crate) fn install_missing(packages: &[Package]) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Sees to it that these files are there, which are no programs in the PATH.
+/// Installs the packages of these files if needed. They are not in the PATH.
 pub(crate) fn install(packages: &[&str], files: &[&Path]) -> anyhow::Result<()> {
     if files.iter().all(|file| file.exists()) {
         return Ok(());

@@ -1,4 +1,4 @@
-//! The workspace, seen from outside: where it is, and what cargo says about it.
+//! The workspace: its folder, and its cargo metadata.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -20,7 +20,7 @@ pub(crate) fn cargo(arguments: &[&str]) -> Command {
     command
 }
 
-/// What `cargo metadata` says about the members, without what they pull in.
+/// `cargo metadata` of the members, without their dependencies.
 pub(crate) fn metadata() -> anyhow::Result<Value> {
     let mut command = cargo(&["metadata", "--format-version", "1", "--no-deps"]);
     let output = command

@@ -1,11 +1,11 @@
-//! Addresses that a token may be sent to, and which of them are this machine's own.
+//! Which addresses a token may be sent to, and which are this machine.
 
 use std::fmt;
 use std::net::IpAddr;
 
 use reqwest::Url;
 
-/// What is wrong with the address of a service, worded to follow its name.
+/// What is wrong with the address of a service. The text follows the service's name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum BadAddress {
     NoAddress(String),
@@ -15,7 +15,7 @@ pub enum BadAddress {
     NotOfTheWeb,
 }
 
-/// The address of a service, below which its paths are. Plain HTTP is for this machine, unless it is allowed.
+/// Parses the base address of a service. Plain HTTP is only for this machine, unless it is allowed.
 pub fn base_address(text: &str, allow_plain_http: bool) -> Result<Url, BadAddress> {
     let url = Url::parse(text).map_err(|error| BadAddress::NoAddress(error.to_string()))?;
     if !url.username().is_empty() || url.password().is_some() {
@@ -31,7 +31,7 @@ pub fn base_address(text: &str, allow_plain_http: bool) -> Result<Url, BadAddres
     }
 }
 
-/// Whether an address may be asked: over TLS, or because plain HTTP is allowed, or because it is this machine's own.
+/// Whether an address may be asked: it uses TLS, plain HTTP is allowed, or it is this machine.
 pub fn may_ask(url: &Url, allow_plain_http: bool) -> bool {
     match url.scheme() {
         "https" => true,
@@ -49,7 +49,7 @@ pub fn is_loopback(host: &str) -> bool {
             .is_ok_and(|address| address.is_loopback())
 }
 
-/// Whether two addresses are the same server's: scheme, host and port.
+/// Whether two addresses have the same scheme, host and port.
 pub fn is_same_origin(a: &Url, b: &Url) -> bool {
     (a.scheme(), a.host_str(), a.port_or_known_default())
         == (b.scheme(), b.host_str(), b.port_or_known_default())
@@ -62,7 +62,7 @@ impl fmt::Display for BadAddress {
             Self::Credentials => f.write_str("has credentials in it"),
             Self::QueryOrFragment => f.write_str("has a query or a fragment"),
             Self::PlainHttp => f.write_str("would send the token in the clear"),
-            Self::NotOfTheWeb => f.write_str("is not an address of the web"),
+            Self::NotOfTheWeb => f.write_str("is not an http or https address"),
         }
     }
 }

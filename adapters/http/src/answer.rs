@@ -1,4 +1,4 @@
-//! An answer: its head is there, its body comes up to a limit, and not too slowly.
+//! An answer: its head has arrived, and its body is read with a limit on size and slowness.
 
 use std::ops::Deref;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -14,37 +14,36 @@ use crate::HttpError;
 #[derive(Debug)]
 pub struct Answer(Response);
 
-/// How much of a body is read.
 #[derive(Debug, Clone, Copy)]
 pub struct BodyLimit<'a> {
     pub bytes: u64,
     pub least_rate: Option<LeastRate>,
-    /// What several answers may take together.
+    /// A shared limit for several answers.
     pub together: Option<&'a Allowance>,
 }
 
-/// This many bytes within each such span: a server that sends less is cut off.
+/// The lowest rate, in bytes per span. Slower answers are cut off.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LeastRate {
     pub bytes: u64,
     pub within: Duration,
 }
 
-/// What several answers may take together, counted while they come.
+/// A shared byte budget for several answers.
 #[derive(Debug)]
 pub struct Allowance {
     bytes: u64,
     left: AtomicU64,
 }
 
-/// A body, piece by piece.
+/// A body in chunks.
 #[derive(Debug)]
 pub struct Chunks {
     response: Response,
     pace: Option<Pace>,
 }
 
-/// How fast an answer comes. One that drips is never silent for long, and would hold its reader until the last limit.
+/// Measures how fast an answer arrives. A server that drips bytes would otherwise hold its reader until the last timeout.
 #[derive(Debug)]
 struct Pace {
     rate: LeastRate,
@@ -61,7 +60,7 @@ impl Answer {
         self.0.status()
     }
 
-    /// Who answered, after all redirects.
+    /// The address that answered, after all redirects.
     pub fn url(&self) -> &Url {
         self.0.url()
     }
@@ -75,7 +74,6 @@ impl Answer {
         self.0.headers().get(name)?.to_str().ok()
     }
 
-    /// How long the server asks us to wait.
     pub fn retry_after(&self) -> Option<Duration> {
         retry_after(self.header(RETRY_AFTER)?, Timestamp::now())
     }
@@ -102,7 +100,7 @@ impl Answer {
         Ok(body)
     }
 
-    /// The body, or its first bytes if there are more than these.
+    /// The body, or only its first bytes if it is longer.
     pub async fn beginning(self, most: usize) -> Result<Vec<u8>, HttpError> {
         let (mut chunks, mut bytes) = (self.chunks(None), Vec::new());
         while bytes.len() < most
@@ -132,7 +130,7 @@ impl BodyLimit<'_> {
 }
 
 impl Chunks {
-    /// The next piece, unless they come too slowly.
+    /// The next chunk, or an error if they arrive too slowly.
     pub async fn next(&mut self) -> Result<Option<impl Deref<Target = [u8]> + use<>>, HttpError> {
         let chunk = self.response.chunk().await?;
         if let Some(pace) = &mut self.pace {
@@ -174,7 +172,7 @@ impl Allowance {
         }
     }
 
-    /// Takes this much of it, or says that it is used up.
+    /// Takes this many bytes, or fails if fewer are left.
     pub fn take(&self, bytes: usize) -> Result<(), HttpError> {
         let taken = self
             .left
@@ -194,7 +192,7 @@ mod tests {
     use super::*;
     use crate::{HttpClient, HttpOptions, Request, Trust};
 
-    /// The answer of a server that sends this head, and then this again and again until nobody reads any more.
+    /// The answer of a server that sends this head, and then repeats this chunk until nobody reads.
     async fn answer(head: &'static str, again: &'static [u8], pause: Duration) -> Answer {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}/", listener.local_addr().unwrap());
@@ -231,7 +229,7 @@ mod tests {
         assert_eq!(error, HttpError::TooSlow(rate));
         assert_eq!(
             error.sentence("it"),
-            "less than 1000 bytes came within 0.5 s"
+            "less than 1000 bytes arrived within 0.5 s"
         );
     }
 

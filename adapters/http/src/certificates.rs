@@ -1,4 +1,4 @@
-//! Whom a client trusts over TLS.
+//! The certificate authorities that a client trusts.
 
 use std::path::Path;
 
@@ -18,12 +18,12 @@ pub enum Trust {
     System,
     SystemAnd(Certificates),
     Only(Certificates),
-    /// For plain HTTP. The system's certificates are not needed then, and where there are none, loading them fails.
+    /// For plain HTTP. Loading the system's certificates would fail where there are none.
     Nobody,
 }
 
 impl Certificates {
-    /// From PEM; else what is wrong, worded to follow the name of the file.
+    /// Parses PEM. The error text follows the file's name.
     pub fn from_pem(pem: &[u8]) -> Result<Self, String> {
         let certificates = Certificate::from_pem_bundle(pem)
             .map_err(|error| format!("cannot be read: {}", innermost(&error)))?;
@@ -33,14 +33,14 @@ impl Certificates {
         }
     }
 
-    /// The same from a file.
+    /// Reads a PEM file.
     pub fn read(path: &Path) -> Result<Self, String> {
         Self::from_pem(&file::read(path, MAX_FILE_BYTES)?)
     }
 }
 
 impl Trust {
-    /// What is usual where no certificates are given.
+    /// The default where no certificates are given.
     pub fn usual(is_tls: bool) -> Self {
         match is_tls {
             true => Self::System,

@@ -1,4 +1,4 @@
-//! The client: the one place where one is built, and the one place where redirects are followed.
+//! The HTTP client: the only place that builds one, and the only place that follows redirects.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -10,30 +10,30 @@ use crate::error::innermost;
 use crate::reach::{Reach, WorldOnly, may_lead};
 use crate::{Answer, HttpError, Request, Trust, is_same_origin, may_ask};
 
-/// Whom a client trusts, and where every wait ends.
+/// Trust and timeouts of a client.
 #[derive(Debug, Clone)]
 pub struct HttpOptions {
-    /// What we call ourselves, without the version.
+    /// The user agent, without the version.
     pub user_agent: &'static str,
     pub trust: Trust,
     /// Refuse every address without TLS.
     pub https_only: bool,
-    /// Obey `HTTPS_PROXY` and its like.
+    /// Use `HTTPS_PROXY` and the like.
     pub environment_proxy: bool,
     pub connect_timeout: Duration,
-    /// How long nothing may come.
+    /// How long the server may be silent.
     pub idle_timeout: Option<Duration>,
-    /// How long a request may take, to the last byte of its answer. A request may have its own.
+    /// How long a request may take, to the last byte of its answer. A request may set its own limit.
     pub request_timeout: Option<Duration>,
-    /// The most connections to a host that are kept open for the next request.
+    /// The most idle connections per host.
     pub idle_connections: usize,
 }
 
-/// A client that is used again and again. Copies share connections. It follows no redirect by itself, and repeats nothing.
+/// A reusable client. Clones share connections. It follows no redirect by itself, and retries nothing.
 #[derive(Debug, Clone)]
 pub struct HttpClient {
     own: Client,
-    /// For those to whom a server sends us that is not on this machine.
+    /// For addresses that a remote server sends us to.
     elsewhere: Client,
 }
 
@@ -41,9 +41,9 @@ pub struct HttpClient {
 #[derive(Debug, Clone, Copy)]
 pub struct Redirects<'a> {
     pub most: usize,
-    /// Whether they may lead to plain HTTP on other machines. They never lead from TLS to plain HTTP.
+    /// Whether they may lead to plain HTTP on other machines. From TLS they never do.
     pub plain_http: bool,
-    /// Goes up with each request that is sent.
+    /// Counts the requests that are sent.
     pub sent: Option<&'a AtomicU64>,
 }
 
@@ -63,7 +63,7 @@ impl Default for HttpOptions {
 }
 
 impl HttpClient {
-    /// A client; else why there is none, most often for want of the system's certificates.
+    /// Fails mostly where the system has no certificates.
     pub fn new(options: &HttpOptions) -> Result<Self, String> {
         Self::of(|| builder(options)).map_err(|error| innermost(&error))
     }
@@ -75,13 +75,13 @@ impl HttpClient {
         })
     }
 
-    /// Sends it once. An answer that is a redirect is an answer like any other.
+    /// Sends a request once. A redirect is returned like any other answer.
     pub async fn send(&self, request: Request) -> Result<Answer, HttpError> {
         let server = request.url.clone();
         self.send_led_by(&server, request).await
     }
 
-    /// The same, to an address that this server gave us. [`may_lead`] says whether we go there.
+    /// Sends a request to an address that this server gave us, if [`may_lead`] allows it.
     pub async fn send_led_by(&self, server: &Url, request: Request) -> Result<Answer, HttpError> {
         let is_elsewhere =
             Reach::of(server) == Reach::World && request.url.host_str() != server.host_str();
@@ -104,7 +104,7 @@ impl HttpClient {
         Ok(Answer::new(sending.send().await?))
     }
 
-    /// Sends a request that changes nothing, and goes where the servers send us. Only the first one learns who we are.
+    /// Sends a read-only request and follows redirects. Only the first server gets our credentials.
     pub async fn follow(
         &self,
         request: Request,
@@ -131,7 +131,9 @@ impl HttpClient {
             let is_downgrade = url.scheme() == "https" && next.scheme() == "http";
             match may_lead(&url, &next) && may_lead(first, &next) {
                 true if may_ask(&next, redirects.plain_http) => url = next,
-                false if !is_downgrade => return Err(misled("sends us where we do not go")),
+                false if !is_downgrade => {
+                    return Err(misled("redirects to an address that we refuse"));
+                }
                 _ => return Err(misled("redirects to plain HTTP")),
             }
         }
@@ -166,7 +168,7 @@ fn builder(options: &HttpOptions) -> ClientBuilder {
     options.trust.apply(builder)
 }
 
-/// On its own host a server may send us around without asking again who we are; nobody else is told.
+/// On redirects within its own host, a server keeps getting our credentials. No other host gets them.
 fn with_credentials_of(first: &Url, mut to: Url) -> Url {
     if is_same_origin(first, &to) && to.username().is_empty() {
         // Both fail for addresses without a host alone, and this one has the host of the first.
@@ -192,7 +194,7 @@ mod tests {
         sent: None,
     };
 
-    /// A server that answers `/to?ADDRESS` with a redirect there, and everything else with 204; and the heads that it got.
+    /// A server that redirects `/to?ADDRESS` there and answers everything else with 204, and the request heads it got.
     fn server() -> (SocketAddr, Arc<Mutex<Vec<String>>>) {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let (address, heads) = (
@@ -219,7 +221,7 @@ mod tests {
         (address, heads)
     }
 
-    /// A client for which a.io and b.io are in the world, by their names, and are that server.
+    /// A client that takes a.io and b.io for public hosts and resolves both to that server.
     fn client(address: SocketAddr) -> HttpClient {
         let options = HttpOptions {
             trust: Trust::Nobody,
@@ -270,7 +272,11 @@ mod tests {
             "http://b.io:PORT/to?http://127.0.0.1:PORT/x",
             "file:///etc/passwd",
         ] {
-            assert_eq!(ask("a.io", to).await, "sends us where we do not go", "{to}");
+            assert_eq!(
+                ask("a.io", to).await,
+                "redirects to an address that we refuse",
+                "{to}"
+            );
         }
         assert_eq!(
             ask("127.0.0.1", "http://localhost:PORT/x").await,
@@ -278,7 +284,7 @@ mod tests {
             "who is here may stay here"
         );
         let metadata = ask("127.0.0.1", "http://169.254.169.254/latest").await;
-        assert_eq!(metadata, "sends us where we do not go");
+        assert_eq!(metadata, "redirects to an address that we refuse");
     }
 
     #[tokio::test]

@@ -1,34 +1,34 @@
-//! Why there is no answer, or not all of it. No address is in it: the query of one may be what lets us in.
+//! Why an answer is missing or incomplete. It holds no address, because a query may contain a secret.
 
 use std::error::Error;
 
 use crate::LeastRate;
 
-/// The most of what somebody else says that is passed on to people.
+/// The longest foreign text that we show to people.
 const MAX_CHARS: usize = 300;
 
 #[derive(Debug, Clone, PartialEq)]
 pub enum HttpError {
-    /// There was no connection in time.
+    /// No connection in time.
     ConnectTimeout,
-    /// The answer, or the rest of it, did not come in time.
+    /// The answer, or its rest, did not arrive in time.
     Timeout,
     Unreachable(String),
     /// The connection ended before the answer did.
     CutShort(String),
-    /// The request cannot be sent as it is.
+    /// The request is invalid.
     NotSent(String),
-    /// The server sends us where we do not go; worded to follow its name.
+    /// The server redirects to an address that we refuse. The text follows the server's name.
     Misled(String),
-    /// The body has more bytes than this.
+    /// The body is longer than this many bytes.
     TooLong(u64),
-    /// Several bodies together have more bytes than this.
+    /// Several bodies together are longer than this many bytes.
     TogetherTooLong(u64),
     TooSlow(LeastRate),
 }
 
 impl HttpError {
-    /// What happened, told of this server: "the registry", "it".
+    /// Describes what happened, with a name for the server: "the registry", "it".
     pub fn sentence(&self, server: &str) -> String {
         match self {
             Self::ConnectTimeout => format!("{server} cannot be reached in time"),
@@ -43,7 +43,7 @@ impl HttpError {
             }
             Self::TooSlow(LeastRate { bytes, within }) => {
                 let seconds = within.as_secs_f32();
-                format!("less than {bytes} bytes came within {seconds} s")
+                format!("less than {bytes} bytes arrived within {seconds} s")
             }
         }
     }
@@ -62,7 +62,7 @@ impl From<reqwest::Error> for HttpError {
     }
 }
 
-/// What went wrong first: it stands at the end of a chain of errors.
+/// The innermost error of a chain.
 pub(crate) fn innermost(error: &dyn Error) -> String {
     let mut error = error;
     while let Some(source) = error.source() {
@@ -71,7 +71,7 @@ pub(crate) fn innermost(error: &dyn Error) -> String {
     clip(&error.to_string())
 }
 
-/// Foreign text for people: one line, not too long.
+/// Cuts foreign text to one short line.
 pub fn clip(text: &str) -> String {
     text.chars()
         .map(|c| if c.is_control() { ' ' } else { c })

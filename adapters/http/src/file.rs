@@ -1,4 +1,4 @@
-//! Small files that others replace while we run: tokens, certificates.
+//! Small files that others replace while we run, such as tokens and certificates.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -6,10 +6,10 @@ use std::path::Path;
 
 use rustix::fs::{Mode, OFlags};
 
-/// How often a file is read that changes while it is read.
+/// How often to read a file that changes during the read.
 const MAX_TRIES: usize = 3;
 
-/// All of a regular file; else what is wrong, worded to follow the name of the file.
+/// Reads a regular file. The error text follows the file's name.
 pub(crate) fn read(path: &Path, max_bytes: u64) -> Result<Vec<u8>, String> {
     let unreadable = |error: io::Error| format!("cannot be read: {error}");
     for _ in 0..MAX_TRIES {
@@ -30,7 +30,7 @@ pub(crate) fn read(path: &Path, max_bytes: u64) -> Result<Vec<u8>, String> {
     Err("keeps changing while it is read".to_owned())
 }
 
-/// Waits for nobody: a pipe would block until somebody writes.
+/// Never blocks, even on a pipe that nobody writes to.
 fn open(path: &Path) -> io::Result<File> {
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
     let file = File::from(rustix::fs::open(path, flags, Mode::empty())?);

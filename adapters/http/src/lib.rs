@@ -1,8 +1,8 @@
 //! One HTTP client for all adapters: TLS, redirects, limits, CA files, token files.
 //!
-//! Nothing here knows what is asked or who asks. An adapter describes a [`Request`], the [`HttpClient`] sends it, and the
-//! [`Answer`] gives its body up to a limit. The library underneath stays in this crate, and so do its errors: an
-//! [`HttpError`] never holds an address, because an address may hold a secret.
+//! An adapter describes a [`Request`], the [`HttpClient`] sends it, and the [`Answer`] gives its body up to a limit.
+//! The HTTP library and its errors stay inside this crate. An [`HttpError`] never holds an address, because an address may
+//! hold a secret.
 
 mod address;
 mod answer;
@@ -24,7 +24,7 @@ pub use request::Request;
 pub use reqwest::{Method, StatusCode, Url, header};
 pub use token::{BearerToken, TokenFile};
 
-/// A number by chance, for the jitter of waits. It is no secret.
+/// A random number for the jitter of waits. It is not secret.
 pub fn random_seed() -> u64 {
     use std::hash::BuildHasher;
     std::hash::RandomState::new().hash_one(())

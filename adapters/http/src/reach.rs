@@ -1,30 +1,28 @@
-//! Where a server may send us: for blobs, for tokens, by redirects.
+//! Which addresses a server may send us to: for blobs, for tokens, by redirects.
 //!
-//! What it says is a stranger's word. A server that answers over TLS leads us nowhere without it. And nobody leads us to this
-//! machine, nor to what only hangs on the same wire, nor to the addresses at which clouds hand out their secrets
-//! (169.254.169.254 and others), unless the server is there itself.
+//! We do not trust a server's redirects. A server with TLS cannot send us to plain HTTP. A remote server cannot send us to
+//! this machine, to link-local addresses, or to the addresses where clouds serve secrets (169.254.169.254 and others).
 //!
-//! A name says little: what counts is the address behind it when the connection is made. So those to whom we are sent are
-//! looked up with a resolver that leaves such addresses out.
+//! The address counts, not the name. So we resolve the names of such redirects with a resolver that drops these addresses.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use reqwest::Url;
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 
-/// Where Alibaba's and Azure's clouds have metadata, besides 169.254.0.0/16.
+/// The metadata services of Alibaba and Azure outside 169.254.0.0/16.
 const METADATA_V4: [Ipv4Addr; 2] = [
     Ipv4Addr::new(100, 100, 100, 200),
     Ipv4Addr::new(168, 63, 129, 16),
 ];
-/// Where Amazon's has it: fd00:ec2::254.
+/// Amazon's metadata service: fd00:ec2::254.
 const METADATA_V6: Ipv6Addr = Ipv6Addr::new(0xfd00, 0xec2, 0, 0, 0, 0, 0, 0x254);
 
-/// From how far away somebody can be reached.
+/// From where an address can be reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Reach {
     Machine,
-    /// The same wire, and a cloud's metadata.
+    /// Link-local addresses, and a cloud's metadata.
     Link,
     World,
 }
@@ -66,7 +64,7 @@ impl Reach {
     }
 }
 
-/// Looks names up for those who may only go out into the world.
+/// A resolver that returns only public addresses.
 #[derive(Debug)]
 pub(crate) struct WorldOnly;
 
@@ -87,14 +85,14 @@ impl Resolve for WorldOnly {
     }
 }
 
-/// Those of a name's addresses that are in the world; a name that has none leads where we do not go.
+/// The public addresses of a name. A name without any is refused.
 fn in_the_world(found: Vec<SocketAddr>) -> Result<Vec<SocketAddr>, &'static str> {
     let far: Vec<SocketAddr> = found
         .into_iter()
         .filter(|address| Reach::of_address(address.ip()) == Reach::World)
         .collect();
     match far.is_empty() {
-        true => Err("its name leads to this machine or its own wire, where we do not go"),
+        true => Err("its name resolves only to local addresses, which we refuse"),
         false => Ok(far),
     }
 }

@@ -1,4 +1,4 @@
-//! What is asked, and of whom.
+//! A request, before it is sent.
 
 use std::time::Duration;
 
@@ -31,7 +31,7 @@ impl Request {
         Self::new(Method::GET, url)
     }
 
-    /// A header for everybody who is asked. One that cannot be sent is left out: what a server said of itself may be anything.
+    /// Adds a header for every server on the way. An invalid value is left out, since it may come from a server.
     pub fn header(mut self, name: HeaderName, value: &str) -> Self {
         if let Ok(value) = HeaderValue::from_str(value) {
             self.headers.insert(name, value);
@@ -39,7 +39,7 @@ impl Request {
         self
     }
 
-    /// Who we are. It goes to the server of this address alone, never along a redirect to another.
+    /// Adds credentials. Only the server of this address gets them; redirects to others do not.
     pub fn authorization(mut self, value: Option<HeaderValue>) -> Self {
         self.authorization = value;
         self
@@ -51,7 +51,7 @@ impl Request {
         request
     }
 
-    /// How long it may take to the last byte of its answer, instead of what is usual for the client.
+    /// Replaces the client's limit on the time to the last byte.
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.timeout = Some(timeout);
         self

@@ -1,4 +1,4 @@
-//! Bearer tokens: from a file that somebody else keeps fresh.
+//! Bearer tokens, read from a file that others renew.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -9,11 +9,11 @@ use towpath_formats::fleet::token;
 
 use crate::file;
 
-/// A token that can stand in a header (RFC 6750). It is a secret: nothing shows it.
+/// A token that is valid in a header (RFC 6750). It is secret: nothing prints it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct BearerToken(String);
 
-/// A file with a token and nothing else. It is read for each request, so a new token counts at once. Copies read together.
+/// A file with nothing but a token. It is read for each request, so a new token is used at once. Clones share the last token.
 #[derive(Debug, Clone)]
 pub struct TokenFile {
     path: PathBuf,
@@ -34,7 +34,7 @@ impl TokenFile {
         &self.path
     }
 
-    /// The token that is in the file now; else what is wrong, worded to follow the name of the file.
+    /// Reads the token. The error text follows the file's name.
     pub fn read(&self) -> Result<BearerToken, String> {
         let bytes = file::read(&self.path, self.max_bytes)?;
         let text = String::from_utf8_lossy(&bytes);
@@ -43,8 +43,7 @@ impl TokenFile {
         Ok(token)
     }
 
-    /// The same; but while the file is away or wrong, the last token counts. Some take the file away once programs have
-    /// started.
+    /// Reads the token, or returns the last one if the file is missing or wrong. Some systems remove the file after start.
     pub fn read_or_last(&self) -> Result<BearerToken, String> {
         self.read().or_else(|problem| {
             let last = self.last.lock().unwrap_or_else(PoisonError::into_inner);

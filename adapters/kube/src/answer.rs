@@ -1,11 +1,10 @@
-//! Asking, with a limit on the time that an answer may take.
+//! Requests with a time limit.
 
 use std::time::Duration;
 
 use crate::error::KubeError;
 use crate::resource::Call;
 
-/// The answer, or why there is none, within a time.
 pub(crate) async fn within<T>(
     limit: Duration,
     call: &Call<'_>,

@@ -1,4 +1,4 @@
-//! A cluster that is watched.
+//! The connection to one cluster, and the watches on its objects.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -14,7 +14,7 @@ use crate::store::Store;
 use crate::subject::Subject;
 use crate::watch::watch;
 
-/// A cluster that is watched as long as this lives.
+/// Watches a cluster until it is dropped.
 pub struct Cluster {
     pub(crate) client: kube::Client,
     pub(crate) settings: Settings,
@@ -23,16 +23,17 @@ pub struct Cluster {
     _watches: JoinSet<()>,
 }
 
-/// Wakes whoever waits for a change: once, however many there were.
+/// Wakes a waiting task when something has changed: once, even for many changes.
 #[derive(Debug)]
 pub struct Changes(watch::Receiver<u64>);
 
-/// Some subjects could not be read in time, each perhaps because of something.
+/// The subjects that could not be read in time, each with its error if there was one.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct NotRead(pub BTreeMap<Subject, Option<KubeError>>);
+pub struct UnreadSubjects(pub BTreeMap<Subject, Option<KubeError>>);
 
 impl Cluster {
-    /// Reads the configuration and begins to watch, on the runtime that this is called on. Whether the API answers is seen in [`Cluster::objects`].
+    /// Reads the configuration and begins to watch, on the current runtime.
+    /// [`Cluster::objects`] shows whether the API answers.
     pub async fn connect(access: &Access, settings: Settings) -> Result<Self, KubeError> {
         let counter = Counter::default();
         let client = connect::client(access, &settings, &counter).await?;
@@ -55,23 +56,23 @@ impl Cluster {
         })
     }
 
-    /// What is known right now. Asks nothing of the API.
+    /// What is known right now. Sends no request.
     pub fn objects(&self) -> Objects {
-        snapshot::of(&self.store.shelves(), Instant::now())
+        snapshot::of(&self.store.subjects(), Instant::now())
     }
 
-    /// How fresh each subject is. Asks nothing of the API, and costs little.
+    /// How fresh each subject is. Sends no request, and is cheap.
     pub fn states(&self) -> BTreeMap<Subject, State> {
-        snapshot::states(&self.store.shelves(), Instant::now())
+        snapshot::states(&self.store.subjects(), Instant::now())
     }
 
-    /// Wakes at the next change, and at all that come after.
+    /// Wakes at every change from now on.
     pub fn changes(&self) -> Changes {
         Changes(self.store.changes())
     }
 
-    /// Waits until everything that the API has was read once.
-    pub async fn read_once(&self, limit: Duration) -> Result<(), NotRead> {
+    /// Waits until every subject has been read once.
+    pub async fn read_once(&self, limit: Duration) -> Result<(), UnreadSubjects> {
         let mut changes = self.changes();
         let end = tokio::time::Instant::now() + limit;
         loop {
@@ -80,12 +81,11 @@ impl Cluster {
                 return Ok(());
             }
             if tokio::time::timeout_at(end, changes.next()).await.is_err() {
-                return Err(NotRead(unread));
+                return Err(UnreadSubjects(unread));
             }
         }
     }
 
-    /// How many requests were sent so far, by verb and resource.
     pub fn requests(&self) -> Requests {
         self.counter.so_far()
     }
@@ -116,7 +116,7 @@ impl Changes {
     }
 }
 
-impl std::fmt::Display for NotRead {
+impl std::fmt::Display for UnreadSubjects {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         for (place, (subject, problem)) in self.0.iter().enumerate() {
             let line = if place > 0 { "\n" } else { "" };
@@ -129,4 +129,4 @@ impl std::fmt::Display for NotRead {
     }
 }
 
-impl std::error::Error for NotRead {}
+impl std::error::Error for UnreadSubjects {}

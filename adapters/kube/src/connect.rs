@@ -1,4 +1,4 @@
-//! From a kubeconfig, or from inside a cluster, to a client.
+//! Builds a client from a kubeconfig, or from the pod's service account.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -14,28 +14,28 @@ use crate::error::KubeError;
 
 const MAX_TOKEN_BYTES: u64 = 64 << 10;
 
-/// How to reach the cluster.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Access {
-    /// As the service account that Kubernetes gave to this pod.
+    /// With the pod's service account.
     InCluster,
-    /// As a kubeconfig says: this file, or those that `KUBECONFIG` names, or `~/.kube/config`; its current context, or this one.
+    /// With a kubeconfig: this file, or the files in `KUBECONFIG`, or `~/.kube/config`.
+    /// Uses the given context, or else the current one.
     Kubeconfig {
         path: Option<PathBuf>,
         context: Option<String>,
     },
 }
 
-/// How long things may take.
+/// Timeouts and waits.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settings {
-    /// A request, from its start to the end of its answer.
+    /// For a request, from its start to the end of its answer.
     pub request: Duration,
-    /// A watch, before it is asked for anew.
+    /// How long a watch lasts before it is opened again.
     pub watch: Duration,
-    /// Between two looks for a kind that the API did not have.
+    /// How often to look again for a kind that the API did not have.
     pub absent: Duration,
-    /// The waits after errors.
+    /// Waits after errors.
     pub backoff: Backoff,
 }
 

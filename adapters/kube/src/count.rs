@@ -1,11 +1,10 @@
-//! How many requests were sent, by verb and resource: what a quiet cluster costs is counted, not guessed.
+//! Counts requests by verb and resource, so that tests can measure what an idle cluster costs.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use http::Method;
 
-/// What is asked of the API.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Verb {
     Get,
@@ -38,7 +37,7 @@ impl Verb {
 /// Requests since the start, by verb and resource (`nodes`, `clusterversions/status`, or a group for discovery).
 pub type Requests = BTreeMap<(Verb, String), u64>;
 
-/// Counts requests. Copies count together.
+/// Counts requests. Clones share one count.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Counter(Arc<Mutex<Requests>>);
 
@@ -61,7 +60,7 @@ impl Counter {
     }
 }
 
-/// What a request asks. We send nothing but what [`crate::resource`] names, so there are few different answers.
+/// The verb and resource of a request. [`crate::resource`] names all resources, so the keys are few.
 fn asked(method: &Method, path: &str, query: &str) -> (Verb, String) {
     let parts: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();
     let (group, rest) = match parts.as_slice() {

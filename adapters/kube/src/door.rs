@@ -1,4 +1,4 @@
-//! The one door that every request goes through: it is counted, gets the newest token, and its answer must begin in time.
+//! A layer around every request: it counts the request, adds the newest token, and limits the wait for an answer.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -12,7 +12,7 @@ use towpath_http::TokenFile;
 
 use crate::count::Counter;
 
-/// Puts the door in front of a client.
+/// Adds the layer to a client.
 #[derive(Debug, Clone)]
 pub(crate) struct DoorLayer {
     pub(crate) counter: Counter,

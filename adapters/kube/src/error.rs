@@ -1,56 +1,49 @@
-//! What can go wrong at the API's door, each with the place, the problem and the remedy.
+//! Errors of the Kubernetes API, each with the place, the problem and the remedy.
 
 use crate::resource::Call;
 
-/// Why something could not be read or written.
+/// Why a read or a write failed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum KubeError {
-    /// The configuration says nothing that can be used.
+    /// The configuration cannot be used.
     #[error("{place}: {problem}; {remedy}")]
     Configuration {
-        /// The file, or what stands for it.
+        /// The file, or a name for another source.
         place: String,
-        /// What is wrong with it.
         problem: String,
         remedy: &'static str,
     },
-    /// The API does not know who we are.
+    /// The API rejects our credentials.
     #[error(
         "{call}: the API does not accept our credentials ({message}); renew the token or the certificate"
     )]
     Unauthorized { call: String, message: String },
-    /// The role is too small.
+    /// The agent's role lacks a permission.
     #[error("{call}: forbidden; let the agent's role {verb} {resource} (the API said: {message})")]
     Forbidden {
         call: String,
         /// The verb that the role lacks.
         verb: &'static str,
-        /// The resource that it lacks it on, as roles name it, with its group after a dot.
+        /// The resource as roles name it, with its group after a dot.
         resource: String,
         message: String,
     },
-    /// The API has no such thing.
-    #[error("{call}: there is no such thing ({message})")]
+    /// The object does not exist.
+    #[error("{call}: not found ({message})")]
     NotFound { call: String, message: String },
-    /// There was an answer, and it was no.
+    /// The API refused the request.
     #[error("{call}: the API answered {code}: {message}")]
     Answer {
         call: String,
         code: u16,
         message: String,
     },
-    /// There was no answer. Whether a write was done is not known: look again.
-    #[error(
-        "{call}: no answer: {problem}; look whether the API server is there and can be reached"
-    )]
+    /// There was no answer. A write may have been done: read the object again.
+    #[error("{call}: no answer: {problem}; check that the API server is up and reachable")]
     Unanswered { call: String, problem: String },
-    /// More than we are prepared to hold.
-    #[error("{call}: {problem}; this is a limit of towpath's, tell us about your cluster")]
-    TooLarge {
-        call: String,
-        /// What there is too much of.
-        problem: String,
-    },
+    /// An answer exceeds one of our limits.
+    #[error("{call}: {problem}; this is a limit of Towpath: please report it")]
+    TooLarge { call: String, problem: String },
 }
 
 impl KubeError {
@@ -67,7 +60,7 @@ impl KubeError {
         }
     }
 
-    /// What became of a call.
+    /// Turns the result of a call into ours.
     pub(crate) fn of(call: &Call<'_>, error: kube::Error) -> Self {
         match error {
             kube::Error::Api(status) => Self::answered(call, status.code, &status.message),
@@ -100,7 +93,7 @@ impl KubeError {
         }
     }
 
-    /// The causes of an error that no API has sent, outermost first.
+    /// The causes of an error that did not come from the API, outermost first.
     pub(crate) fn unanswered(call: &Call<'_>, error: &dyn std::error::Error) -> Self {
         let mut words = vec![error.to_string()];
         let mut cause = error.source();
@@ -126,7 +119,7 @@ impl KubeError {
 }
 
 const MAX_CAUSES: usize = 8;
-/// So much of what an API says is repeated.
+/// The longest text of the API that we repeat, in bytes.
 const MAX_SAID: usize = 1_000;
 
 fn shortened(text: &str) -> String {

@@ -1,7 +1,8 @@
-//! Kubernetes Events about the ClusterVersion: what happened, where people look for it (`oc describe clusterversion`).
+//! Kubernetes Events about the ClusterVersion, for `oc describe clusterversion`.
 //!
-//! Events of something without a namespace are in `default`: Kubernetes wants it so. The same news has the same name, so saying it again counts one up instead of
-//! making another object; the API forgets events after an hour or so.
+//! Events about objects without a namespace go into `default`, as Kubernetes requires.
+//! The same event has the same name, so repeating it raises its count instead of creating another object.
+//! The API forgets events after about an hour.
 
 use jiff::Timestamp;
 use kube::api::{DynamicObject, Patch, PatchParams, PostParams};
@@ -25,9 +26,9 @@ const MAX_REASON_BYTES: usize = 128;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Event {
     pub severity: Severity,
-    /// One word that programs read.
+    /// One word for programs.
     pub reason: String,
-    /// A sentence that people read; of a long one, the beginning.
+    /// A sentence for people. Long ones are cut.
     pub message: String,
 }
 
@@ -38,7 +39,7 @@ pub enum Severity {
 }
 
 impl Cluster {
-    /// Tells what happened. Told again, it is counted.
+    /// Writes the event. If it exists, its count goes up.
     pub async fn tell(&self, event: &Event, now: Timestamp) -> Result<(), KubeError> {
         let reason = beginning(&event.reason, MAX_REASON_BYTES);
         let message = beginning(&event.message, MAX_MESSAGE_BYTES);
@@ -110,7 +111,6 @@ fn uid(json: &str) -> Option<String> {
     object.pointer("/metadata/uid")?.as_str().map(str::to_owned)
 }
 
-/// The same news has the same name.
 fn name(severity: &str, reason: &str, message: &str) -> String {
     let mut hash = Sha256::new();
     for part in [severity, reason, message] {
@@ -120,7 +120,7 @@ fn name(severity: &str, reason: &str, message: &str) -> String {
     format!("version.towpath.{}", hex::encode(&hash.finalize()[..8]))
 }
 
-/// At most so many bytes, and no broken letter at the end.
+/// Cuts a text to this many bytes, at a character boundary.
 fn beginning(text: &str, bytes: usize) -> &str {
     &text[..text.floor_char_boundary(bytes)]
 }

@@ -1,11 +1,11 @@
-//! One of several agents acts: whoever holds the Lease.
+//! Leader election: of several agents, only the holder of the Lease acts.
 //!
-//! The protocol is that of Kubernetes' own components. A Lease that nobody has renewed for its whole term, as this agent has watched it, may be taken. Clocks of different
-//! machines are not compared: the times in the Lease are for people, and what counts is how long we have seen the same Lease unchanged. Every write names the resource version
-//! that was read, so of two that try at once one is refused.
+//! The protocol is the one that Kubernetes' own components use. An agent may take a Lease that it has seen unchanged
+//! for a whole term. It never compares clocks of different machines: the times in the Lease are only for people.
+//! Every write names the resource version that was read, so when two agents try at once, the API refuses one.
 //!
-//! A holder that was stopped for a while may still believe in its lease. It looks at the time that [`Leadership::Held`] names before it acts; and what it would write names a
-//! resource version that whoever came after it has changed.
+//! A holder that was paused may still believe that it leads. So it checks the time in [`Leadership::Held`] before it
+//! acts. Its writes also name a resource version, which the next holder has changed.
 
 use std::time::Duration;
 
@@ -19,35 +19,34 @@ use crate::count::Verb;
 use crate::error::KubeError;
 use crate::resource::{Call, LEASES};
 
-/// Which Lease, whose, and for how long.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LeaseTerms {
     pub namespace: String,
     pub name: String,
-    /// Who we are; no two agents have the same name.
+    /// Our identity, different for each agent.
     pub holder: String,
-    /// How long a Lease lasts that is not renewed, in whole seconds.
+    /// How long a Lease lasts without renewal, in whole seconds.
     pub term: Duration,
 }
 
 #[derive(Debug, Clone, Copy)]
 pub struct Clock {
-    /// By the calendar: it is written into the Lease, and may jump.
+    /// Wall-clock time, written into the Lease. It may jump.
     pub now: Timestamp,
-    /// Since some moment in the past, by a clock that never jumps: it decides.
+    /// Monotonic time. Decisions use this one.
     pub running: Duration,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Leadership {
-    /// We do, until that time of the clock that never jumps.
+    /// We lead until this monotonic time.
     Held {
         /// As [`Clock::running`].
         until: Duration,
     },
-    /// Somebody else does, or nobody yet.
+    /// Another agent leads, or none yet.
     Other {
-        /// Who, as the Lease says.
+        /// The holder that the Lease names.
         holder: String,
     },
 }
@@ -56,14 +55,14 @@ pub enum Leadership {
 #[derive(Debug)]
 pub struct Elector {
     terms: LeaseTerms,
-    /// The Lease that was last seen, and since when it has been the same.
+    /// The Lease as last seen, and since when it is unchanged.
     seen: Option<(String, Duration)>,
-    /// The Lease as we last wrote it: while it is still so, renewing it is one request.
+    /// The Lease as we last wrote it. While nobody changes it, a renewal is one request.
     written: Option<DynamicObject>,
 }
 
 impl Elector {
-    /// An agent that has seen no Lease yet.
+    /// Starts without a known Lease.
     pub fn new(terms: LeaseTerms) -> Self {
         Self {
             terms,
@@ -72,7 +71,7 @@ impl Elector {
         }
     }
 
-    /// Takes the Lease, or renews it, or waits for it: one or two requests. To be called a few times in each term.
+    /// Takes the Lease, renews it, or waits for it, with one or two requests. Call it a few times in each term.
     pub async fn try_to_hold(
         &mut self,
         cluster: &Cluster,
@@ -120,7 +119,7 @@ impl Elector {
         }
     }
 
-    /// Gives the Lease back, so that nobody has to wait for its end. Nothing happens if it is not ours.
+    /// Gives the Lease back, so that nobody waits for its end. Does nothing if it is not ours.
     pub async fn give_back(&mut self, cluster: &Cluster, clock: Clock) -> Result<(), KubeError> {
         let api = LEASES.api(&cluster.client, Some(&self.terms.namespace));
         let limit = cluster.settings.request;
@@ -136,7 +135,7 @@ impl Elector {
         given.map(|_| ())
     }
 
-    /// What to do about a Lease. Pure, but for remembering since when it has been the same.
+    /// Decides what to do about a Lease. Pure, except that it remembers since when the Lease is unchanged.
     fn judge(&mut self, lease: &Lease, running: Duration) -> Move {
         let is_same = self
             .seen
@@ -229,7 +228,6 @@ impl Elector {
     }
 }
 
-/// What to do about a Lease.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Move {
     Create,
@@ -266,7 +264,7 @@ impl Lease {
     }
 }
 
-/// As Kubernetes writes times that it calls micro times.
+/// Kubernetes' MicroTime format.
 fn micro_seconds(time: Timestamp) -> String {
     format!("{:.6}", time.round(Unit::Microsecond).unwrap_or(time))
 }

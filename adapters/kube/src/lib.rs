@@ -1,15 +1,16 @@
-//! One cluster's Kubernetes API: what its objects say, and the few writes that the agent makes.
+//! One cluster's Kubernetes API: it reads the cluster's objects and makes the agent's few writes.
 //!
 //! [`Cluster::connect`] reads the configuration and begins to watch. From then on
-//! - [`Cluster::objects`] is what is known right now: everything that `towpath ready` reads, as files that `formats::cluster_objects` takes. It asks nothing of
-//!   the API; a quiet cluster costs its watches and nothing else;
-//! - [`Cluster::changes`] wakes whoever waits, once for however many changes;
-//! - [`Cluster::start_update`], [`Cluster::remember`], [`Cluster::publish`] and [`Cluster::tell`] write, each idempotent, each with an answer that says what was found;
-//! - [`Elector`] holds the Lease that makes one of several agents the one that acts;
+//! - [`Cluster::objects`] returns what is known right now, as files that `formats::cluster_objects` reads.
+//!   It sends no request: an idle cluster costs only its watches;
+//! - [`Cluster::changes`] wakes a waiting task, once for many changes;
+//! - [`Cluster::start_update`], [`Cluster::remember`], [`Cluster::publish`] and [`Cluster::tell`] write.
+//!   Each is idempotent and returns what it found;
+//! - [`Elector`] holds the Lease, so that only one of several agents acts;
 //! - [`Cluster::requests`] counts every request by verb and resource.
 //!
-//! Nothing is decided here and nothing is logged: what there is to say is in the answer. The clock is an argument of everything that is written. Objects
-//! stay untyped; what nobody reads is dropped as it arrives.
+//! This crate decides nothing and logs nothing. Callers pass the clock to every write.
+//! Objects stay untyped; fields that nobody reads are dropped on arrival.
 
 mod answer;
 mod cluster;
@@ -28,13 +29,15 @@ mod trim;
 mod update;
 mod watch;
 
-pub use cluster::{Changes, Cluster, NotRead};
+pub use cluster::{Changes, Cluster, UnreadSubjects};
 pub use connect::{Access, Settings};
 pub use count::{Requests, Verb};
 pub use error::KubeError;
 pub use event::{Event, Severity};
 pub use lease::{Clock, Elector, Leadership, LeaseTerms};
-pub use operator::{Condition, OPERATOR_NAME, OperatorStatus, OperatorVersion, Published, Status};
+pub use operator::{
+    Condition, OPERATOR_NAME, OperatorStatus, OperatorVersion, PublishOutcome, Status,
+};
 pub use snapshot::{Objects, SeenVersion, State};
 pub use subject::Subject;
-pub use update::{MAX_RECORD_BYTES, RECORD_ANNOTATION, Remembered, Started, Update};
+pub use update::{MAX_RECORD_BYTES, RECORD_ANNOTATION, RecordOutcome, StartOutcome, Update};

@@ -1,4 +1,4 @@
-//! The ClusterOperator that speaks for us: written when it says something new, and only then.
+//! The agent's own ClusterOperator. It is written only when it has something new to say.
 
 use std::collections::BTreeMap;
 
@@ -17,23 +17,21 @@ pub const OPERATOR_NAME: &str = "towpath";
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OperatorStatus {
-    /// By type: `Available`, `Progressing`, `Degraded`, `Upgradeable`. Others that are there are taken away.
+    /// By type: `Available`, `Progressing`, `Degraded`, `Upgradeable`. Conditions of other types are removed.
     pub conditions: BTreeMap<String, Condition>,
-    /// The versions of what runs here.
+    /// The versions of our parts.
     pub versions: Vec<OperatorVersion>,
 }
 
-/// Something that is so, is not so, or is not known.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Condition {
     pub status: Status,
-    /// One word that programs read.
+    /// One word for programs.
     pub reason: String,
-    /// A sentence that people read.
+    /// A sentence for people.
     pub message: String,
 }
 
-/// Whether a condition is so.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Status {
     True,
@@ -41,7 +39,6 @@ pub enum Status {
     Unknown,
 }
 
-/// The version of a part.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OperatorVersion {
     pub name: String,
@@ -49,22 +46,22 @@ pub struct OperatorVersion {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Published {
-    /// It said so already: nothing was written.
+pub enum PublishOutcome {
+    /// The object already had this status, so nothing was written.
     Unchanged,
     Written,
 }
 
 impl Cluster {
-    /// Lets our ClusterOperator say this. If it says so already, as far as the watch has told, nothing is asked of the API. A condition keeps the time of its last
-    /// transition as long as its status stays the same.
+    /// Writes the status of our ClusterOperator. Sends no request if the watched copy already has it.
+    /// A condition keeps its last transition time while its status stays the same.
     pub async fn publish(
         &self,
         wanted: &OperatorStatus,
         now: Timestamp,
-    ) -> Result<Published, KubeError> {
+    ) -> Result<PublishOutcome, KubeError> {
         if self.is_published(wanted) {
-            return Ok(Published::Unchanged);
+            return Ok(PublishOutcome::Unchanged);
         }
         let api = CLUSTER_OPERATORS.api(&self.client, None);
         let get = Call::new(Verb::Get, &CLUSTER_OPERATORS).of(OPERATOR_NAME);
@@ -74,7 +71,7 @@ impl Cluster {
         };
         let before = there.data.get("status").cloned().unwrap_or_default();
         if says(&before, wanted) {
-            return Ok(Published::Unchanged);
+            return Ok(PublishOutcome::Unchanged);
         }
         let patch = json!({
             "metadata": { "resourceVersion": there.metadata.resource_version },
@@ -94,18 +91,18 @@ impl Cluster {
             api.patch_status(OPERATOR_NAME, &parameters, &patch),
         )
         .await?;
-        Ok(Published::Written)
+        Ok(PublishOutcome::Written)
     }
 
-    /// Whether our ClusterOperator says this, as far as the watch has told.
+    /// Whether the watched copy of our ClusterOperator already has this status.
     pub fn is_published(&self, wanted: &OperatorStatus) -> bool {
         self.watched_operator()
             .is_some_and(|object| says(&object["status"], wanted))
     }
 
     fn watched_operator(&self) -> Option<Value> {
-        let shelves = self.store.shelves();
-        let kept = shelves
+        let subjects = self.store.subjects();
+        let kept = subjects
             .get(&Subject::ClusterOperators)?
             .objects
             .get(&(String::new(), OPERATOR_NAME.to_owned()))?;
@@ -131,7 +128,7 @@ impl Cluster {
     }
 }
 
-/// Whether a status says what is wanted, no more and no less.
+/// Whether a status is exactly the wanted one.
 fn says(status: &Value, wanted: &OperatorStatus) -> bool {
     let said = list(status, "conditions");
     let same_conditions = said.len() == wanted.conditions.len()
@@ -175,7 +172,7 @@ fn status(before: &Value, wanted: &OperatorStatus, now: Timestamp) -> Value {
     json!({ "conditions": conditions.collect::<Vec<_>>(), "versions": versions.collect::<Vec<_>>() })
 }
 
-/// As Kubernetes writes times: RFC 3339, in whole seconds.
+/// Kubernetes' time format: RFC 3339, in whole seconds.
 pub(crate) fn whole_seconds(time: Timestamp) -> String {
     time.round(Unit::Second).unwrap_or(time).to_string()
 }

@@ -1,11 +1,10 @@
-//! The resources that we ask for, and no others: each request names one of them, and so does each count and each complaint.
+//! All resources that we use. Every request, count and error names one of them.
 
 use kube::api::{Api, DynamicObject};
 use kube::core::ApiResource;
 
 use crate::count::Verb;
 
-/// A resource of the API.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Resource {
     pub(crate) group: &'static str,
@@ -84,7 +83,7 @@ impl Resource {
         }
     }
 
-    /// All of them, or those of a namespace.
+    /// The path of all objects, or of those in a namespace.
     pub(crate) fn api(&self, client: &kube::Client, namespace: Option<&str>) -> Api<DynamicObject> {
         let resource = ApiResource {
             group: self.group.to_owned(),
@@ -108,12 +107,12 @@ impl Resource {
     }
 }
 
-/// Something that is asked of the API, for words about what became of it.
+/// A request, described for error messages.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Call<'a> {
     pub(crate) verb: Verb,
     pub(crate) resource: &'a Resource,
-    /// What comes after the resource: `status`, or nothing.
+    /// The subresource: `status`, or nothing.
     pub(crate) part: &'static str,
     pub(crate) namespace: Option<&'a str>,
     pub(crate) name: Option<&'a str>,

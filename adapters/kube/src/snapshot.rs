@@ -1,4 +1,4 @@
-//! What is known of a cluster at one moment, in the form that `formats::cluster_objects` reads.
+//! A cluster's objects at one moment, as files that `formats::cluster_objects` reads.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -9,16 +9,16 @@ use towpath_formats::SourceFile;
 
 use crate::error::KubeError;
 use crate::operator::OPERATOR_NAME;
-use crate::store::{Freshness, Kept, Shelf};
+use crate::store::{Freshness, StoredObject, SubjectObjects};
 use crate::subject::Subject;
 use crate::update::RECORD_ANNOTATION;
 
 #[derive(Debug, Clone)]
 pub struct Objects {
-    /// A file for each subject that was read, be it an old copy; a subject that is not there has no file, so that it is unknown. What this agent has said itself,
-    /// its ClusterOperator, is not among them: it is no fact about the cluster.
+    /// A file for each subject that was read, even if the copy is old. A subject that was not read has no file and counts as unknown.
+    /// The agent's own ClusterOperator is left out: it is not a fact about the cluster.
     pub files: Vec<SourceFile>,
-    /// Subjects of which there is nothing: everything was read, and nothing was there, or the API does not have the kind.
+    /// Subjects without objects: the list was empty, or the API does not have the kind.
     pub none: BTreeSet<Subject>,
     /// The ClusterVersion, if there is one.
     pub version: Option<SeenVersion>,
@@ -26,62 +26,74 @@ pub struct Objects {
     pub states: BTreeMap<Subject, State>,
 }
 
-/// A ClusterVersion as it was seen.
+/// The ClusterVersion as last read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SeenVersion {
-    /// What a write names, so that it is refused if anything has changed since.
+    /// Writes name it, so that the API refuses them if the object has changed since.
     pub resource_version: String,
-    /// The object, without what the API server keeps there for itself.
+    /// The object without the API server's own fields.
     pub json: Arc<str>,
-    /// What an agent has written down there.
+    /// The agent's record.
     pub record: Option<String>,
 }
 
-/// How fresh what is known of a subject is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum State {
     Current,
     /// The API does not have that kind.
     Absent,
-    /// Nothing was read yet, perhaps because of this.
+    /// Not read yet; with the error, if there was one.
     NotRead(Option<KubeError>),
-    /// Nothing was heard for so long, because of this; changes are missing.
+    /// The watch is broken for this long, because of this error. Changes may be missing.
     Behind(Duration, KubeError),
 }
 
-pub(crate) fn of(shelves: &BTreeMap<Subject, Shelf>, now: Instant) -> Objects {
-    let was_read = |shelf: &Shelf| {
+pub(crate) fn of(subjects: &BTreeMap<Subject, SubjectObjects>, now: Instant) -> Objects {
+    let was_read = |subject_objects: &SubjectObjects| {
         matches!(
-            shelf.freshness,
+            subject_objects.freshness,
             Freshness::Current | Freshness::Behind { .. }
         )
     };
-    let read = shelves.iter().filter(|(_, shelf)| was_read(shelf));
-    let has_none = |shelf: &Shelf| {
-        shelf.objects.is_empty() && !matches!(shelf.freshness, Freshness::NotRead(_))
+    let read = subjects
+        .iter()
+        .filter(|(_, subject_objects)| was_read(subject_objects));
+    let has_none = |subject_objects: &SubjectObjects| {
+        subject_objects.objects.is_empty()
+            && !matches!(subject_objects.freshness, Freshness::NotRead(_))
     };
-    let none = shelves.iter().filter(|(_, shelf)| has_none(shelf));
+    let none = subjects
+        .iter()
+        .filter(|(_, subject_objects)| has_none(subject_objects));
     Objects {
-        files: read.map(|(subject, shelf)| file(*subject, shelf)).collect(),
+        files: read
+            .map(|(subject, subject_objects)| file(*subject, subject_objects))
+            .collect(),
         none: none.map(|(subject, _)| *subject).collect(),
-        version: shelves
+        version: subjects
             .get(&Subject::ClusterVersion)
-            .and_then(|shelf| shelf.objects.values().next())
+            .and_then(|subject_objects| subject_objects.objects.values().next())
             .map(seen),
-        states: states(shelves, now),
+        states: states(subjects, now),
     }
 }
 
-pub(crate) fn states(shelves: &BTreeMap<Subject, Shelf>, now: Instant) -> BTreeMap<Subject, State> {
-    shelves
+pub(crate) fn states(
+    subjects: &BTreeMap<Subject, SubjectObjects>,
+    now: Instant,
+) -> BTreeMap<Subject, State> {
+    subjects
         .iter()
-        .map(|(subject, shelf)| (*subject, state(&shelf.freshness, now)))
+        .map(|(subject, subject_objects)| (*subject, state(&subject_objects.freshness, now)))
         .collect()
 }
 
-fn file(subject: Subject, shelf: &Shelf) -> SourceFile {
+fn file(subject: Subject, subject_objects: &SubjectObjects) -> SourceFile {
     let is_ours = |name: &str| subject == Subject::ClusterOperators && name == OPERATOR_NAME;
-    let objects = shelf.objects.iter().filter(|((_, name), _)| !is_ours(name));
+    let objects = subject_objects
+        .objects
+        .iter()
+        .filter(|((_, name), _)| !is_ours(name));
     let mut text = format!(
         "{{\"kind\":\"{}List\",\"items\":[",
         subject.selection().resource.kind
@@ -99,7 +111,7 @@ fn file(subject: Subject, shelf: &Shelf) -> SourceFile {
     }
 }
 
-fn seen(kept: &Kept) -> SeenVersion {
+fn seen(kept: &StoredObject) -> SeenVersion {
     let object: Value = serde_json::from_str(&kept.json).unwrap_or_default();
     let record = object
         .pointer("/metadata/annotations")

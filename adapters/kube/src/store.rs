@@ -1,4 +1,4 @@
-//! What the watches have brought: for each subject its objects, trimmed and written out, and how fresh they are.
+//! The watched objects: for each subject the trimmed objects as JSON, and how fresh they are.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -13,20 +13,19 @@ use crate::trim::trimmed;
 
 /// The most objects of one subject.
 pub(crate) const MAX_OBJECTS: usize = 50_000;
-/// The most bytes of one subject, as kept; no file of objects may be larger than 128 MiB.
+/// The most bytes of one subject. Files of objects are limited to 128 MiB.
 pub(crate) const MAX_BYTES: usize = 64 << 20;
 
 /// An object by namespace and name.
 type Key = (String, String);
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Kept {
+pub(crate) struct StoredObject {
     pub(crate) json: Arc<str>,
-    /// What a write has to name, so that it changes nothing but what was seen.
+    /// Writes name it, so that they only change the version that was read.
     pub(crate) resource_version: String,
 }
 
-/// How fresh a subject is.
 #[derive(Debug, Clone)]
 pub(crate) enum Freshness {
     NotRead(Option<KubeError>),
@@ -37,8 +36,8 @@ pub(crate) enum Freshness {
 
 /// The objects of one subject.
 #[derive(Debug)]
-pub(crate) struct Shelf {
-    pub(crate) objects: BTreeMap<Key, Kept>,
+pub(crate) struct SubjectObjects {
+    pub(crate) objects: BTreeMap<Key, StoredObject>,
     pub(crate) freshness: Freshness,
     bytes: usize,
 }
@@ -46,17 +45,17 @@ pub(crate) struct Shelf {
 /// A list that is being read, page by page.
 #[derive(Debug, Default)]
 pub(crate) struct Listing {
-    objects: BTreeMap<Key, Kept>,
+    objects: BTreeMap<Key, StoredObject>,
     bytes: usize,
 }
 
 #[derive(Debug)]
-pub(crate) struct Full(pub(crate) String);
+pub(crate) struct SizeLimitReached(pub(crate) String);
 
-/// All shelves. Copies are the same store.
+/// All subjects. Clones share one store.
 #[derive(Debug, Clone)]
 pub(crate) struct Store {
-    shelves: Arc<Mutex<BTreeMap<Subject, Shelf>>>,
+    subjects: Arc<Mutex<BTreeMap<Subject, SubjectObjects>>>,
     changes: watch::Sender<u64>,
 }
 
@@ -65,7 +64,7 @@ impl Store {
         let empty = |subject| {
             (
                 subject,
-                Shelf {
+                SubjectObjects {
                     objects: BTreeMap::new(),
                     freshness: Freshness::NotRead(None),
                     bytes: 0,
@@ -73,7 +72,7 @@ impl Store {
             )
         };
         Self {
-            shelves: Arc::new(Mutex::new(Subject::ALL.into_iter().map(empty).collect())),
+            subjects: Arc::new(Mutex::new(Subject::ALL.into_iter().map(empty).collect())),
             changes: watch::Sender::new(0),
         }
     }
@@ -82,34 +81,39 @@ impl Store {
         self.changes.subscribe()
     }
 
-    pub(crate) fn shelves(&self) -> MutexGuard<'_, BTreeMap<Subject, Shelf>> {
-        self.shelves.lock().unwrap_or_else(PoisonError::into_inner)
+    pub(crate) fn subjects(&self) -> MutexGuard<'_, BTreeMap<Subject, SubjectObjects>> {
+        self.subjects.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A list was read to its end: it takes the place of what was there.
+    /// Replaces the objects with a complete list.
     pub(crate) fn replace(&self, subject: Subject, listing: Listing) {
-        self.change(subject, |shelf| {
-            let is_new = !matches!(shelf.freshness, Freshness::Current)
-                || !same(&shelf.objects, &listing.objects);
-            (shelf.objects, shelf.bytes) = (listing.objects, listing.bytes);
-            shelf.freshness = Freshness::Current;
+        self.change(subject, |subject_objects| {
+            let is_new = !matches!(subject_objects.freshness, Freshness::Current)
+                || !same(&subject_objects.objects, &listing.objects);
+            (subject_objects.objects, subject_objects.bytes) = (listing.objects, listing.bytes);
+            subject_objects.freshness = Freshness::Current;
             is_new
         });
     }
 
-    /// An object is new, or has changed.
-    pub(crate) fn put(&self, subject: Subject, object: DynamicObject) -> Result<(), Full> {
+    /// Adds or replaces an object.
+    pub(crate) fn put(
+        &self,
+        subject: Subject,
+        object: DynamicObject,
+    ) -> Result<(), SizeLimitReached> {
         let (key, kept) = keep(subject, object);
         let mut full = None;
-        self.change(subject, |shelf| {
-            let before = shelf.objects.get(&key).cloned();
-            shelf.bytes =
-                shelf.bytes - before.as_ref().map_or(0, |kept| kept.json.len()) + kept.json.len();
+        self.change(subject, |subject_objects| {
+            let before = subject_objects.objects.get(&key).cloned();
+            subject_objects.bytes = subject_objects.bytes
+                - before.as_ref().map_or(0, |kept| kept.json.len())
+                + kept.json.len();
             let is_new = before
                 .as_ref()
                 .is_none_or(|before| before.json != kept.json);
-            shelf.objects.insert(key, kept);
-            full = check(shelf.objects.len(), shelf.bytes).err();
+            subject_objects.objects.insert(key, kept);
+            full = check(subject_objects.objects.len(), subject_objects.bytes).err();
             is_new
         });
         full.map_or(Ok(()), Err)
@@ -117,37 +121,42 @@ impl Store {
 
     pub(crate) fn remove(&self, subject: Subject, object: DynamicObject) {
         let (key, _) = keep(subject, object);
-        self.change(subject, |shelf| match shelf.objects.remove(&key) {
-            Some(kept) => {
-                shelf.bytes -= kept.json.len();
-                true
+        self.change(subject, |subject_objects| {
+            match subject_objects.objects.remove(&key) {
+                Some(kept) => {
+                    subject_objects.bytes -= kept.json.len();
+                    true
+                }
+                None => false,
             }
-            None => false,
         });
     }
 
-    /// The API has no such kind.
     pub(crate) fn absent(&self, subject: Subject) {
-        self.change(subject, |shelf| {
-            let is_new = !matches!(shelf.freshness, Freshness::Absent);
-            (shelf.objects, shelf.bytes, shelf.freshness) = (BTreeMap::new(), 0, Freshness::Absent);
+        self.change(subject, |subject_objects| {
+            let is_new = !matches!(subject_objects.freshness, Freshness::Absent);
+            (
+                subject_objects.objects,
+                subject_objects.bytes,
+                subject_objects.freshness,
+            ) = (BTreeMap::new(), 0, Freshness::Absent);
             is_new
         });
     }
 
-    /// The watch is there again, from where it was.
+    /// The watch continues where it stopped.
     pub(crate) fn resumed(&self, subject: Subject) {
-        self.change(subject, |shelf| {
-            let is_new = !matches!(shelf.freshness, Freshness::Current);
-            shelf.freshness = Freshness::Current;
+        self.change(subject, |subject_objects| {
+            let is_new = !matches!(subject_objects.freshness, Freshness::Current);
+            subject_objects.freshness = Freshness::Current;
             is_new
         });
     }
 
-    /// Something went wrong: what is there stays, and is getting old.
+    /// The watch failed. The objects stay, and their age grows.
     pub(crate) fn failed(&self, subject: Subject, problem: KubeError) {
-        self.change(subject, |shelf| {
-            let (next, is_new) = match &shelf.freshness {
+        self.change(subject, |subject_objects| {
+            let (next, is_new) = match &subject_objects.freshness {
                 Freshness::Current => (
                     Freshness::Behind {
                         since: Instant::now(),
@@ -175,14 +184,14 @@ impl Store {
                 Freshness::Absent => (Freshness::Absent, false),
                 Freshness::NotRead(_) => (Freshness::NotRead(Some(problem)), true),
             };
-            shelf.freshness = next;
+            subject_objects.freshness = next;
             is_new
         });
     }
 
-    /// Changes a shelf and wakes whoever waits if it is told that something is new.
-    fn change(&self, subject: Subject, change: impl FnOnce(&mut Shelf) -> bool) {
-        let is_new = self.shelves().get_mut(&subject).is_some_and(change);
+    /// Changes a subject, and wakes waiting tasks if the closure says that something is new.
+    fn change(&self, subject: Subject, change: impl FnOnce(&mut SubjectObjects) -> bool) {
+        let is_new = self.subjects().get_mut(&subject).is_some_and(change);
         if is_new {
             self.changes
                 .send_modify(|count| *count = count.wrapping_add(1));
@@ -191,7 +200,11 @@ impl Store {
 }
 
 impl Listing {
-    pub(crate) fn add(&mut self, subject: Subject, object: DynamicObject) -> Result<(), Full> {
+    pub(crate) fn add(
+        &mut self,
+        subject: Subject,
+        object: DynamicObject,
+    ) -> Result<(), SizeLimitReached> {
         let (key, kept) = keep(subject, object);
         self.bytes += kept.json.len();
         if let Some(before) = self.objects.insert(key, kept) {
@@ -201,7 +214,7 @@ impl Listing {
     }
 }
 
-fn keep(subject: Subject, object: DynamicObject) -> (Key, Kept) {
+fn keep(subject: Subject, object: DynamicObject) -> (Key, StoredObject) {
     let metadata = &object.metadata;
     let key = (
         metadata.namespace.clone().unwrap_or_default(),
@@ -211,14 +224,14 @@ fn keep(subject: Subject, object: DynamicObject) -> (Key, Kept) {
     let json = trimmed(subject, object).to_string();
     (
         key,
-        Kept {
+        StoredObject {
             json: json.into(),
             resource_version,
         },
     )
 }
 
-fn same(one: &BTreeMap<Key, Kept>, other: &BTreeMap<Key, Kept>) -> bool {
+fn same(one: &BTreeMap<Key, StoredObject>, other: &BTreeMap<Key, StoredObject>) -> bool {
     one.len() == other.len()
         && one
             .iter()
@@ -226,11 +239,13 @@ fn same(one: &BTreeMap<Key, Kept>, other: &BTreeMap<Key, Kept>) -> bool {
             .all(|((a, x), (b, y))| a == b && x.json == y.json)
 }
 
-fn check(objects: usize, bytes: usize) -> Result<(), Full> {
+fn check(objects: usize, bytes: usize) -> Result<(), SizeLimitReached> {
     match (objects > MAX_OBJECTS, bytes > MAX_BYTES) {
         (false, false) => Ok(()),
-        (true, _) => Err(Full(format!("there are more than {MAX_OBJECTS} objects"))),
-        (false, true) => Err(Full(format!(
+        (true, _) => Err(SizeLimitReached(format!(
+            "there are more than {MAX_OBJECTS} objects"
+        ))),
+        (false, true) => Err(SizeLimitReached(format!(
             "there are more than {MAX_BYTES} bytes of objects"
         ))),
     }
@@ -295,7 +310,7 @@ mod tests {
         store.replace(Subject::Nodes, Listing::default());
         store.put(Subject::Nodes, node(1, "a")).unwrap();
         store.failed(Subject::Nodes, broken());
-        let since = |store: &Store| match &store.shelves()[&Subject::Nodes].freshness {
+        let since = |store: &Store| match &store.subjects()[&Subject::Nodes].freshness {
             Freshness::Behind { since, .. } => *since,
             other => panic!("{other:?}"),
         };
@@ -308,7 +323,7 @@ mod tests {
             },
         );
         assert_eq!(since(&store), first, "the first failure counts");
-        assert_eq!(store.shelves()[&Subject::Nodes].objects.len(), 1);
+        assert_eq!(store.subjects()[&Subject::Nodes].objects.len(), 1);
     }
 
     #[test]

@@ -1,36 +1,34 @@
-//! What is watched: everything that says something about updates, and of that only what is read.
+//! The kinds of objects that we watch: those that matter for updates.
 
 use crate::resource::{self, Resource};
 
-/// Something about the cluster that is watched. Each is one list and one watch.
+/// A kind of object. Each costs one list and one watch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Subject {
     ClusterVersion,
-    /// The parts of the platform.
     ClusterOperators,
-    /// What the cluster runs on.
     Infrastructure,
     Nodes,
-    /// The pools of nodes; hosted control planes have none.
+    /// Hosted control planes have none.
     MachineConfigPools,
-    /// Optional operators, each once: the copies that OLM puts into other namespaces are left out.
+    /// Optional operators, without the copies that OLM puts into other namespaces.
     ClusterServiceVersions,
     ApiRequestCounts,
-    /// What an administrator has to acknowledge.
+    /// What an administrator must acknowledge.
     AdminGates,
     /// What an administrator has acknowledged.
     AdminAcks,
 }
 
-/// Where, and which of them, and how many at once.
+/// Which objects to list, and how many in a page.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Selection {
     pub(crate) resource: &'static Resource,
     pub(crate) namespace: Option<&'static str>,
-    /// The only one that is wanted; a role can then be limited to that name.
+    /// Only the object of this name. A role can be limited to that name.
     pub(crate) name: Option<&'static str>,
     pub(crate) labels: Option<&'static str>,
-    /// Objects in a page of a list: fewer where each may be large.
+    /// The page size of a list, smaller for large objects.
     pub(crate) page: u32,
 }
 
@@ -47,7 +45,7 @@ impl Subject {
         Self::AdminAcks,
     ];
 
-    /// A stable word for it, for metrics and messages.
+    /// A stable word for metrics and messages.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::ClusterVersion => "clusterversion",

@@ -1,7 +1,7 @@
-//! What is kept of an object: what somebody reads, and no more.
+//! Drops the fields of objects that nobody reads.
 //!
-//! A node says every few minutes that it is alive, and carries a list of its images; an APIRequestCount has every verb of every user. None of that is kept, so
-//! none of it wakes anybody.
+//! A node reports every few minutes that it is alive, and lists its images. An APIRequestCount has every verb of every
+//! user. These fields are dropped, so their changes wake nobody.
 
 use kube::api::DynamicObject;
 use serde_json::{Map, Value, json};
@@ -10,7 +10,7 @@ use crate::subject::Subject;
 
 /// The annotations of an optional operator that say where it runs.
 const OPERATOR_ANNOTATIONS: [&str; 2] = ["operatorframework.io/properties", "olm.properties"];
-/// What is read of a user's requests.
+/// The fields of a user's requests that we read.
 const OF_USER: [&str; 3] = ["username", "userAgent", "requestCount"];
 
 pub(crate) fn trimmed(subject: Subject, object: DynamicObject) -> Value {
@@ -103,7 +103,8 @@ pub(crate) fn trimmed(subject: Subject, object: DynamicObject) -> Value {
     Value::Object(kept)
 }
 
-/// Whether an API may go one day: its cluster says so, or it is an early version (`flowschemas.v1beta3.flowcontrol.apiserver.k8s.io`).
+/// Whether an API may be removed: the cluster says so, or it is a beta version
+/// (`flowschemas.v1beta3.flowcontrol.apiserver.k8s.io`).
 fn may_go(name: &str, data: &Map<String, Value>) -> bool {
     let removed = data
         .get("status")
@@ -115,7 +116,7 @@ fn may_go(name: &str, data: &Map<String, Value>) -> bool {
         || version.contains("alpha")
 }
 
-/// Keeps these fields of a part of an object.
+/// Drops all other fields of an object.
 fn keep(kept: &mut Map<String, Value>, data: &mut Map<String, Value>, part: &str, fields: &[&str]) {
     if let Some(Value::Object(mut whole)) = data.remove(part) {
         whole.retain(|field, _| fields.contains(&field.as_str()));

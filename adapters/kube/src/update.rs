@@ -1,8 +1,8 @@
-//! Starting an update, and writing down what must not be forgotten: both on the ClusterVersion, in one write.
+//! Starts an update and writes the agent's record, both in one write to the ClusterVersion.
 //!
-//! The record is an annotation of the ClusterVersion and not an object of its own, because only so the start of an update and the memory of it are one write: an agent
-//! that is killed has done both or neither. Both name the resource version that was seen, so whatever happened in between makes them fail: another agent's start, a
-//! person's choice, a step of the cluster-version operator.
+//! The record is an annotation of the ClusterVersion, so that an agent that is killed has done both or neither.
+//! Each write names the resource version that was read. It fails if anything changed in between: another agent's start,
+//! a person's choice, or a step of the cluster-version operator.
 
 use kube::api::{Patch, PatchParams};
 use serde_json::{Value, json};
@@ -13,9 +13,9 @@ use crate::count::Verb;
 use crate::error::KubeError;
 use crate::resource::{CLUSTER_VERSIONS, Call};
 
-/// Where the record is kept.
+/// The annotation that holds the record.
 pub const RECORD_ANNOTATION: &str = "towpath.dev/agent-record";
-/// The longest record. All annotations of an object together have at most 256 KiB.
+/// The longest record. Kubernetes allows 256 KiB for all annotations of an object.
 pub const MAX_RECORD_BYTES: usize = 16 << 10;
 /// The only ClusterVersion.
 const VERSION: &str = "version";
@@ -26,38 +26,37 @@ pub struct Update<'a> {
     pub version: &'a str,
     /// The release's image, by digest.
     pub image: &'a str,
-    /// What is written down with it.
+    /// The record to write with it.
     pub record: &'a str,
 }
 
-/// What became of a start.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Started {
-    /// It is asked for, and written down.
+pub enum StartOutcome {
+    /// The update is requested and recorded.
     Started,
-    /// The ClusterVersion has changed since it was seen: nothing was done. Look again.
+    /// The ClusterVersion has changed since it was read. Nothing was done; read it again.
     Conflict,
-    /// The API does not want it: nothing was done.
+    /// The API refused the write. Nothing was done.
     Refused(String),
 }
 
-/// What became of a record.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Remembered {
+pub enum RecordOutcome {
     Written,
-    /// The ClusterVersion has changed since it was seen: nothing was done. Look again.
+    /// The ClusterVersion has changed since it was read. Nothing was done; read it again.
     Conflict,
 }
 
 impl Cluster {
-    /// Asks for an update, if the ClusterVersion is still as it was seen. What a person once forced is not forced again, and the architecture that they once asked for, which an image may not stand beside, is that of the image.
+    /// Requests an update, if the ClusterVersion is unchanged since it was read. Clears an earlier `force` and `architecture`:
+    /// the API does not allow an architecture beside an image.
     ///
-    /// After [`KubeError::Unanswered`] nobody knows whether it was done; doing it again with the same resource version cannot do it twice.
+    /// After [`KubeError::Unanswered`] the write may have been done. Repeating it with the same resource version is safe.
     pub async fn start_update(
         &self,
         seen_resource_version: &str,
         update: Update<'_>,
-    ) -> Result<Started, KubeError> {
+    ) -> Result<StartOutcome, KubeError> {
         check(update.record)?;
         let patch = json!({
             "metadata": {
@@ -67,30 +66,30 @@ impl Cluster {
             "spec": { "desiredUpdate": { "version": update.version, "image": update.image, "architecture": null, "force": null } },
         });
         match self.patch_version(&patch).await {
-            Ok(()) => Ok(Started::Started),
-            Err(KubeError::Answer { code: 409, .. }) => Ok(Started::Conflict),
+            Ok(()) => Ok(StartOutcome::Started),
+            Err(KubeError::Answer { code: 409, .. }) => Ok(StartOutcome::Conflict),
             Err(KubeError::Answer {
                 code: 400 | 422,
                 message,
                 ..
-            }) => Ok(Started::Refused(message)),
+            }) => Ok(StartOutcome::Refused(message)),
             Err(other) => Err(other),
         }
     }
 
-    /// Writes a record down, if the ClusterVersion is still as it was seen.
+    /// Writes a record, if the ClusterVersion is unchanged since it was read.
     pub async fn remember(
         &self,
         seen_resource_version: &str,
         record: &str,
-    ) -> Result<Remembered, KubeError> {
+    ) -> Result<RecordOutcome, KubeError> {
         check(record)?;
         let patch = json!({
             "metadata": { "resourceVersion": seen_resource_version, "annotations": { RECORD_ANNOTATION: record } },
         });
         match self.patch_version(&patch).await {
-            Ok(()) => Ok(Remembered::Written),
-            Err(KubeError::Answer { code: 409, .. }) => Ok(Remembered::Conflict),
+            Ok(()) => Ok(RecordOutcome::Written),
+            Err(KubeError::Answer { code: 409, .. }) => Ok(RecordOutcome::Conflict),
             Err(other) => Err(other),
         }
     }

@@ -15,7 +15,7 @@ use crate::connect::Settings;
 use crate::count::Verb;
 use crate::error::KubeError;
 use crate::resource::Call;
-use crate::store::{Full, Listing, Store};
+use crate::store::{Listing, SizeLimitReached, Store};
 use crate::subject::{Selection, Subject};
 
 /// The longest list, in pages: an API that never ends one is not followed for ever.
@@ -48,21 +48,21 @@ pub(crate) async fn watch(
     };
     loop {
         let wait = match watcher.step(from.take()).await {
-            Next::Follow(moment) => {
+            NextStep::Follow(moment) => {
                 failures = 0;
                 from = Some(moment);
                 continue;
             }
-            Next::EndedSoon(moment) => {
+            NextStep::EndedSoon(moment) => {
                 from = Some(moment);
                 pause(&mut failures)
             }
-            Next::ListAgain => pause(&mut failures),
-            Next::Absent => {
+            NextStep::ListAgain => pause(&mut failures),
+            NextStep::Absent => {
                 watcher.store.absent(subject);
                 watcher.settings.absent
             }
-            Next::Failed(problem, moment) => {
+            NextStep::Failed(problem, moment) => {
                 watcher.store.failed(subject, problem);
                 from = moment;
                 pause(&mut failures)
@@ -81,7 +81,7 @@ struct Watcher {
 }
 
 /// What is to be done next.
-enum Next {
+enum NextStep {
     /// Watch from this moment on.
     Follow(String),
     /// The same, but not at once: something cuts every watch short, and asking without a pause would be a storm.
@@ -94,13 +94,13 @@ enum Next {
 }
 
 impl Watcher {
-    async fn step(&self, from: Option<String>) -> Next {
+    async fn step(&self, from: Option<String>) -> NextStep {
         match from {
             Some(moment) => self.follow(moment).await,
             None => match self.is_there().await {
                 Ok(true) => self.list().await,
-                Ok(false) => Next::Absent,
-                Err(problem) => Next::Failed(problem, None),
+                Ok(false) => NextStep::Absent,
+                Err(problem) => NextStep::Failed(problem, None),
             },
         }
     }
@@ -126,7 +126,7 @@ impl Watcher {
     }
 
     /// Reads all of them, page by page.
-    async fn list(&self) -> Next {
+    async fn list(&self) -> NextStep {
         let (api, call) = (
             self.selection
                 .resource
@@ -143,31 +143,31 @@ impl Watcher {
         for _ in 0..MAX_PAGES {
             let page = match within(self.settings.request, &call, api.list(&parameters)).await {
                 Ok(page) => page,
-                Err(KubeError::NotFound { .. }) => return Next::Absent,
-                Err(problem) => return Next::Failed(problem, None),
+                Err(KubeError::NotFound { .. }) => return NextStep::Absent,
+                Err(problem) => return NextStep::Failed(problem, None),
             };
             for object in page.items {
                 if let Err(full) = listing.add(self.subject, object) {
-                    return Next::Failed(too_large(&call, full), None);
+                    return NextStep::Failed(too_large(&call, full), None);
                 }
             }
             parameters.continue_token = page.metadata.continue_.filter(|token| !token.is_empty());
             if parameters.continue_token.is_none() {
                 self.store.replace(self.subject, listing);
-                return Next::Follow(page.metadata.resource_version.unwrap_or_default());
+                return NextStep::Follow(page.metadata.resource_version.unwrap_or_default());
             }
         }
-        Next::Failed(
+        NextStep::Failed(
             too_large(
                 &call,
-                Full(format!("the list has more than {MAX_PAGES} pages")),
+                SizeLimitReached(format!("the list has more than {MAX_PAGES} pages")),
             ),
             None,
         )
     }
 
     /// Follows changes until the watch ends or breaks.
-    async fn follow(&self, mut moment: String) -> Next {
+    async fn follow(&self, mut moment: String) -> NextStep {
         let call = self.call(Verb::Watch);
         let api = self
             .selection
@@ -197,11 +197,11 @@ impl Watcher {
         loop {
             let event = match tokio::time::timeout_at(end, stream.try_next()).await {
                 Ok(Ok(Some(event))) => event,
-                Ok(Ok(None)) if began.elapsed() < SHORTEST => return Next::EndedSoon(moment),
-                Ok(Ok(None)) => return Next::Follow(moment),
+                Ok(Ok(None)) if began.elapsed() < SHORTEST => return NextStep::EndedSoon(moment),
+                Ok(Ok(None)) => return NextStep::Follow(moment),
                 Ok(Err(error)) => return broken(KubeError::of(&call, error), moment),
                 Err(_) => {
-                    return Next::Failed(
+                    return NextStep::Failed(
                         KubeError::too_slow(&call, self.settings.watch.as_secs()),
                         Some(moment),
                     );
@@ -229,7 +229,7 @@ impl Watcher {
                 }
             };
             if let Err(full) = put {
-                return Next::Failed(too_large(&call, full), None);
+                return NextStep::Failed(too_large(&call, full), None);
             }
         }
     }
@@ -249,16 +249,16 @@ impl Watcher {
 }
 
 /// Where to go on after a watch broke.
-fn broken(problem: KubeError, moment: String) -> Next {
+fn broken(problem: KubeError, moment: String) -> NextStep {
     match problem {
-        KubeError::Answer { code: 410, .. } => Next::ListAgain,
+        KubeError::Answer { code: 410, .. } => NextStep::ListAgain,
         // The kind was taken away: begin at the beginning.
-        KubeError::NotFound { .. } => Next::Failed(problem, None),
-        problem => Next::Failed(problem, Some(moment)),
+        KubeError::NotFound { .. } => NextStep::Failed(problem, None),
+        problem => NextStep::Failed(problem, Some(moment)),
     }
 }
 
-fn too_large(call: &Call<'_>, full: Full) -> KubeError {
+fn too_large(call: &Call<'_>, full: SizeLimitReached) -> KubeError {
     KubeError::TooLarge {
         call: call.to_string(),
         problem: full.0,

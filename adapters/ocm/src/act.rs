@@ -1,6 +1,6 @@
-//! Carrying out what was decided: a policy made, a policy cancelled, a gate agreed to.
+//! Writes to OCM: create an upgrade policy, cancel one, agree to a version gate.
 //!
-//! Each looks first, acts once, and looks again if the answer was lost. Doing it twice does no harm.
+//! Each call reads first, writes once, and reads again if the answer was lost. Repeating a call is safe.
 
 use jiff::Timestamp;
 use serde_json::json;
@@ -11,57 +11,57 @@ use crate::http::Path;
 use crate::policies::{self, Policy};
 use crate::{Ocm, OcmError, wire};
 
-/// A cluster, as the API finds it.
+/// How the API addresses a cluster.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ClusterRef {
-    /// The API's own id of it, which is not the cluster's.
+    /// The API's own id, not the cluster's id.
     pub id: Name,
     /// Whether its control plane is hosted.
     pub hosted: bool,
 }
 
-/// An upgrade policy, as the API finds it.
+/// How the API addresses an upgrade policy.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct PolicyRef {
     pub cluster: ClusterRef,
-    /// Only of this node pool.
+    /// Set for a policy of one node pool.
     pub pool: Option<Name>,
-    /// Its id, by which we know again what we made.
+    /// Its id. We recognise our own policies by it.
     pub id: Name,
 }
 
-/// What became of [`Ocm::create`].
+/// The outcome of [`Ocm::create`].
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Created {
-    /// We made it: it is ours.
+pub enum CreateOutcome {
+    /// We created it.
     New(PolicyRef),
-    /// One to the same version was there, made by whomever.
+    /// A policy to the same version existed, whoever created it.
     AlreadyThere {
         policy: PolicyRef,
-        /// When it starts, if it says.
+        /// When it starts, if known.
         next_run: Option<Timestamp>,
     },
 }
 
-/// What became of [`Ocm::cancel`].
+/// The outcome of [`Ocm::cancel`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Cancelled {
+pub enum CancelOutcome {
     Now,
-    /// It was not there.
+    /// It did not exist.
     AlreadyGone,
-    /// It had come to its end before.
+    /// It had already ended.
     Ended(UpgradeState),
 }
 
-/// What became of [`Ocm::agree`].
+/// The outcome of [`Ocm::agree`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Agreed {
+pub enum AgreementOutcome {
     Now,
     Before,
 }
 
-impl Created {
-    /// The policy that is there now.
+impl CreateOutcome {
+    /// The policy that exists now.
     pub fn policy(&self) -> &PolicyRef {
         match self {
             Self::New(policy) | Self::AlreadyThere { policy, .. } => policy,
@@ -77,7 +77,7 @@ impl Ocm {
         pool: Option<&str>,
         version: &Version,
         next_run: Timestamp,
-    ) -> Result<Created, OcmError> {
+    ) -> Result<CreateOutcome, OcmError> {
         let what = || match pool {
             Some(pool) => format!(
                 "upgrade of node pool {pool} of cluster {} to {version}",
@@ -86,7 +86,7 @@ impl Ocm {
             None => format!("upgrade of cluster {} to {version}", cluster.id),
         };
         if let Some(there) = self.in_the_way(&what(), cluster, pool, version).await? {
-            return Ok(Created::AlreadyThere {
+            return Ok(CreateOutcome::AlreadyThere {
                 next_run: there.next_run,
                 policy: there.at,
             });
@@ -109,7 +109,7 @@ impl Ocm {
             .await;
         let lost = match made {
             Ok(wire::PolicyBody { id: Some(id), .. }) => {
-                return Ok(Created::New(PolicyRef {
+                return Ok(CreateOutcome::New(PolicyRef {
                     cluster: cluster.clone(),
                     pool: pool.map(Name::from),
                     id: id.into(),
@@ -132,9 +132,9 @@ impl Ocm {
         match self.in_the_way(&what(), cluster, pool, version).await {
             // Nobody else would have chosen the same second since we looked.
             Ok(Some(there)) if !conflict && there.next_run == Some(next_run) => {
-                Ok(Created::New(there.at))
+                Ok(CreateOutcome::New(there.at))
             }
-            Ok(Some(there)) => Ok(Created::AlreadyThere {
+            Ok(Some(there)) => Ok(CreateOutcome::AlreadyThere {
                 next_run: there.next_run,
                 policy: there.at,
             }),
@@ -146,8 +146,8 @@ impl Ocm {
         }
     }
 
-    /// Calls an upgrade off, if it has not begun.
-    pub async fn cancel(&self, policy: &PolicyRef) -> Result<Cancelled, OcmError> {
+    /// Cancels an upgrade, unless it has begun.
+    pub async fn cancel(&self, policy: &PolicyRef) -> Result<CancelOutcome, OcmError> {
         let what = || {
             format!(
                 "cancelling upgrade policy {} of cluster {}",
@@ -155,7 +155,7 @@ impl Ocm {
             )
         };
         let Some(there) = policies::find(&self.http, policy).await? else {
-            return Ok(Cancelled::AlreadyGone);
+            return Ok(CancelOutcome::AlreadyGone);
         };
         match there.state {
             UpgradeState::Planned => {}
@@ -165,16 +165,16 @@ impl Ocm {
                     state: there.state_word,
                 });
             }
-            ended => return Ok(Cancelled::Ended(ended)),
+            ended => return Ok(CancelOutcome::Ended(ended)),
         }
         let path = policies::path(&policy.cluster, policy.pool.as_deref())?.join(&policy.id)?;
         let error = match self.http.delete(&path).await {
-            Ok(()) => return Ok(Cancelled::Now),
-            Err(OcmError::NotFound { .. }) => return Ok(Cancelled::AlreadyGone),
+            Ok(()) => return Ok(CancelOutcome::Now),
+            Err(OcmError::NotFound { .. }) => return Ok(CancelOutcome::AlreadyGone),
             Err(error) => error,
         };
         match policies::find(&self.http, policy).await {
-            Ok(None) => Ok(Cancelled::Now),
+            Ok(None) => Ok(CancelOutcome::Now),
             // It began after we looked.
             Ok(Some(now)) if now.state == UpgradeState::Started => Err(OcmError::AlreadyStarted {
                 what: what(),
@@ -188,10 +188,14 @@ impl Ocm {
         }
     }
 
-    /// Agrees to a gate for a cluster, as a person has said.
-    pub async fn agree(&self, cluster: &ClusterRef, gate: &str) -> Result<Agreed, OcmError> {
+    /// Agrees to a gate for a cluster, on a person's instruction.
+    pub async fn agree(
+        &self,
+        cluster: &ClusterRef,
+        gate: &str,
+    ) -> Result<AgreementOutcome, OcmError> {
         if self.has_agreed(cluster, gate).await? {
-            return Ok(Agreed::Before);
+            return Ok(AgreementOutcome::Before);
         }
         let body = json!({ "version_gate": { "id": gate } });
         let error = match self
@@ -199,7 +203,7 @@ impl Ocm {
             .post::<serde_json::Value>(&agreements(cluster)?, &body)
             .await
         {
-            Ok(_) => return Ok(Agreed::Now),
+            Ok(_) => return Ok(AgreementOutcome::Now),
             Err(error) => error,
         };
         let conflict = matches!(error, OcmError::Conflict { .. });
@@ -207,8 +211,8 @@ impl Ocm {
             return Err(error);
         }
         match (self.has_agreed(cluster, gate).await, conflict) {
-            (Ok(true), true) => Ok(Agreed::Before),
-            (Ok(true), false) => Ok(Agreed::Now),
+            (Ok(true), true) => Ok(AgreementOutcome::Before),
+            (Ok(true), false) => Ok(AgreementOutcome::Now),
             (_, true) => Err(error),
             (_, false) => {
                 let what = format!("agreeing to gate {gate} for cluster {}", cluster.id);
@@ -220,7 +224,7 @@ impl Ocm {
         }
     }
 
-    /// The policy to that version which is there already; a conflict if there is one to another.
+    /// The existing policy to that version. A policy to another version is a conflict.
     async fn in_the_way(
         &self,
         what: &str,
@@ -259,7 +263,7 @@ impl Ocm {
             .any(|agreed| &**agreed == gate))
     }
 
-    /// The gates that were agreed to for a cluster.
+    /// The gates that a cluster has agreed to.
     pub(crate) async fn agreed_gates(&self, cluster: &ClusterRef) -> Result<Vec<Name>, OcmError> {
         let items = self
             .http

@@ -1,4 +1,4 @@
-//! Where the API is, who we are to it, and how much of it we take.
+//! Settings of the OCM client: address, token file, organisations and limits.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -14,47 +14,46 @@ use towpath_http::{BadAddress, Url, base_address};
 
 use crate::OcmError;
 
-/// How the client is set up. [`OcmConfig::new`] fills in what is usual; the fields can be changed.
+/// [`OcmConfig::new`] fills in the defaults.
 #[derive(Debug, Clone)]
 pub struct OcmConfig {
-    /// Where the API is: `https://api.openshift.com`.
+    /// For example `https://api.openshift.com`.
     pub base_url: String,
-    /// A file with a bearer token and nothing else. It is read for each request, so a new one counts at once.
+    /// A file with nothing but a bearer token. It is read for each request, so a new token is used at once.
     pub token_file: PathBuf,
     /// Certificates (PEM) that are trusted instead of the system's.
     pub ca_file: Option<PathBuf>,
-    /// Whether `http://` will do for other machines than this one. Then everybody on the way can read the token.
+    /// Allow `http://` to other machines. Then the network can read the token.
     pub allow_http: bool,
-    /// Whether `HTTPS_PROXY` and its like are obeyed.
+    /// Use `HTTPS_PROXY` and the like.
     pub environment_proxy: bool,
-    /// Only clusters of these organisations, by id; none: of all that the token can see.
+    /// Read only clusters of these organisations, by id. Empty: all that the token can see.
     pub organisations: Option<BTreeSet<Name>>,
-    /// How much we take, and how long we wait.
     pub limits: Limits,
     /// How we wait between attempts.
     pub sleep: Sleep,
-    /// Where the jitter of waits begins. Replicas should differ.
+    /// The seed of the jitter. Replicas should have different ones.
     pub jitter_seed: u64,
 }
 
-/// How much is taken of an API at most. Reaching one is an error, never a hang.
+/// Limits on size and time. Reaching one is an error, never a hang.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
     pub response_bytes: usize,
-    /// How many items a page is asked for. The real API gives no more than 100.
+    /// The page size. The real API allows at most 100.
     pub page_size: usize,
     /// The most pages of one list.
     pub pages: usize,
     pub connect_timeout: Duration,
     /// From a request to the last byte of its answer.
     pub request_timeout: Duration,
-    /// For all of [`crate::Ocm::fleet`].
+    /// For a whole [`crate::Ocm::fleet`].
     pub fleet_timeout: Duration,
-    /// How often a read is tried. What changes something is tried once. If the API asks for a longer wait than ours, we give up.
+    /// How often a read is tried. Writes are tried once. If the API asks for a longer wait than ours, we give up.
     pub retry: Retry,
-    /// How many clusters are asked about at a time.
+    /// How many clusters are read at once.
     pub concurrency: usize,
-    /// So many clusters may fail to answer before the API itself is thought to be unwell, and the pass is given up.
+    /// How many clusters may fail before we blame the API and give up.
     pub failed_clusters: usize,
 }
 
@@ -65,7 +64,7 @@ pub struct Sleep(Arc<dyn Fn(Duration) -> Wait + Send + Sync>);
 type Wait = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 impl OcmConfig {
-    /// What is usual: HTTPS only, the system's certificates, generous limits.
+    /// The defaults: HTTPS only, the system's certificates, generous limits.
     pub fn new(base_url: impl Into<String>, token_file: impl Into<PathBuf>) -> Self {
         Self {
             base_url: base_url.into(),
@@ -80,7 +79,7 @@ impl OcmConfig {
         }
     }
 
-    /// The address, if it is one that a token may be sent to.
+    /// The address, if we may send a token there.
     pub(crate) fn checked_url(&self) -> Result<Url, OcmError> {
         let wrong = |problem: &str, remedy: &str| OcmError::BadConfig {
             // What stands before an @ may be a password.
@@ -95,7 +94,7 @@ impl OcmConfig {
             let remedy = match problem {
                 BadAddress::NoAddress(_) => "write it as in https://api.openshift.com",
                 BadAddress::Credentials => "put a token into token_file",
-                BadAddress::QueryOrFragment => "leave off what follows the path",
+                BadAddress::QueryOrFragment => "remove everything after the path",
                 BadAddress::PlainHttp => "use https, or set allow_http",
                 BadAddress::NotOfTheWeb => "use https",
             };

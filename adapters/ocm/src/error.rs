@@ -1,10 +1,10 @@
-//! What can go wrong between us and the API: what was asked, what happened, and what to do next.
+//! Errors of the OCM client: what was asked, what happened, and what to do next.
 
 use std::time::Duration;
 
 use towpath_core::version::Version;
 
-/// Why the API did not give what was asked.
+/// Why a request failed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum OcmError {
@@ -18,62 +18,59 @@ pub enum OcmError {
     /// The file with the token cannot be used.
     #[error("{file}: {problem}; write a bearer token into it, and nothing else")]
     TokenFile { file: String, problem: String },
-    /// An id that cannot stand in an address.
-    #[error("{id:?} cannot be an id of the API; take it from what the API lists")]
+    /// An id that is not safe in an address.
+    #[error("{id:?} is not a valid id; use one that the API lists")]
     BadId { id: String },
-    /// The token is not taken.
-    #[error("{what}: the API does not take our token (401); renew the token file")]
+    /// The API rejects the token.
+    #[error("{what}: the API rejects our token (401); renew the token file")]
     Unauthorised { what: String },
-    /// The token does not reach so far.
-    #[error(
-        "{what}: not allowed to us (403: {reason}); give the token's account the role it needs"
-    )]
+    /// The token lacks a permission.
+    #[error("{what}: forbidden (403: {reason}); give the token's account the role it needs")]
     Forbidden { what: String, reason: String },
-    /// It is not there.
-    #[error("{what}: not there (404: {reason}); list the fleet again")]
+    #[error("{what}: not found (404: {reason}); list the fleet again")]
     NotFound { what: String, reason: String },
-    /// The API does not want it so.
-    #[error(
-        "{what}: refused ({status}: {reason}); the same request will be refused again, so change what it says"
-    )]
+    /// The API refuses the request.
+    #[error("{what}: refused ({status}: {reason}); retrying will not help: change the request")]
     Refused {
         what: String,
         status: u16,
         reason: String,
     },
-    /// Another upgrade stands where ours was to go.
-    #[error("{what}: {there} stands in its way; wait until it is done, or cancel it first")]
+    /// Another upgrade policy is in the way.
+    #[error("{what}: {there} is in its way; wait until it is done, or cancel it first")]
     Conflict {
         what: String,
-        /// What is there, for people.
+        /// A description of the other policy.
         there: String,
-        /// The policy that is there, if it can be seen.
+        /// The other policy, if known.
         policy: Option<String>,
-        /// The version it goes to, if that is known.
+        /// Its target version, if known.
         version: Option<Version>,
     },
-    /// What is to be cancelled runs already.
-    #[error("{what}: it is {state} already, and what runs is not cancelled; wait for its end")]
+    /// The upgrade is already running.
+    #[error(
+        "{what}: it is already {state}, and a running upgrade cannot be cancelled; wait for its end"
+    )]
     AlreadyStarted {
         what: String,
         /// The API's word for it.
         state: String,
     },
-    /// Too many requests, for longer than we wait.
+    /// Too many requests, and the API asks for a longer wait than ours.
     #[error("{what}: the API asks for fewer requests (429); ask again {}", later(*.retry_after))]
     Busy {
         what: String,
-        /// When it wants to be asked again, if it says.
+        /// The wait that the API asks for.
         retry_after: Option<Duration>,
     },
-    /// The API has a problem of its own.
+    /// The API failed.
     #[error("{what}: the API failed ({status}: {reason}); ask again later")]
     Server {
         what: String,
         status: u16,
         reason: String,
     },
-    #[error("{what}: no answer in {} ms; look at the network and the API, or raise the timeout", limit.as_millis())]
+    #[error("{what}: no answer in {} ms; check the network and the API, or raise the timeout", limit.as_millis())]
     Timeout { what: String, limit: Duration },
     #[error(
         "{what}: no connection ({problem}); check the address, the network and the certificates"
@@ -86,12 +83,12 @@ pub enum OcmError {
     TooLarge {
         what: String,
         limit: usize,
-        /// Of what: bytes or pages.
+        /// `bytes` or `pages`.
         unit: &'static str,
     },
-    /// A list that moved while it was read.
+    /// A list changed while it was read.
     #[error(
-        "{what}: the list has {total} items, and {seen} came; it changed while it was read, so read it again"
+        "{what}: the list has {total} items, but {seen} arrived; it changed during the read, so read it again"
     )]
     IncompleteList {
         what: String,
@@ -99,17 +96,19 @@ pub enum OcmError {
         total: usize,
         seen: usize,
     },
-    /// It wants us elsewhere. Nothing is sent there, the token least of all.
-    #[error("{what}: redirected to {to}, which is not followed; set base_url to where the API is")]
+    /// The API redirects. We do not follow, to protect the token.
+    #[error(
+        "{what}: redirected to {to}, and redirects are not followed; set base_url to the API's own address"
+    )]
     Redirected { what: String, to: String },
-    /// An answer that does not mean anything to us.
+    /// The answer is invalid.
     #[error(
         "{what}: the answer is not what this API gives ({problem}); check that base_url is an OCM-style API"
     )]
     BadAnswer { what: String, problem: String },
     /// The answer to a change was lost, and the change cannot be seen.
     #[error(
-        "{what}: the answer was lost ({lost}) and it cannot be seen that it took effect; ask again, it does no harm"
+        "{what}: the answer was lost ({lost}) and the change is not visible; try again, which is safe"
     )]
     Unconfirmed {
         what: String,
@@ -144,12 +143,12 @@ impl OcmError {
         }
     }
 
-    /// Whether the API understood what was asked and will not do it.
+    /// Whether the API understood the request and refused it.
     pub fn is_refusal(&self) -> bool {
         matches!(self, Self::Refused { .. })
     }
 
-    /// Whether the same read may well succeed in a moment.
+    /// Whether retrying a read may help.
     pub(crate) fn is_passing(&self) -> bool {
         match self {
             Self::Busy { .. }
@@ -174,7 +173,7 @@ impl OcmError {
         }
     }
 
-    /// Whether a change may have taken effect although it ended so.
+    /// Whether a write may have taken effect despite this error.
     pub(crate) fn leaves_a_doubt(&self) -> bool {
         match self {
             Self::Busy { .. } => false,
@@ -184,7 +183,7 @@ impl OcmError {
         }
     }
 
-    /// Whether it is about us and the API as a whole, whatever was asked.
+    /// Whether the error concerns the API as a whole, and not one request.
     pub(crate) fn is_about_us(&self) -> bool {
         matches!(
             self,

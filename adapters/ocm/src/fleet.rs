@@ -1,8 +1,8 @@
-//! The whole fleet in one reading.
+//! Reads the whole fleet.
 //!
-//! Lists first, then what must be asked cluster by cluster, a few at a time. A cluster that cannot be understood is a finding;
-//! the rest goes on. A cluster whose upgrades cannot be read stays in the fleet, so that others still wait for it, but nothing
-//! is to be started on it.
+//! It reads lists first, and then details cluster by cluster, a few at a time. A cluster that cannot be understood becomes
+//! a finding. A cluster whose upgrades cannot be read stays in the fleet, so that others still wait for it; nothing may
+//! start on it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,30 +20,29 @@ use crate::policies::{self, Policy};
 use crate::read::{self, Reading, Subscription};
 use crate::{ClusterRef, Ocm, OcmError, PolicyRef, wire};
 
-/// What the API tells of the fleet.
+/// The fleet as the API reports it.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct OcmFleet {
-    /// The clusters, by id. That they run their version since now only means that nobody else knows better.
+    /// The clusters, by id. The API does not say since when they run their version, so it is set to now.
     pub clusters: Vec<ClusterState>,
-    /// What is planned or under way, and what has ended and is still listed; by cluster, node pool and policy. Their ids count
-    /// from 0 and mean nothing elsewhere.
+    /// Planned, running and ended upgrades, by cluster, node pool and policy. Their ids count from 0 and are valid only here.
     pub upgrades: Vec<Upgrade>,
     /// The policy behind each upgrade.
     pub policies: BTreeMap<UpgradeId, PolicyRef>,
-    /// How the API finds each cluster.
+    /// How the API addresses each cluster.
     pub handles: BTreeMap<ClusterId, ClusterRef>,
     /// The gates before minor versions.
     pub gates: Vec<VersionGate>,
     /// The labels of organisations that concern upgrades.
     pub organisations: BTreeMap<Name, Labels>,
-    /// Clusters whose upgrades could not be read: what was known of these upgrades may still be so.
+    /// Clusters whose upgrades could not be read. Earlier knowledge of them may still hold.
     pub unread: BTreeSet<ClusterId>,
-    /// What could not be understood.
+    /// Objects that could not be understood.
     pub findings: Vec<Finding>,
 }
 
-/// A cluster, and what was asked about it separately.
-struct Asked {
+/// A cluster, and the details that were read separately.
+struct ClusterAnswer {
     state: Box<ClusterState>,
     at: ClusterRef,
     answer: Result<Details, OcmError>,
@@ -56,7 +55,7 @@ struct Details {
 }
 
 impl Ocm {
-    /// Reads the fleet. `ours` are the ids of policies that we made; all others are somebody else's.
+    /// Reads the fleet. `ours` are the ids of policies that we created.
     pub async fn fleet(&self, now: Timestamp, ours: &BTreeSet<Name>) -> Result<OcmFleet, OcmError> {
         let limit = self.http.limits.fleet_timeout;
         let late = |_| OcmError::Timeout {
@@ -123,15 +122,20 @@ impl Ocm {
         Ok(fleet)
     }
 
-    async fn ask(&self, state: Box<ClusterState>, at: ClusterRef, gates: &[VersionGate]) -> Asked {
+    async fn ask(
+        &self,
+        state: Box<ClusterState>,
+        at: ClusterRef,
+        gates: &[VersionGate],
+    ) -> ClusterAnswer {
         let answer = match self.details(&state, &at, gates).await {
             Err(OcmError::NotFound { what, .. }) => Err(self.missing(&at, what).await),
             answer => answer,
         };
-        Asked { state, at, answer }
+        ClusterAnswer { state, at, answer }
     }
 
-    /// What it means that a part of a cluster is not there: whether the cluster is.
+    /// Explains a 404 for a part of a cluster: it checks whether the cluster itself exists.
     async fn missing(&self, at: &ClusterRef, what: String) -> OcmError {
         let itself = async {
             self.http
@@ -141,7 +145,7 @@ impl Ocm {
         match itself.await {
             Ok(_) => OcmError::BadAnswer {
                 what,
-                problem: "not there, where the cluster is".to_owned(),
+                problem: "not found, although the cluster exists".to_owned(),
             },
             Err(error) => error,
         }
@@ -252,8 +256,8 @@ impl Ocm {
 }
 
 impl OcmFleet {
-    fn take(&mut self, asked: Asked, now: Timestamp, ours: &BTreeSet<Name>) {
-        let Asked {
+    fn take(&mut self, asked: ClusterAnswer, now: Timestamp, ours: &BTreeSet<Name>) {
+        let ClusterAnswer {
             mut state,
             at,
             answer,
@@ -269,7 +273,7 @@ impl OcmFleet {
                 self.add_upgrades(&state, details.policies, now, ours, &place);
             }
             Err(error @ OcmError::NotFound { .. }) => {
-                let problem = format!("it went away while the fleet was read: {error}");
+                let problem = format!("it disappeared while the fleet was read: {error}");
                 self.findings.push(Finding::warning(
                     "ocm-gone",
                     place,
@@ -280,7 +284,7 @@ impl OcmFleet {
             }
             Err(error) => {
                 let why = format!("its upgrades could not be read: {error}");
-                let remedy = "nothing is started on it until they can be; look at the API";
+                let remedy = "nothing starts on it until they can be read; check the API";
                 self.findings
                     .push(Finding::error("ocm-unread", place, &*why, remedy));
                 state.health = Health::Unhealthy { why: why.into() };
@@ -324,7 +328,7 @@ impl OcmFleet {
     }
 }
 
-/// The clusters that can be understood, and a finding for each that cannot.
+/// The clusters that can be read, and a finding for each that cannot.
 fn understand(
     items: Vec<Item<wire::Cluster>>,
     subscriptions: &BTreeMap<String, Subscription>,
@@ -360,7 +364,7 @@ fn understand(
             (Some(only), true) => known.push(only),
             (Some((state, _)), false) => {
                 let problem = format!("{} clusters say that they are {id}", same.len() + 1);
-                let remedy = "delete those that are not; all of them are left out until then";
+                let remedy = "delete the wrong ones; all of them are left out until then";
                 findings.push(Finding::error(
                     "ocm-same-id",
                     read::place(&state.name),

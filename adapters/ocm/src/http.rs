@@ -1,6 +1,6 @@
-//! Requests and answers, with an end to everything: time, bytes, pages, attempts.
+//! Requests with limits on time, bytes, pages and attempts.
 //!
-//! Reads are tried again when that may help; what changes something is sent once. Redirects are never followed.
+//! Reads are retried when that may help. Writes are sent once. Redirects are never followed.
 
 use std::collections::BTreeSet;
 
@@ -18,7 +18,7 @@ use crate::{Limits, OcmConfig, OcmError, Sleep, wire};
 /// The longest token; real ones have about 2 KiB.
 const MAX_TOKEN_BYTES: u64 = 64 << 10;
 
-/// A connection to one API.
+/// A client of one API.
 #[derive(Debug)]
 pub(crate) struct Http {
     client: HttpClient,
@@ -29,11 +29,11 @@ pub(crate) struct Http {
     jitter: Jitter,
 }
 
-/// A place in the API: `/api/clusters_mgmt/v1/clusters/…`.
+/// A path of the API: `/api/clusters_mgmt/v1/clusters/…`.
 #[derive(Debug, Clone)]
 pub(crate) struct Path(String);
 
-/// An item of a list: what it is, or why it cannot be understood.
+/// An item of a list, or why it cannot be understood.
 #[derive(Debug)]
 pub(crate) struct Item<T> {
     /// Its id, if it has one that can be read.
@@ -57,7 +57,7 @@ impl Http {
         })
     }
 
-    /// All items of a list, each once. A list that changes while it is read is read again.
+    /// All items of a list, each once. A list that changes during the read is read again.
     pub(crate) async fn list<T: DeserializeOwned>(
         &self,
         path: &Path,
@@ -125,7 +125,7 @@ impl Http {
         })
     }
 
-    /// Reads one thing, more than once if need be.
+    /// Reads one object, with retries.
     pub(crate) async fn get<T: DeserializeOwned>(
         &self,
         path: &Path,
@@ -150,7 +150,7 @@ impl Http {
         }
     }
 
-    /// Makes something, in one attempt.
+    /// Creates an object, in one attempt.
     pub(crate) async fn post<T: DeserializeOwned>(
         &self,
         path: &Path,
@@ -160,12 +160,12 @@ impl Http {
         decode(&format!("POST {}", path.0), &answer)
     }
 
-    /// Takes something away, in one attempt.
+    /// Deletes an object, in one attempt.
     pub(crate) async fn delete(&self, path: &Path) -> Result<(), OcmError> {
         self.once(Method::DELETE, path, &[], None).await.map(drop)
     }
 
-    /// One exchange; a second one only if the token was refused and there is a new one. (Then nothing was done yet.)
+    /// One request. A second one only if the token was refused and the file has a new one: then nothing was done yet.
     async fn once(
         &self,
         method: Method,

@@ -1,11 +1,11 @@
-//! An OCM-style fleet API (OpenShift Cluster Manager: `clusters_mgmt` and `accounts_mgmt`, version 1) as a source of clusters,
-//! and as a place where upgrades are scheduled and called off.
+//! A client of an OCM-style fleet API (OpenShift Cluster Manager: `clusters_mgmt` and `accounts_mgmt`, version 1).
+//! It reads clusters, and schedules and cancels upgrades.
 //!
-//! [`Ocm::fleet`] reads everything at once into the core's types. [`Ocm::create`], [`Ocm::cancel`] and [`Ocm::agree`] carry
-//! out what was decided elsewhere: each is idempotent and says what it found. Nothing is decided here, nothing is kept between
-//! calls but the token, and nothing is logged: what there is to say is in the answer.
+//! [`Ocm::fleet`] reads everything into the core's types. [`Ocm::create`], [`Ocm::cancel`] and [`Ocm::agree`] carry out
+//! decisions of the scheduler. Each is idempotent and returns what it found. The client decides nothing, logs nothing, and
+//! keeps only the token between calls.
 //!
-//! What cannot be undone is never sent twice. After a request whose answer was lost, the API is asked what is there now.
+//! Writes are never sent twice. If an answer is lost, the client reads what exists now.
 
 use std::collections::BTreeSet;
 
@@ -20,12 +20,12 @@ mod policies;
 mod read;
 mod wire;
 
-pub use act::{Agreed, Cancelled, ClusterRef, Created, PolicyRef};
+pub use act::{AgreementOutcome, CancelOutcome, ClusterRef, CreateOutcome, PolicyRef};
 pub use config::{Limits, OcmConfig, Sleep};
 pub use error::OcmError;
 pub use fleet::OcmFleet;
 
-/// A client of the API. Cheap to share by reference; one per API.
+/// A client of the API. Share it by reference; one per API.
 #[derive(Debug)]
 pub struct Ocm {
     http: http::Http,
@@ -33,7 +33,7 @@ pub struct Ocm {
 }
 
 impl Ocm {
-    /// The client, if the configuration can be one. Asks nothing of the API yet, but reads the token and the certificates.
+    /// Reads the token and the certificates. Sends no request.
     pub fn new(config: OcmConfig) -> Result<Self, OcmError> {
         let organisations = config.organisations.clone();
         Ok(Self {

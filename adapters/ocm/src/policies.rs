@@ -1,4 +1,4 @@
-//! Upgrade policies of the API: where they stand, and what they mean.
+//! Upgrade policies of the API: their paths and their meaning.
 //!
 //! | of | below the cluster | `upgrade_type` |
 //! |---|---|---|
@@ -16,7 +16,7 @@ use crate::{ClusterRef, OcmError, PolicyRef, wire};
 #[derive(Debug, Clone)]
 pub(crate) struct Policy {
     pub(crate) at: PolicyRef,
-    /// None if it is automatic and has not chosen yet, or cannot be read.
+    /// None if it is automatic and has not chosen one yet, or if it cannot be read.
     pub(crate) version: Option<Version>,
     pub(crate) next_run: Option<Timestamp>,
     pub(crate) state: UpgradeState,
@@ -24,7 +24,7 @@ pub(crate) struct Policy {
     pub(crate) state_word: String,
     pub(crate) changed_at: Option<Timestamp>,
     pub(crate) note: Option<String>,
-    /// What of it could not be understood.
+    /// The parts that could not be understood.
     pub(crate) problem: Option<String>,
 }
 
@@ -60,7 +60,7 @@ pub(crate) async fn list(
     Ok(policies)
 }
 
-/// One policy; none if it is not there.
+/// One policy, if it exists.
 pub(crate) async fn find(http: &Http, at: &PolicyRef) -> Result<Option<Policy>, OcmError> {
     let path = path(&at.cluster, at.pool.as_deref())?.join(&at.id)?;
     match http.get::<wire::PolicyBody>(&path, &[]).await {
@@ -70,7 +70,7 @@ pub(crate) async fn find(http: &Http, at: &PolicyRef) -> Result<Option<Policy>, 
     }
 }
 
-/// Where the policies of a cluster, or of one of its node pools, stand.
+/// The path to the policies of a cluster or of a node pool.
 pub(crate) fn path(cluster: &ClusterRef, pool: Option<&str>) -> Result<Path, OcmError> {
     match (pool, cluster.hosted) {
         (Some(pool), _) => Path::clusters_mgmt(&[
@@ -87,7 +87,7 @@ pub(crate) fn path(cluster: &ClusterRef, pool: Option<&str>) -> Result<Path, Ocm
     }
 }
 
-/// The API's word for such an upgrade.
+/// The API's `upgrade_type`.
 pub(crate) fn upgrade_type(cluster: &ClusterRef, pool: Option<&str>) -> &'static str {
     match (pool, cluster.hosted) {
         (Some(_), _) => "NodePool",
@@ -148,11 +148,11 @@ fn read(at: PolicyRef, policy: wire::PolicyBody) -> Policy {
     let next_run = policy.next_run.as_deref().map(str::parse::<Timestamp>);
     let problem = match (&known, &version, &next_run) {
         (None, ..) => Some(format!(
-            "its state {word:?} is not known, so it is taken to be under way"
+            "its state {word:?} is unknown, so it counts as running"
         )),
         (_, Some(Err(error)), _) => Some(error.to_string()),
         (_, None, _) if !automatic => Some("it has no version".to_owned()),
-        (_, _, Some(Err(error))) => Some(format!("its next_run is no time: {error}")),
+        (_, _, Some(Err(error))) => Some(format!("its next_run is not a time: {error}")),
         _ => None,
     };
     let note = note.filter(|text| !text.is_empty());
@@ -223,7 +223,7 @@ mod tests {
         for (json, problem) in [
             (
                 json!({"version": "4.9.1", "state": {"value": "dreaming"}}),
-                "its state \"dreaming\" is not known",
+                "its state \"dreaming\" is unknown",
             ),
             (
                 json!({"version": "4.9", "state": {"value": "pending"}}),
@@ -235,7 +235,7 @@ mod tests {
             ),
             (
                 json!({"version": "4.9.1", "next_run": "noon", "state": {"value": "pending"}}),
-                "its next_run is no time",
+                "its next_run is not a time",
             ),
         ] {
             let got = policy(json);

@@ -1,4 +1,4 @@
-//! The API's objects as the core's: pure, and strict about what decisions rest on.
+//! Converts the API's objects into the core's. Pure, and strict about the fields that decisions need.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,25 +15,25 @@ use towpath_core::version::{Arch, Minor, Version};
 use crate::policies::Policy;
 use crate::{ClusterRef, wire};
 
-/// What a cluster of the API is to us.
+/// A cluster of the API, converted.
 #[derive(Debug)]
 pub(crate) enum Reading {
-    /// One of the fleet, and what is odd about it.
+    /// A cluster of the fleet, with findings.
     Cluster(Box<ClusterState>, ClusterRef, Vec<Finding>),
-    /// Not one yet, or no more: it is being made or torn down.
+    /// It is being installed or deleted.
     InBetween,
-    /// It cannot be understood.
+    /// It cannot be read.
     Wrong(Finding),
 }
 
-/// A subscription: whose a cluster is, and what it is labelled with.
+/// A subscription: a cluster's organisation and labels.
 #[derive(Debug)]
 pub(crate) struct Subscription {
     pub(crate) organisation: Name,
     pub(crate) labels: Labels,
 }
 
-/// Reads a cluster, but for what must be asked separately: node pools, and gates that were agreed to.
+/// Reads a cluster, without its node pools and gate agreements, which are separate requests.
 pub(crate) fn cluster(
     wire: wire::Cluster,
     subscriptions: &BTreeMap<String, Subscription>,
@@ -70,7 +70,7 @@ pub(crate) fn cluster(
     }
 }
 
-/// Where findings about a cluster of the API are said to be.
+/// The place of findings about a cluster.
 pub(crate) fn place(cluster: &str) -> Place {
     Place::file(format!("ocm: cluster {cluster}"))
 }
@@ -95,8 +95,8 @@ fn understand(
                 .and_then(|link| text(link.id))
                 .map(Name::from)
         })
-        .ok_or("it has no subscription that tells its organisation")?;
-    let told = wire.version.ok_or("it tells no version")?;
+        .ok_or("it has no subscription with an organisation")?;
+    let told = wire.version.ok_or("it has no version")?;
     let version = version(&told)?;
     let (offers, odd) = offers(told.available_upgrades.unwrap_or_default(), &version);
     let hosted = wire
@@ -155,8 +155,7 @@ fn understand(
     ))
 }
 
-/// How the cluster is; none if it is not a cluster now. What the API does not know of its health is held against nobody, as AUS
-/// does; what it knows is.
+/// The cluster's health; none if it is not installed. Unknown health counts as healthy, as in AUS.
 fn health(state: Option<&str>, health_state: Option<&str>) -> Option<Health> {
     let unhealthy = |why: String| Some(Health::Unhealthy { why: why.into() });
     match (state, health_state) {
@@ -164,7 +163,7 @@ fn health(state: Option<&str>, health_state: Option<&str>) -> Option<Health> {
         (Some("ready"), Some("unhealthy")) => unhealthy("OCM says that it is unhealthy".to_owned()),
         (Some("ready"), _) => Some(Health::Healthy),
         (Some(other), _) => unhealthy(format!("its state in OCM is {other:?}")),
-        (None, _) => unhealthy("OCM does not tell its state".to_owned()),
+        (None, _) => unhealthy("OCM does not report its state".to_owned()),
     }
 }
 
@@ -174,7 +173,7 @@ fn offers(available: Vec<String>, current: &Version) -> (Vec<Offer>, Vec<String>
         match text.parse::<Version>() {
             Ok(version) if version > *current => drop(versions.insert(version)),
             Ok(version) => odd.push(format!(
-                "{version} is offered to it, which is not above {current}"
+                "{version} is offered to it, but is not above {current}"
             )),
             Err(error) => odd.push(format!("an offer cannot be read: {error}")),
         }
@@ -191,7 +190,7 @@ fn offers(available: Vec<String>, current: &Version) -> (Vec<Offer>, Vec<String>
     )
 }
 
-/// A version, from its plain form, or from `openshift-v4.14.1-candidate`.
+/// Parses a version, plain or as `openshift-v4.14.1-candidate`.
 fn version(told: &wire::Version) -> Result<Version, String> {
     let from_id = || {
         let id = told.id.as_deref()?.strip_prefix("openshift-v")?;
@@ -207,7 +206,7 @@ fn version(told: &wire::Version) -> Result<Version, String> {
         .as_deref()
         .filter(|raw| !raw.is_empty())
         .or_else(from_id)
-        .ok_or("it tells no version")?;
+        .ok_or("it has no version")?;
     plain
         .parse()
         .map_err(|e: towpath_core::version::number::NotAVersion| e.to_string())
@@ -217,7 +216,7 @@ pub(crate) fn pool(wire: wire::NodePool) -> Result<NodePool, String> {
     let id = text(wire.id).ok_or("a node pool has no id")?;
     let told = wire
         .version
-        .ok_or_else(|| format!("node pool {id} tells no version"))?;
+        .ok_or_else(|| format!("node pool {id} has no version"))?;
     let version = version(&told).map_err(|problem| format!("node pool {id}: {problem}"))?;
     Ok(NodePool {
         id: id.into(),
@@ -225,14 +224,14 @@ pub(crate) fn pool(wire: wire::NodePool) -> Result<NodePool, String> {
     })
 }
 
-/// A gate, and what is wrong with it. What is not understood holds; only a gate without an id cannot be agreed to.
+/// A gate and its problems. A gate that cannot be understood blocks. Without an id nobody can agree to it.
 pub(crate) fn gate(
     id: Option<String>,
     content: Result<wire::VersionGate, String>,
 ) -> (VersionGate, Vec<String>) {
     let mut problems = Vec::new();
     let wire = content.unwrap_or_else(|problem| {
-        problems.push(format!("{problem}; it holds every minor version"));
+        problems.push(format!("{problem}; it blocks every minor version"));
         wire::VersionGate {
             id: id.clone(),
             version_raw_id_prefix: None,
@@ -250,15 +249,15 @@ pub(crate) fn gate(
     let missing = [
         (
             id.is_none(),
-            "it has no id; nobody can agree to it, and it holds",
+            "it has no id, so nobody can agree to it, and it blocks",
         ),
         (
             prefix.is_none(),
-            "it has no version_raw_id_prefix; it stands before every minor version",
+            "it has no version_raw_id_prefix, so it applies to every minor version",
         ),
         (
             label.is_none(),
-            "it has no label; it is for every cluster, and no policy can approve it",
+            "it has no label, so it applies to every cluster, and no policy can approve it",
         ),
     ];
     let missing = missing
@@ -273,7 +272,7 @@ pub(crate) fn gate(
     (gate, problems)
 }
 
-/// Reads a subscription; none if it does not tell whose it is.
+/// Reads a subscription; none if it has no organisation.
 pub(crate) fn subscription(wire: wire::SubscriptionBody) -> Option<Subscription> {
     let label = |label: wire::Label| Some((label.key?, label.value.unwrap_or_default()));
     Some(Subscription {
@@ -287,7 +286,7 @@ pub(crate) fn subscription(wire: wire::SubscriptionBody) -> Option<Subscription>
     })
 }
 
-/// Whether agreements of this cluster matter now: it is offered a minor version with a gate before it.
+/// Whether this cluster's gate agreements matter now: it is offered a minor version that has a gate.
 pub(crate) fn has_gate_ahead(cluster: &ClusterState, gates: &[VersionGate]) -> bool {
     cluster
         .offers
@@ -301,7 +300,7 @@ pub(crate) fn has_gate_ahead(cluster: &ClusterState, gates: &[VersionGate]) -> b
         })
 }
 
-/// Where these policies say that the cluster itself is going right now.
+/// The version that these policies are upgrading the cluster to right now.
 pub(crate) fn going_to(policies: &[Policy]) -> Option<Version> {
     let runs = |policy: &&Policy| policy.at.pool.is_none() && policy.state == UpgradeState::Started;
     policies
@@ -310,8 +309,8 @@ pub(crate) fn going_to(policies: &[Policy]) -> Option<Version> {
         .and_then(|policy| policy.version.clone())
 }
 
-/// A policy as an upgrade of that cluster. Where its version is not known, it is taken to go as far as it could: so it is not
-/// thought to be there already, and holds what it must.
+/// Converts a policy into an upgrade. An unknown version counts as the highest possible one, so that the upgrade is not
+/// taken for finished and keeps its locks.
 pub(crate) fn upgrade(
     id: UpgradeId,
     cluster: &ClusterState,

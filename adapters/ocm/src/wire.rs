@@ -1,4 +1,4 @@
-//! The API's objects, as far as we read them. Everything may be missing; [`crate::read`] says what must not be.
+//! The fields of the API's objects that we read. All are optional; [`crate::read`] checks the required ones.
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -11,7 +11,7 @@ pub(crate) struct Page {
     pub(crate) items: Vec<Value>,
 }
 
-/// What the API says when it says no.
+/// An error answer of the API.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Failure {
     pub(crate) reason: Option<String>,
@@ -19,11 +19,11 @@ pub(crate) struct Failure {
 
 /// A reference to another object.
 #[derive(Debug, Deserialize)]
-pub(crate) struct Link {
+pub(crate) struct ObjectRef {
     pub(crate) id: Option<String>,
 }
 
-/// A switch with settings of its own.
+/// A feature that can be enabled.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Switch {
     pub(crate) enabled: Option<bool>,
@@ -36,9 +36,9 @@ pub(crate) struct Cluster {
     pub(crate) name: Option<String>,
     pub(crate) state: Option<String>,
     pub(crate) health_state: Option<String>,
-    pub(crate) subscription: Option<Link>,
-    pub(crate) organization: Option<Link>,
-    pub(crate) cloud_provider: Option<Link>,
+    pub(crate) subscription: Option<ObjectRef>,
+    pub(crate) organization: Option<ObjectRef>,
+    pub(crate) cloud_provider: Option<ObjectRef>,
     pub(crate) version: Option<Version>,
     pub(crate) hypershift: Option<Switch>,
     pub(crate) aws: Option<Aws>,
@@ -77,7 +77,7 @@ pub(crate) struct NodePool {
     pub(crate) version: Option<Version>,
 }
 
-/// An upgrade policy, of any of the three kinds. Some answers have the state inside, others below `/state`.
+/// An upgrade policy of any kind. Some answers contain the state; others have it at `/state`.
 #[derive(Debug, Deserialize)]
 pub(crate) struct PolicyBody {
     pub(crate) id: Option<String>,
@@ -105,7 +105,7 @@ pub(crate) struct VersionGate {
 
 #[derive(Debug, Deserialize)]
 pub(crate) struct GateAgreement {
-    pub(crate) version_gate: Option<Link>,
+    pub(crate) version_gate: Option<ObjectRef>,
 }
 
 #[derive(Debug, Deserialize)]

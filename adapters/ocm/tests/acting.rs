@@ -5,7 +5,7 @@ mod support;
 use serde_json::json;
 use towpath_core::fleet::UpgradeState;
 use towpath_core::version::Version;
-use towpath_ocm::{Agreed, Cancelled, Created, OcmError, PolicyRef};
+use towpath_ocm::{AgreementOutcome, CancelOutcome, CreateOutcome, OcmError, PolicyRef};
 
 use support::{World, at, classic, hosted, impatient, world, world_with};
 use towpath_testing_services::ocm::{Fault, cluster};
@@ -24,7 +24,7 @@ fn with_a(world: World) -> World {
     world
 }
 
-async fn create(world: &World, to: &str, clock: &str) -> Result<Created, OcmError> {
+async fn create(world: &World, to: &str, clock: &str) -> Result<CreateOutcome, OcmError> {
     world
         .ocm
         .create(&classic("a"), None, &version(to), at(clock))
@@ -44,12 +44,12 @@ async fn a_policy_is_made_and_the_second_time_it_is_there() {
     let world = with_a(world());
     assert_eq!(
         create(&world, "4.12.2", "13:00:00.5").await.unwrap(),
-        Created::New(policy("policy-1"))
+        CreateOutcome::New(policy("policy-1"))
     );
     let again = create(&world, "4.12.2", "14:00:00").await.unwrap();
     assert_eq!(
         again,
-        Created::AlreadyThere {
+        CreateOutcome::AlreadyThere {
             policy: policy("policy-1"),
             next_run: Some(at("13:00:01"))
         }
@@ -113,7 +113,7 @@ async fn control_planes_and_node_pools_have_places_of_their_own() {
         pool: Some("workers".into()),
         id: "policy-2".into(),
     };
-    assert_eq!(world.ocm.cancel(&pool).await.unwrap(), Cancelled::Now);
+    assert_eq!(world.ocm.cancel(&pool).await.unwrap(), CancelOutcome::Now);
 }
 
 #[tokio::test]
@@ -135,7 +135,7 @@ async fn a_policy_to_another_version_is_a_conflict() {
     );
     assert_eq!(
         error.to_string(),
-        "upgrade of cluster ocm-a to 4.12.3: an upgrade to 4.12.2 (pending) stands in its way; wait until it is done, or cancel it first"
+        "upgrade of cluster ocm-a to 4.12.3: an upgrade to 4.12.2 (pending) is in its way; wait until it is done, or cancel it first"
     );
     assert_eq!(world.double.policies().len(), 1);
 }
@@ -159,7 +159,7 @@ async fn one_who_comes_first_between_our_look_and_our_post() {
         let got = got.map_or_else(
             |e| e.kind(),
             |made| {
-                if matches!(made, Created::New(_)) {
+                if matches!(made, CreateOutcome::New(_)) {
                     "new"
                 } else {
                     "there"
@@ -185,11 +185,11 @@ async fn an_ended_policy_is_in_nobodys_way() {
         .add_policy("ocm-a", None, "failed", json!({"version": "4.12.2"}));
     assert!(matches!(
         create(&world, "4.12.2", "13:00:00").await.unwrap(),
-        Created::New(_)
+        CreateOutcome::New(_)
     ));
     assert_eq!(
         world.ocm.cancel(&policy(&id)).await.unwrap(),
-        Cancelled::Ended(UpgradeState::Failed)
+        CancelOutcome::Ended(UpgradeState::Failed)
     );
 }
 
@@ -219,7 +219,7 @@ async fn what_the_api_refuses_is_said_in_its_words() {
     assert!(
         matches!(
             create(&world, "4.12.2", "12:05:00").await.unwrap(),
-            Created::New(_)
+            CreateOutcome::New(_)
         ),
         "the boundary"
     );
@@ -233,16 +233,16 @@ async fn an_agreed_gate_opens() {
         .add_gate("gate-13", "4.13", "api.openshift.com/gate-ocp");
     assert_eq!(
         world.ocm.agree(&classic("a"), "gate-13").await.unwrap(),
-        Agreed::Now
+        AgreementOutcome::Now
     );
     assert_eq!(
         world.ocm.agree(&classic("a"), "gate-13").await.unwrap(),
-        Agreed::Before
+        AgreementOutcome::Before
     );
     assert_eq!(world.double.count("POST", "gate_agreements"), 1);
     assert!(matches!(
         create(&world, "4.13.0", "13:00:00").await.unwrap(),
-        Created::New(_)
+        CreateOutcome::New(_)
     ));
     assert_eq!(
         world
@@ -266,7 +266,7 @@ async fn an_agreement_whose_answer_is_lost_is_looked_up() {
         .fail("POST", "gate_agreements", 1, Fault::AnswerLost);
     assert_eq!(
         world.ocm.agree(&classic("a"), "gate-13").await.unwrap(),
-        Agreed::Now
+        AgreementOutcome::Now
     );
     assert_eq!(world.double.count("POST", "gate_agreements"), 1);
 }
@@ -284,7 +284,7 @@ async fn a_post_that_took_effect_is_found_and_not_repeated() {
             .double
             .fail("POST", "upgrade_policies", 1, fault.clone());
         let made = create(&world, "4.12.2", "13:00:00").await.unwrap();
-        assert_eq!(made, Created::New(policy("policy-1")), "{fault:?}");
+        assert_eq!(made, CreateOutcome::New(policy("policy-1")), "{fault:?}");
         assert_eq!(
             (
                 world.double.count("POST", "upgrade_policies"),
@@ -332,7 +332,7 @@ async fn a_post_that_did_not_take_effect_is_said_and_not_repeated() {
         assert!(
             matches!(
                 create(&world, "4.12.2", "13:00:00").await.unwrap(),
-                Created::New(_)
+                CreateOutcome::New(_)
             ),
             "later it goes through"
         );
@@ -345,11 +345,11 @@ async fn cancelling_twice_is_fine() {
     let made = create(&world, "4.12.2", "13:00:00").await.unwrap();
     assert_eq!(
         world.ocm.cancel(made.policy()).await.unwrap(),
-        Cancelled::Now
+        CancelOutcome::Now
     );
     assert_eq!(
         world.ocm.cancel(made.policy()).await.unwrap(),
-        Cancelled::AlreadyGone
+        CancelOutcome::AlreadyGone
     );
     assert!(world.double.policies().is_empty());
 }
@@ -363,7 +363,7 @@ async fn one_who_cancels_between_our_look_and_our_delete() {
         .fail("DELETE", "upgrade_policies", 1, Fault::Status(404));
     assert_eq!(
         world.ocm.cancel(&policy("policy-1")).await.unwrap(),
-        Cancelled::AlreadyGone
+        CancelOutcome::AlreadyGone
     );
 }
 
@@ -411,7 +411,7 @@ async fn a_delete_whose_answer_is_lost_is_looked_up() {
         .fail("DELETE", "upgrade_policies", 1, Fault::AnswerLost);
     assert_eq!(
         world.ocm.cancel(&policy("policy-1")).await.unwrap(),
-        Cancelled::Now
+        CancelOutcome::Now
     );
     assert_eq!(world.double.count("DELETE", "policy-1"), 2);
 }

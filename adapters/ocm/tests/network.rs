@@ -245,7 +245,7 @@ async fn configurations_that_cannot_work_say_so() {
     let new = |config: OcmConfig| Ocm::new(config).unwrap_err();
     for (url, problem) in [
         ("http://api.example", "would send the token in the clear"),
-        ("ftp://api.example", "is not an address of the web"),
+        ("ftp://api.example", "is not an http or https address"),
         ("api.example", "is not an address"),
         ("https://me:secret@api.example", "has credentials in it"),
         ("https://me:secret@api.example:port", "is not an address"),

@@ -1,4 +1,4 @@
-//! Requests to the service and its answers, with an end to everything. Each is made once; whoever calls tries again.
+//! Requests to the service, with limits. Each is sent once; the caller retries.
 
 use std::time::Duration;
 
@@ -15,11 +15,11 @@ use towpath_http::{
 use crate::token::{self, Token};
 use crate::{Limits, ServiceConfig, ServiceError};
 
-/// What is asked, as messages say it.
+/// Names of requests in messages.
 const STAMP: &str = "a stamp";
 const REPORT: &str = "a report";
 
-/// A connection to one service.
+/// A client of one service.
 #[derive(Debug)]
 pub struct ServiceClient {
     client: HttpClient,
@@ -28,15 +28,15 @@ pub struct ServiceClient {
     limits: Limits,
 }
 
-/// What became of a report.
+/// What the service did with a report.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Answered {
+pub enum ReportOutcome {
     Sent,
-    /// The service will never take it.
+    /// The service will never accept it.
     Refused {
         why: String,
     },
-    /// It has to be sent again.
+    /// Send it again later.
     Later {
         why: String,
         /// How long the service asks us to wait.
@@ -45,14 +45,14 @@ pub enum Answered {
 }
 
 #[derive(Deserialize)]
-struct Told {
+struct ErrorBody {
     kind: String,
     #[serde(default)]
     value: String,
 }
 
 impl ServiceClient {
-    /// A client; it looks at the address, the certificates and the token, and asks nobody.
+    /// Checks the address, the certificates and the token. Sends no request.
     pub fn new(config: ServiceConfig) -> Result<Self, ServiceError> {
         let base = config.checked_url()?;
         let token_file = TokenFile::new(&config.token_file, token::MAX_BYTES);
@@ -65,12 +65,12 @@ impl ServiceClient {
         })
     }
 
-    /// What the token says that is in the file now; nothing, if it is of the first version.
+    /// The claims of the current token. Tokens of the first version have none.
     pub fn claims(&self) -> Result<Option<Claims>, ServiceError> {
         Ok(Token::read(&self.token_file)?.claims().cloned())
     }
 
-    /// How old the service's graph is, proved to be from the service and from after this call.
+    /// How old the service's graph is, proved fresh and from the service.
     pub async fn stamp(&self, cluster: &ClusterId, nonce: &Nonce) -> Result<Stamp, ServiceError> {
         let token = Token::read(&self.token_file)?.of(cluster)?;
         let mut url = self.url(cluster, "stamp");
@@ -96,11 +96,11 @@ impl ServiceClient {
         }
     }
 
-    /// Brings a report to the service.
-    pub async fn report(&self, cluster: &ClusterId, report: &[u8]) -> Answered {
+    /// Sends a report.
+    pub async fn report(&self, cluster: &ClusterId, report: &[u8]) -> ReportOutcome {
         match self.try_report(cluster, report).await {
             Ok(answered) => answered,
-            Err(error) => Answered::Later {
+            Err(error) => ReportOutcome::Later {
                 why: error.to_string(),
                 after: None,
             },
@@ -111,7 +111,7 @@ impl ServiceClient {
         &self,
         cluster: &ClusterId,
         report: &[u8],
-    ) -> Result<Answered, ServiceError> {
+    ) -> Result<ReportOutcome, ServiceError> {
         let token = Token::read(&self.token_file)?.of(cluster)?;
         let request = Request::new(Method::POST, self.url(cluster, "report"));
         let request = request.body("application/json", report);
@@ -131,7 +131,7 @@ impl ServiceClient {
                 if told(bytes.as_deref().unwrap_or_default())
                     .is_some_and(|told| told.kind == "accepted") =>
             {
-                Ok(Answered::Sent)
+                Ok(ReportOutcome::Sent)
             }
             200..=299 => {
                 let problem =
@@ -145,21 +145,21 @@ impl ServiceClient {
             403 if told(bytes.as_deref().unwrap_or_default())
                 .is_some_and(|told| told.kind == "not_as_bound") =>
             {
-                Ok(Answered::Refused {
+                Ok(ReportOutcome::Refused {
                     why: why(&bytes.unwrap_or_default()),
                 })
             }
-            400 | 413 | 415 | 422 => Ok(Answered::Refused {
+            400 | 413 | 415 | 422 => Ok(ReportOutcome::Refused {
                 why: why(&bytes.unwrap_or_default()),
             }),
-            _ => Ok(Answered::Later {
+            _ => Ok(ReportOutcome::Later {
                 why: why(&bytes.unwrap_or_default()),
                 after,
             }),
         }
     }
 
-    /// The head of the answer, and how long it asks us to wait.
+    /// Sends a request; returns the answer's head, and the wait that the service asks for.
     async fn send(
         &self,
         what: &'static str,
@@ -184,7 +184,7 @@ impl ServiceClient {
     }
 }
 
-/// An answer to its end, if it is no longer than it may be.
+/// Reads a whole answer, within the limit.
 async fn body(what: &'static str, answer: Answer, limit: usize) -> Result<Vec<u8>, ServiceError> {
     let bytes = answer.body(BodyLimit::bytes(limit as u64)).await;
     bytes.map_err(|error| match error {
@@ -198,15 +198,15 @@ async fn body(what: &'static str, answer: Answer, limit: usize) -> Result<Vec<u8
     })
 }
 
-fn told(bytes: &[u8]) -> Option<Told> {
+fn told(bytes: &[u8]) -> Option<ErrorBody> {
     serde_json::from_slice(bytes).ok()
 }
 
-/// What the service says about it, in its words if they are ours.
+/// The service's explanation, if it is in our error format.
 fn said(status: StatusCode, bytes: &[u8]) -> String {
     match (status.is_redirection(), told(bytes)) {
         (true, _) => {
-            "it leads elsewhere, and a token goes nowhere else; give the address that it leads to"
+            "it redirects, and we send the token nowhere else; use the address that it redirects to"
                 .to_owned()
         }
         (false, Some(told)) => clip(&format!("{} ({})", told.value, told.kind)),

@@ -1,4 +1,4 @@
-//! Where the service is, who we are to it, and how much of it we take.
+//! Settings of the client: address, token file, trust and limits.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -7,27 +7,26 @@ use towpath_http::{BadAddress, Url, base_address};
 
 use crate::ServiceError;
 
-/// How the client is set up. [`ServiceConfig::new`] fills in what is usual; the fields can be changed.
+/// [`ServiceConfig::new`] fills in the defaults.
 #[derive(Debug, Clone)]
 pub struct ServiceConfig {
-    /// Where the service is: `https://updates.example.com`.
+    /// For example `https://updates.example.com`.
     pub url: String,
-    /// A file with the cluster's token and nothing else. It is read for each request, so a new one counts at once.
+    /// A file with nothing but the cluster's token. It is read for each request, so a new token is used at once.
     pub token_file: PathBuf,
     /// Certificates (PEM) that are trusted instead of the system's.
     pub ca_file: Option<PathBuf>,
-    /// Whether `http://` will do for other machines than this one. Then everybody on the way can read the token.
+    /// Allow `http://` to other machines. Then the network can read the token.
     pub allow_http: bool,
-    /// Whether `HTTPS_PROXY` and its like are obeyed.
+    /// Use `HTTPS_PROXY` and the like.
     pub environment_proxy: bool,
-    /// How much we take, and how long we wait.
     pub limits: Limits,
 }
 
-/// How much is taken of a service at most. Reaching one is an error, never a hang.
+/// Limits on size and time. Reaching one is an error, never a hang.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
-    /// The largest answer to a report. That of a stamp is the format's.
+    /// The largest answer to a report. The format limits stamps.
     pub answer_bytes: usize,
     pub connect_timeout: Duration,
     /// From a request to the last byte of its answer.
@@ -35,7 +34,7 @@ pub struct Limits {
 }
 
 impl ServiceConfig {
-    /// What is usual: HTTPS only but for this machine, the system's certificates and proxies.
+    /// The defaults: HTTPS except to this machine, the system's certificates and proxies.
     pub fn new(url: impl Into<String>, token_file: impl Into<PathBuf>) -> Self {
         Self {
             url: url.into(),
@@ -47,7 +46,7 @@ impl ServiceConfig {
         }
     }
 
-    /// The address, if it is one that a token may be sent to.
+    /// The address, if we may send a token there.
     pub(crate) fn checked_url(&self) -> Result<Url, ServiceError> {
         let wrong = |problem: &str, remedy: &str| ServiceError::BadConfig {
             // What stands before an @ may be a password.
@@ -62,7 +61,7 @@ impl ServiceConfig {
             let remedy = match problem {
                 BadAddress::NoAddress(_) => "write it as in https://updates.example.com",
                 BadAddress::Credentials => "put the token into the token file",
-                BadAddress::QueryOrFragment => "leave off what follows the path",
+                BadAddress::QueryOrFragment => "remove everything after the path",
                 BadAddress::PlainHttp => "use https, or allow plain http",
                 BadAddress::NotOfTheWeb => "use https",
             };
@@ -99,7 +98,7 @@ mod tests {
         for (url, expected) in [
             ("http://a.example", "in the clear"),
             ("http://localhost.a.example", "in the clear"),
-            ("ftp://127.0.0.1", "not an address of the web"),
+            ("ftp://127.0.0.1", "not an http or https address"),
             ("a.example", "is not an address"),
             ("https://a.example?x=1", "has a query"),
             ("https://me:secret@a.example", "has credentials"),

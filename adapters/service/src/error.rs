@@ -1,38 +1,34 @@
-//! What can go wrong between us and the service.
+//! Errors between the agent and the service.
 
 use std::time::Duration;
 
 use towpath_http::HttpError;
 
-/// Why something could not be had of the service. No message has a token or the query of an address in it.
+/// Why a request failed. No message contains a token or the query of an address.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ServiceError {
-    /// Somebody has to change something here.
+    /// The configuration must change.
     #[error("{place} {problem}; {remedy}")]
     BadConfig {
         place: String,
         problem: String,
         remedy: String,
     },
-    /// The service could not be asked, or its answer did not arrive.
-    #[error("{what}: {problem}; check that the service is up and can be reached from here")]
+    /// The request or its answer did not arrive.
+    #[error("{what}: {problem}; check that the service is up and reachable from here")]
     Away { what: &'static str, problem: String },
     #[error("{what}: the service answers {status}: {said}")]
     Refused {
         what: &'static str,
         status: u16,
-        /// What it says about it.
+        /// The service's explanation.
         said: String,
         /// How long it asks us to wait.
         after: Option<Duration>,
     },
-    /// It answered, and the answer is not what was asked for.
+    /// The answer is invalid.
     #[error("{what}: {problem}")]
-    BadAnswer {
-        what: &'static str,
-        /// What is wrong with it.
-        problem: String,
-    },
+    BadAnswer { what: &'static str, problem: String },
 }
 
 impl ServiceError {

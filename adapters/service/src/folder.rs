@@ -1,7 +1,8 @@
-//! The folder of a queue: one file a report, written whole or not at all.
+//! A queue's folder on disk: one file for each report, written atomically.
 //!
-//! A file has a line with the digest of what follows it and the report's name, then the report. It is written beside its place, synced, and renamed; so a
-//! process that dies at any moment leaves each report whole or not there. Files that are not as they should be are renamed and kept for people.
+//! The first line of a file has the digest of the rest and the report's name. The report follows.
+//! A file is written under another name, synced, and renamed. So a process that dies leaves each report whole or absent.
+//! Broken files are renamed and kept for people.
 
 use std::fs::{self, File, TryLockError};
 use std::io::{self, Read, Write};
@@ -18,19 +19,18 @@ use crate::queue::is_name;
 
 const REPORT: &str = ".report";
 const UNFINISHED: &str = ".report.new";
-/// What could not be read.
 const BROKEN: &str = ".report.broken";
 const LOCK: &str = "lock";
-/// Reports name the cluster and what runs there, so no other user reads them.
+/// Reports name the cluster and its workloads, so no other user may read them.
 const OURS_ALONE: u32 = 0o600;
 /// The largest file: a report and its first line.
 const MAX_FILE_BYTES: u64 = report::MAX_BYTES as u64 + 1024;
-/// The most files that are looked at.
+/// The most files that are read.
 const MAX_FILES: usize = 100_000;
-/// The most broken files that are told of one by one.
+/// The most broken files that get their own finding.
 const MAX_TOLD: usize = 10;
 
-/// A folder with reports, which nobody else uses.
+/// A folder with reports, locked for this process.
 #[derive(Debug)]
 pub(crate) struct Folder {
     path: PathBuf,
@@ -38,18 +38,18 @@ pub(crate) struct Folder {
 }
 
 impl Drop for Folder {
-    /// A child that is being started has our descriptors until it runs its program, and would hold the lock with them.
+    /// Unlocks explicitly: a child process that is starting shares our descriptors and would keep the lock.
     fn drop(&mut self) {
         // If that fails, the lock ends with the last descriptor.
         let _ = self.lock.unlock();
     }
 }
 
-/// A report that was found: its number, its name, and itself.
-pub(crate) type Found = (u64, String, Arc<[u8]>);
+/// The number, name and bytes of a report on disk.
+pub(crate) type StoredReport = (u64, String, Arc<[u8]>);
 
 impl Folder {
-    /// Opens the folder, and makes it if need be.
+    /// Opens the folder, and creates it if needed.
     pub(crate) fn open(path: &Path) -> Result<Self, Finding> {
         let unusable = |error: io::Error| {
             let (place, problem) = (
@@ -80,13 +80,13 @@ impl Folder {
         })
     }
 
-    /// What waits there, by number. What is broken is set aside, and told; what was never finished is removed: nobody was told that it waits.
-    pub(crate) fn load(&self) -> (Vec<Found>, Vec<Finding>) {
+    /// Reads the reports, by number. Broken files are set aside with a finding. Unfinished files are removed.
+    pub(crate) fn load(&self) -> (Vec<StoredReport>, Vec<Finding>) {
         let (mut found, mut findings) = (Vec::new(), Vec::new());
         let entries = match fs::read_dir(&self.path) {
             Ok(entries) => entries,
             Err(error) => {
-                let problem = format!("what waits there cannot be listed: {error}");
+                let problem = format!("the queued reports cannot be listed: {error}");
                 return (
                     found,
                     vec![self.warning(
@@ -124,7 +124,7 @@ impl Folder {
         (found, findings)
     }
 
-    /// Writes a report, whole or not at all.
+    /// Writes a report atomically.
     pub(crate) fn write(&self, number: u64, id: &str, bytes: &[u8]) -> Result<(), Finding> {
         let write = || {
             let temporary = self.path.join(format!("{number:020}{UNFINISHED}"));
@@ -140,16 +140,17 @@ impl Folder {
             File::open(&self.path)?.sync_all()
         };
         write().map_err(|error: io::Error| {
-            let problem = format!("a report cannot be written, and waits in memory alone: {error}");
+            let problem =
+                format!("a report cannot be written, so it is kept only in memory: {error}");
             self.warning(
                 "unwritable-queue",
                 problem,
-                "make room, or check the folder's permissions",
+                "free disk space, or check the folder's permissions",
             )
         })
     }
 
-    /// Removes a report. If that fails, it is sent again after a restart, and the service knows it.
+    /// Removes a report. If that fails, it is sent again after a restart, and the service recognises it.
     pub(crate) fn remove(&self, number: u64) {
         let _ = fs::remove_file(self.file(number));
     }
@@ -185,7 +186,7 @@ impl Folder {
     }
 }
 
-/// The number that a file is named after, in the one way in which we write it; some are left for those to come.
+/// The number in a file's name, if we could have written that name. Leaves room for later numbers.
 fn named(name: &str) -> Result<u64, String> {
     let number = name
         .strip_suffix(REPORT)
@@ -193,14 +194,14 @@ fn named(name: &str) -> Result<u64, String> {
     let is_ours = |number: &u64| *number < u64::MAX / 2 && name == file_name(*number);
     number
         .filter(is_ours)
-        .ok_or_else(|| "its name is none of ours".to_owned())
+        .ok_or_else(|| "its name is not one of ours".to_owned())
 }
 
 fn file_name(number: u64) -> String {
     format!("{number:020}{REPORT}")
 }
 
-/// A report as its file has it.
+/// Reads and checks a file.
 pub(crate) fn written(id: &str, bytes: &[u8]) -> Vec<u8> {
     [format!("{} {id}\n", digest(id, bytes)).as_bytes(), bytes].concat()
 }
@@ -226,7 +227,7 @@ fn read(path: &Path) -> Result<(String, Arc<[u8]>), String> {
         .ok_or("its first line is not ours")?;
     match is_name(id) && told == digest(id, bytes) {
         true => Ok((id.to_owned(), bytes.into())),
-        false => Err("it is not what was written".to_owned()),
+        false => Err("its content does not match its digest".to_owned()),
     }
 }
 

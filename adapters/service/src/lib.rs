@@ -1,8 +1,8 @@
-//! The agent's side of a Towpath service: it asks for stamps and brings reports, and keeps them while the service is away.
+//! The agent's client of a Towpath service: it fetches stamps, sends reports, and queues them while the service is down.
 //!
-//! A report goes into the [`Outbox`], which has a [`Queue`] on disk or in memory, and the [`Sender`] brings one after the other to the service. It leaves
-//! the queue when the service has taken or refused it, and not before: an answer that was lost means that it is sent again under the same id, which the
-//! service knows. What is in a report, and when there is one, others decide.
+//! A report goes into the [`Outbox`], which has a [`Queue`] on disk or in memory. The [`Sender`] sends one after the other.
+//! A report leaves the queue only when the service has accepted or refused it. If an answer is lost, the report is sent
+//! again under the same id, which the service recognises. The caller decides when to report, and what.
 
 mod client;
 mod config;
@@ -15,11 +15,11 @@ mod random;
 mod sender;
 mod token;
 
-pub use client::{Answered, ServiceClient};
+pub use client::{ReportOutcome, ServiceClient};
 pub use config::{Limits, ServiceConfig};
 pub use error::ServiceError;
 pub use outbox::Outbox;
 pub use pace::Pace;
-pub use queue::{Bounds, Queue, Queued};
+pub use queue::{Bounds, Queue, QueuedReport};
 pub use random::random;
 pub use sender::{Clock, Door, Event, Sender, SystemClock};

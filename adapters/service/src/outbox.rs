@@ -1,13 +1,12 @@
-//! Where reports are put, and where the sender finds them.
+//! The queue as the reporter and the sender share it.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::Notify;
 use towpath_core::finding::Finding;
 
-use crate::{Queue, Queued};
+use crate::{Queue, QueuedReport};
 
-/// A queue that is shared between who reports and who sends.
 #[derive(Debug)]
 pub struct Outbox {
     queue: Mutex<Queue>,
@@ -22,7 +21,7 @@ impl Outbox {
         })
     }
 
-    /// Adds a report ([`Queue::push`]). It is on disk when this returns, if there is a folder for it.
+    /// Adds a report ([`Queue::push`]). If the queue has a folder, the report is on disk when this returns.
     pub fn push(&self, id: &str, bytes: &[u8]) -> Vec<Finding> {
         let findings = self.lock().push(id, bytes);
         self.news.notify_one();
@@ -33,8 +32,8 @@ impl Outbox {
         self.lock().len()
     }
 
-    /// The one to be sent next, as soon as there is one.
-    pub(crate) async fn oldest(&self) -> Queued {
+    /// Waits for the next report to send.
+    pub(crate) async fn oldest(&self) -> QueuedReport {
         loop {
             if let Some(queued) = self.first() {
                 return queued;
@@ -47,7 +46,7 @@ impl Outbox {
         self.lock().done(id);
     }
 
-    fn first(&self) -> Option<Queued> {
+    fn first(&self) -> Option<QueuedReport> {
         self.lock().oldest().cloned()
     }
 

@@ -1,27 +1,27 @@
-//! How fast reports are sent: one every few seconds with a burst of a few, and ever more slowly while the service is away. Time is since any beginning.
+//! How fast reports are sent: one every few seconds, with small bursts, and with a back-off while the service is down.
+//! Times count from an arbitrary start.
 
 use std::time::Duration;
 
 use towpath_core::retry::{Backoff, Jitter};
 
-use crate::Answered;
+use crate::ReportOutcome;
 
-/// How fast reports are sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Pace {
     pub interval: Duration,
-    /// So many may go at once after a rest.
+    /// How many reports may go at once after a pause.
     pub burst: u32,
     pub backoff: Backoff,
     /// The longest wait that the service may ask for.
     pub longest_asked: Duration,
 }
 
-/// When the next one may go, after those that went before it.
+/// Computes when the next report may go.
 #[derive(Debug)]
-pub(crate) struct Beat {
+pub(crate) struct SendSchedule {
     pace: Pace,
-    /// When the next one were due if none came early.
+    /// When the next report is due without bursts.
     due: Duration,
     failures: u32,
     not_before: Duration,
@@ -41,7 +41,7 @@ impl Default for Pace {
     }
 }
 
-impl Beat {
+impl SendSchedule {
     pub(crate) fn new(pace: Pace) -> Self {
         Self {
             pace,
@@ -51,7 +51,7 @@ impl Beat {
         }
     }
 
-    /// How long the next one has to wait.
+    /// How long the next report must wait.
     pub(crate) fn wait(&self, now: Duration) -> Duration {
         let early = self
             .pace
@@ -67,19 +67,19 @@ impl Beat {
         self.due = self.due.max(now) + self.pace.interval;
     }
 
-    /// What became of it; how long it is put off, if it is.
+    /// Takes the outcome of a report. Returns the wait before a retry.
     pub(crate) fn answered(
         &mut self,
-        answered: &Answered,
+        answered: &ReportOutcome,
         now: Duration,
         jitter: &Jitter,
     ) -> Option<Duration> {
         match answered {
-            Answered::Sent | Answered::Refused { .. } => {
+            ReportOutcome::Sent | ReportOutcome::Refused { .. } => {
                 (self.failures, self.not_before) = (0, Duration::ZERO);
                 None
             }
-            Answered::Later { after, .. } => {
+            ReportOutcome::Later { after, .. } => {
                 self.failures = self.failures.saturating_add(1);
                 let backoff = jitter.of(self.pace.backoff.wait(self.failures));
                 // All who were asked to wait so long do not come back at once.
@@ -100,8 +100,8 @@ mod tests {
 
     const SECOND: Duration = Duration::from_secs(1);
 
-    fn later(after: Option<u64>) -> Answered {
-        Answered::Later {
+    fn later(after: Option<u64>) -> ReportOutcome {
+        ReportOutcome::Later {
             why: String::new(),
             after: after.map(Duration::from_secs),
         }
@@ -109,7 +109,7 @@ mod tests {
 
     #[test]
     fn a_few_at_once_and_then_one_by_one() {
-        let mut beat = Beat::new(Pace::default());
+        let mut beat = SendSchedule::new(Pace::default());
         let mut now = 100 * SECOND;
         let mut waits = Vec::new();
         for _ in 0..6 {
@@ -127,7 +127,7 @@ mod tests {
 
     #[test]
     fn ever_more_slowly_while_it_is_away_and_at_once_when_it_is_back() {
-        let (mut beat, jitter) = (Beat::new(Pace::default()), Jitter::new(7));
+        let (mut beat, jitter) = (SendSchedule::new(Pace::default()), Jitter::new(7));
         for whole in [5, 10, 20, 40, 80, 160, 300, 300] {
             let wait = beat
                 .answered(&later(None), Duration::ZERO, &jitter)
@@ -139,7 +139,7 @@ mod tests {
             assert_eq!(beat.wait(Duration::ZERO), wait);
         }
         assert_eq!(
-            beat.answered(&Answered::Sent, Duration::ZERO, &jitter),
+            beat.answered(&ReportOutcome::Sent, Duration::ZERO, &jitter),
             None
         );
         assert_eq!(beat.wait(Duration::ZERO), Duration::ZERO);
@@ -158,7 +158,7 @@ mod tests {
             (1_000_000, 900, 905),
             (0, 2, 5),
         ] {
-            let wait = Beat::new(Pace::default())
+            let wait = SendSchedule::new(Pace::default())
                 .answered(&later(Some(asked)), Duration::ZERO, &jitter)
                 .unwrap();
             assert!(

@@ -1,7 +1,7 @@
-//! Reports that wait to be sent, in order and within bounds; on disk, if there is a folder for them.
+//! A bounded queue of reports that wait to be sent, in memory or on disk.
 //!
-//! When there is no more room, the oldest reports that only tell of a state go first: a newer one says the same and more. Those that tell what became of
-//! an update go last.
+//! When the queue is full, it first drops the oldest reports that only hold a state: newer ones replace them.
+//! Reports with the outcome of an update are dropped last.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -16,18 +16,18 @@ use crate::folder::Folder;
 pub struct Bounds {
     /// The most reports.
     pub reports: usize,
-    /// The most bytes of all of them.
+    /// The most bytes of all reports.
     pub bytes: usize,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Queued {
+pub struct QueuedReport {
     pub id: Arc<str>,
     pub bytes: Arc<[u8]>,
     worth: Worth,
 }
 
-/// What would be lost with a report; the least first.
+/// How much a dropped report would lose; the least first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Worth {
     State,
@@ -37,7 +37,7 @@ enum Worth {
 #[derive(Debug)]
 pub struct Queue {
     /// By number, oldest first.
-    waiting: BTreeMap<u64, Queued>,
+    waiting: BTreeMap<u64, QueuedReport>,
     next: u64,
     bytes: usize,
     bounds: Bounds,
@@ -54,7 +54,7 @@ impl Default for Bounds {
 }
 
 impl Queue {
-    /// One that is lost with the process.
+    /// A queue in memory, lost with the process.
     pub fn in_memory(bounds: Bounds) -> Self {
         Self {
             waiting: BTreeMap::new(),
@@ -65,20 +65,22 @@ impl Queue {
         }
     }
 
-    /// The queue of a folder that nobody else uses; it is made if need be. What waits there is taken up again; what is broken is set aside, and told.
+    /// Opens the queue of a folder, and creates it if needed. Reports on disk wait again.
+    /// Broken ones are set aside with a finding.
     pub fn open(folder: &Path, bounds: Bounds) -> Result<(Self, Vec<Finding>), Finding> {
         let folder = Folder::open(folder)?;
         let (found, mut findings) = folder.load();
         let mut queue = Self::in_memory(bounds);
         queue.folder = Some(folder);
         for (number, id, bytes) in found {
-            queue.add(number, Queued::new(&id, bytes));
+            queue.add(number, QueuedReport::new(&id, bytes));
         }
         findings.extend(queue.make_room());
         Ok((queue, findings))
     }
 
-    /// Adds a report, once for each name. Says what was lost for it, and what could not be written; such a report waits in memory.
+    /// Adds a report, once for each name. Returns findings for dropped reports and for failed writes.
+    /// A report that could not be written waits in memory.
     pub fn push(&mut self, id: &str, bytes: &[u8]) -> Vec<Finding> {
         if self.waiting.values().any(|waiting| &*waiting.id == id) {
             return Vec::new();
@@ -92,11 +94,11 @@ impl Queue {
                 "bad-report",
                 self.place(),
                 problem,
-                "this is a mistake of ours: report it",
+                "this is a bug in Towpath: please report it",
             )];
         }
         let number = self.next;
-        self.add(number, Queued::new(id, bytes.into()));
+        self.add(number, QueuedReport::new(id, bytes.into()));
         let mut findings = Vec::new();
         if let Some(folder) = &self.folder {
             findings.extend(folder.write(number, id, bytes).err());
@@ -105,12 +107,12 @@ impl Queue {
         findings
     }
 
-    /// The one to be sent next.
-    pub fn oldest(&self) -> Option<&Queued> {
+    /// The next report to send.
+    pub fn oldest(&self) -> Option<&QueuedReport> {
         self.waiting.values().next()
     }
 
-    /// It was taken or refused. One that has been dropped meanwhile is not missed.
+    /// Removes a report that was accepted or refused. It may have been dropped meanwhile.
     pub fn done(&mut self, id: &str) {
         let found = self
             .waiting
@@ -126,12 +128,11 @@ impl Queue {
         self.waiting.len()
     }
 
-    /// Whether none waits.
     pub fn is_empty(&self) -> bool {
         self.waiting.is_empty()
     }
 
-    fn add(&mut self, number: u64, queued: Queued) {
+    fn add(&mut self, number: u64, queued: QueuedReport) {
         self.bytes += queued.bytes.len();
         self.waiting.insert(number, queued);
         self.next = self.next.max(number.saturating_add(1));
@@ -147,9 +148,9 @@ impl Queue {
         }
     }
 
-    /// Drops what is worth least, until the rest fits.
+    /// Drops the least valuable reports until the rest fits.
     fn make_room(&mut self) -> Option<Finding> {
-        let mut dropped: Vec<Queued> = Vec::new();
+        let mut dropped: Vec<QueuedReport> = Vec::new();
         while self.waiting.len() > self.bounds.reports || self.bytes > self.bounds.bytes {
             let least = self
                 .waiting
@@ -166,13 +167,13 @@ impl Queue {
             .iter()
             .filter(|queued| queued.worth == Worth::Outcome)
             .count();
-        let told = |first: &Queued| {
+        let told = |first: &QueuedReport| {
             let problem = format!(
-                "{} reports that nobody took were dropped for newer ones, {outcomes} of them with an update's outcome; the first is {}",
+                "the queue is full: {} unsent reports were dropped, {outcomes} of them with an update's outcome; the first is {}",
                 dropped.len(),
                 clip(&first.id)
             );
-            let remedy = "see why the service is away, and for how long";
+            let remedy = "check why the service does not accept reports";
             Finding::warning("reports-dropped", self.place(), problem, remedy)
         };
         dropped.first().map(told)
@@ -186,7 +187,7 @@ impl Queue {
     }
 }
 
-impl Queued {
+impl QueuedReport {
     fn new(id: &str, bytes: Arc<[u8]>) -> Self {
         let has_outcome = report::read(&bytes).is_ok_and(|report| !report.updates.is_empty());
         Self {
@@ -201,7 +202,7 @@ impl Queued {
     }
 }
 
-/// Whether a report can have that name.
+/// Whether a name is valid for a report.
 pub(crate) fn is_name(id: &str) -> bool {
     (1..=report::MAX_ID_CHARACTERS).contains(&id.chars().count())
         && !id.chars().any(char::is_control)

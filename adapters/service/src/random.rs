@@ -1,8 +1,8 @@
-//! Bytes that nobody could have guessed: for nonces, names of reports and seeds.
+//! Random bytes for nonces, report names and seeds.
 
 use crate::ServiceError;
 
-/// Thirty-two of them, from the system.
+/// Thirty-two bytes from the system.
 pub fn random() -> Result<[u8; 32], ServiceError> {
     let mut bytes = [0; 32];
     let filled = rustls::crypto::ring::default_provider()

@@ -1,4 +1,4 @@
-//! The sender: one report after the other from the outbox to the service, at its pace, until the service has taken it.
+//! The sender: takes reports from the outbox one by one and sends each until the service accepts or refuses it.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -6,22 +6,22 @@ use std::time::{Duration, Instant};
 use towpath_core::cluster::ClusterId;
 use towpath_core::retry::Jitter;
 
-use crate::pace::Beat;
-use crate::{Answered, Outbox, Pace, ServiceClient};
+use crate::pace::SendSchedule;
+use crate::{Outbox, Pace, ReportOutcome, ServiceClient};
 
 pub trait Door {
-    /// Brings a report there, once.
-    fn bring(&self, report: &[u8]) -> impl Future<Output = Answered> + Send;
+    /// Sends a report once.
+    fn bring(&self, report: &[u8]) -> impl Future<Output = ReportOutcome> + Send;
 }
 
-/// The service's door for one cluster.
+/// The service, for one cluster.
 impl Door for (Arc<ServiceClient>, ClusterId) {
-    async fn bring(&self, report: &[u8]) -> Answered {
+    async fn bring(&self, report: &[u8]) -> ReportOutcome {
         self.0.report(&self.1, report).await
     }
 }
 
-/// What time it is, and how to wait. Tests have one that goes by itself.
+/// A clock that can wait. Tests replace it.
 pub trait Clock {
     fn now(&self) -> Duration;
     fn sleep(&self, time: Duration) -> impl Future<Output = ()> + Send;
@@ -46,13 +46,17 @@ impl Clock for SystemClock {
     }
 }
 
-/// What became of an attempt, for logs and metrics.
+/// The result of an attempt, for logs and metrics.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Event {
-    /// The service has the report.
-    Sent { id: Arc<str> },
-    /// The service will never take it; it is gone.
-    Refused { id: Arc<str>, why: String },
+    Sent {
+        id: Arc<str>,
+    },
+    /// The service will never accept it; it was removed.
+    Refused {
+        id: Arc<str>,
+        why: String,
+    },
     PutOff {
         id: Arc<str>,
         why: String,
@@ -65,23 +69,23 @@ pub struct Sender<D, C = SystemClock> {
     outbox: Arc<Outbox>,
     door: D,
     clock: C,
-    beat: Beat,
+    beat: SendSchedule,
     jitter: Jitter,
 }
 
 impl<D: Door, C: Clock> Sender<D, C> {
-    /// One for this outbox. Agents should differ in their seeds.
+    /// Agents should have different seeds.
     pub fn new(outbox: Arc<Outbox>, door: D, clock: C, pace: Pace, seed: u64) -> Self {
         Self {
             outbox,
             door,
             clock,
-            beat: Beat::new(pace),
+            beat: SendSchedule::new(pace),
             jitter: Jitter::new(seed),
         }
     }
 
-    /// Sends for ever. To be dropped at any moment: what was not taken stays in the outbox.
+    /// Sends forever. May be dropped at any moment: unsent reports stay in the outbox.
     pub async fn run(mut self, mut tell: impl FnMut(Event)) {
         loop {
             self.outbox.oldest().await;
@@ -95,15 +99,15 @@ impl<D: Door, C: Clock> Sender<D, C> {
                 .answered(&answered, self.clock.now(), &self.jitter);
             let id = report.id;
             tell(match answered {
-                Answered::Sent => {
+                ReportOutcome::Sent => {
                     self.outbox.done(&id);
                     Event::Sent { id }
                 }
-                Answered::Refused { why } => {
+                ReportOutcome::Refused { why } => {
                     self.outbox.done(&id);
                     Event::Refused { id, why }
                 }
-                Answered::Later { why, .. } => Event::PutOff {
+                ReportOutcome::Later { why, .. } => Event::PutOff {
                     id,
                     why,
                     wait: wait.unwrap_or_default(),
@@ -124,9 +128,9 @@ mod tests {
 
     /// A clock that goes by itself whenever somebody waits, in seconds.
     #[derive(Clone, Default)]
-    struct Hurried(Arc<AtomicU64>);
+    struct FastClock(Arc<AtomicU64>);
 
-    impl Clock for Hurried {
+    impl Clock for FastClock {
         fn now(&self) -> Duration {
             Duration::from_secs(self.0.load(Ordering::Relaxed))
         }
@@ -139,13 +143,13 @@ mod tests {
 
     /// A service that answers as it is told, and remembers what came when.
     struct Script {
-        answers: Mutex<Vec<Answered>>,
+        answers: Mutex<Vec<ReportOutcome>>,
         came: Arc<Mutex<Vec<(u64, String)>>>,
-        clock: Hurried,
+        clock: FastClock,
     }
 
     impl Door for Script {
-        async fn bring(&self, report: &[u8]) -> Answered {
+        async fn bring(&self, report: &[u8]) -> ReportOutcome {
             let came = (
                 self.clock.now().as_secs(),
                 String::from_utf8_lossy(report).into_owned(),
@@ -153,28 +157,31 @@ mod tests {
             self.came.lock().unwrap().push(came);
             let mut answers = self.answers.lock().unwrap();
             if answers.is_empty() {
-                Answered::Sent
+                ReportOutcome::Sent
             } else {
                 answers.remove(0)
             }
         }
     }
 
-    fn later(seconds: u64) -> Answered {
-        Answered::Later {
+    fn later(seconds: u64) -> ReportOutcome {
+        ReportOutcome::Later {
             why: "away".to_owned(),
             after: Some(Duration::from_secs(seconds)),
         }
     }
 
     /// Pushes these and sends until all are gone; what came when, and what was told.
-    async fn sent(reports: &[&str], answers: Vec<Answered>) -> (Vec<(u64, String)>, Vec<Event>) {
+    async fn sent(
+        reports: &[&str],
+        answers: Vec<ReportOutcome>,
+    ) -> (Vec<(u64, String)>, Vec<Event>) {
         let outbox = Outbox::new(Queue::in_memory(Bounds::default()));
         for report in reports {
             assert_eq!(outbox.push(report, report.as_bytes()), []);
         }
         let (clock, came) = (
-            Hurried::default(),
+            FastClock::default(),
             Arc::<Mutex<Vec<(u64, String)>>>::default(),
         );
         let door = Script {
@@ -229,7 +236,7 @@ mod tests {
 
     #[tokio::test]
     async fn one_that_is_refused_holds_up_nobody() {
-        let refused = Answered::Refused {
+        let refused = ReportOutcome::Refused {
             why: "no version".to_owned(),
         };
         let (came, told) = sent(&["a", "b"], vec![refused]).await;

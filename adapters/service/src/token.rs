@@ -1,4 +1,4 @@
-//! The cluster's token: from a file that somebody else keeps fresh.
+//! The cluster's token, read from a file that others renew.
 
 use towpath_core::cluster::ClusterId;
 use towpath_formats::fleet::token::{self, Claims, Grant};
@@ -9,17 +9,17 @@ use crate::ServiceError;
 
 pub(crate) const MAX_BYTES: u64 = 2 * token::MAX_CHARACTERS as u64;
 
-/// A token of one cluster, and the file that it is from.
+/// A cluster's token and its file.
 #[derive(Debug)]
 pub(crate) struct Token {
     bearer: BearerToken,
-    /// What it says; nothing, if it is of the first version.
+    /// Its claims. Tokens of the first version have none.
     claims: Option<Claims>,
     place: String,
 }
 
 impl Token {
-    /// The token that is in the file now.
+    /// Reads the current token.
     pub(crate) fn read(file: &TokenFile) -> Result<Self, ServiceError> {
         let place = format!("the token file {}", file.path().display());
         let wrong = |problem: String| ServiceError::BadConfig {
@@ -49,12 +49,12 @@ impl Token {
         }
     }
 
-    /// What it says; nothing, if it is of the first version.
+    /// Its claims. Tokens of the first version have none.
     pub(crate) fn claims(&self) -> Option<&Claims> {
         self.claims.as_ref()
     }
 
-    /// The token, if it is this cluster's as far as it says whose it is.
+    /// The token, unless it names another cluster.
     pub(crate) fn of(self, cluster: &ClusterId) -> Result<Self, ServiceError> {
         match self.claims().map(|claims| &claims.grant) {
             Some(Grant::Cluster(enrolment)) if enrolment.id != *cluster => {

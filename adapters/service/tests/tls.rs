@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex};
 
 use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
 use towpath_core::cluster::ClusterId;
-use towpath_service::{Answered, ServiceClient, ServiceConfig};
+use towpath_service::{ReportOutcome, ServiceClient, ServiceConfig};
 
 const TOKEN: &str = "tpc_secret";
 
@@ -74,14 +74,14 @@ async fn a_token_goes_to_whom_the_ca_file_vouches_for() {
     let id = ClusterId::new("a").unwrap();
     assert_eq!(
         client(folder.path(), port, "ours").report(&id, b"{}").await,
-        Answered::Sent
+        ReportOutcome::Sent
     );
     assert!(String::from_utf8_lossy(&seen.lock().unwrap()).contains("Bearer tpc_secret"));
     let answered = client(folder.path(), strange_port, "ours")
         .report(&id, b"{}")
         .await;
     assert!(
-        matches!(&answered, Answered::Later { why, .. } if why.contains("cannot be reached")),
+        matches!(&answered, ReportOutcome::Later { why, .. } if why.contains("cannot be reached")),
         "{answered:?}"
     );
     assert_eq!(

@@ -1,7 +1,7 @@
-//! A `tar.gz` of a directory, read within limits and written nowhere.
+//! Reads a `tar.gz` of a directory within limits, in memory.
 //!
-//! Only plain files that are wanted are taken in. A link is not followed: what it leads to is not in the archive for us. The one folder that
-//! archives of repositories put around everything (`graph-data-main/`) is left away.
+//! It takes only the wanted regular files and follows no links. If one folder holds everything, as in archives of
+//! repositories (`graph-data-main/`), its name is dropped.
 
 use std::io::{self, Read};
 use std::path::{Component, Path};
@@ -13,9 +13,9 @@ use towpath_formats::SourceFile;
 use crate::Contents;
 use crate::directory::{MAX_DIRECTORY_BYTES, MAX_ENTRIES};
 
-/// The most bytes that an archive may unpack to, with all that is not wanted.
+/// The most bytes that an archive may unpack to, unwanted files included.
 const MAX_UNPACKED_BYTES: u64 = 4 * MAX_DIRECTORY_BYTES;
-/// How many times as large as the archive what is in it may be. YAML shrinks to a twentieth; a bomb, to a thousandth.
+/// The highest compression ratio. YAML compresses to a twentieth; a zip bomb, to a thousandth.
 const MAX_RATIO: u64 = 200;
 
 /// The wanted files of an archive.
@@ -26,14 +26,14 @@ pub fn unpack(place: &str, archive: &[u8], wanted: fn(&str) -> bool) -> Result<C
             .max(1 << 20),
     );
     let (plain, in_folder) = (Contents::default(), Contents::default());
-    let mut unpacked = Unpacked {
+    let mut unpacked = ArchiveReader {
         place,
         wanted,
         plain,
         in_folder,
-        top: Top::Unseen,
+        top: TopFolder::Unseen,
     };
-    let mut bytes = Counted {
+    let mut bytes = LimitedReader {
         inner: MultiGzDecoder::new(archive),
         left: limit,
     };
@@ -43,26 +43,26 @@ pub fn unpack(place: &str, archive: &[u8], wanted: fn(&str) -> bool) -> Result<C
     Ok(unpacked.contents())
 }
 
-/// What an archive holds, so far.
-struct Unpacked<'a> {
+/// Collects the wanted files of an archive.
+struct ArchiveReader<'a> {
     place: &'a str,
     wanted: fn(&str) -> bool,
-    /// What is wanted by its path, …
+    /// Wanted files, by their path.
     plain: Contents,
-    /// … and what is wanted by its path below a folder that holds everything.
+    /// Wanted files, by their path below a folder that holds everything.
     in_folder: Contents,
-    top: Top,
+    top: TopFolder,
 }
 
 /// The folder that holds everything.
-enum Top {
+enum TopFolder {
     Unseen,
     One(String),
-    /// There are several, so it is none.
+    /// Several folders: none of them holds everything.
     Many,
 }
 
-impl Unpacked<'_> {
+impl ArchiveReader<'_> {
     fn read<R: Read>(&mut self, archive: &mut tar::Archive<R>) -> Result<(), Finding> {
         let place = self.place;
         let mut bytes = 0;
@@ -103,9 +103,11 @@ impl Unpacked<'_> {
                 _ => (&mut self.plain, path),
             };
             if !kind.is_file() {
-                contents
-                    .unread
-                    .push(unsafe_entry(place, &name, "it is a link or no plain file"));
+                contents.unread.push(unsafe_entry(
+                    place,
+                    &name,
+                    "it is a link, or not a regular file",
+                ));
                 continue;
             }
             bytes = entry.size().saturating_add(bytes);
@@ -127,23 +129,23 @@ impl Unpacked<'_> {
         Ok(())
     }
 
-    /// The path below the archive's first folder; none if it has no such folder.
+    /// The path below the archive's only folder, if there is one.
     fn below_top(&mut self, path: &str) -> Option<String> {
         let (top, below) = path.split_once('/').unwrap_or((path, ""));
         self.top = match &self.top {
-            Top::Unseen => Top::One(top.to_owned()),
-            Top::One(first) if first == top => {
+            TopFolder::Unseen => TopFolder::One(top.to_owned()),
+            TopFolder::One(first) if first == top => {
                 return (!below.is_empty()).then(|| below.to_owned());
             }
-            Top::One(_) | Top::Many => Top::Many,
+            TopFolder::One(_) | TopFolder::Many => TopFolder::Many,
         };
-        (matches!(self.top, Top::One(_)) && !below.is_empty()).then(|| below.to_owned())
+        (matches!(self.top, TopFolder::One(_)) && !below.is_empty()).then(|| below.to_owned())
     }
 
-    /// The files of the archive, or those of the one folder in it.
+    /// The files of the archive, or of its only folder.
     fn contents(mut self) -> Contents {
         let mut contents = match (self.plain.files.is_empty(), self.top) {
-            (true, Top::One(_)) => self.in_folder,
+            (true, TopFolder::One(_)) => self.in_folder,
             _ => Contents {
                 files: self.plain.files,
                 unread: Vec::new(),
@@ -155,7 +157,7 @@ impl Unpacked<'_> {
     }
 }
 
-/// A path as it is written in graph data; none if it leads elsewhere.
+/// A clean relative path; none if it leaves the archive.
 fn plain_path(path: &str) -> Option<String> {
     let mut parts = Vec::new();
     for part in Path::new(path).components() {
@@ -168,19 +170,19 @@ fn plain_path(path: &str) -> Option<String> {
     Some(parts.join("/"))
 }
 
-/// A reader that ends in an error past its limit.
-struct Counted<R> {
+/// A reader that fails past its limit.
+struct LimitedReader<R> {
     inner: R,
     left: u64,
 }
 
-impl<R: Read> Read for Counted<R> {
+impl<R: Read> Read for LimitedReader<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let read = self.inner.read(buffer)?;
         self.left = self.left.checked_sub(read as u64).ok_or_else(|| {
             io::Error::new(
                 io::ErrorKind::FileTooLarge,
-                "it unpacks to much more than an archive of its size should",
+                "it unpacks to far more than an archive of its size should",
             )
         })?;
         Ok(read)
@@ -193,12 +195,12 @@ fn broken(place: &str, error: &io::Error) -> Finding {
     } else {
         "bad-archive"
     };
-    let problem = format!("the archive cannot be read to its end: {error}");
+    let problem = format!("the archive cannot be read completely: {error}");
     Finding::error(
         code,
         Place::file(place),
         problem,
-        "write it again, with `tar czf`",
+        "create it again with `tar czf`",
     )
 }
 
@@ -212,7 +214,7 @@ fn too_large(place: &str, problem: String) -> Finding {
 }
 
 fn unsafe_entry(place: &str, path: &str, problem: &str) -> Finding {
-    let remedy = "put the files themselves into the archive, by their names below its folder";
+    let remedy = "put regular files into the archive, with paths below its folder";
     Finding::error(
         "bad-archive",
         Place::file(place),

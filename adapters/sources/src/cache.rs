@@ -1,8 +1,9 @@
-//! A cache on disk of what is known by digest. Whatever happens to it, the worst is that something is read again.
+//! A cache on disk, by digest. If it is lost or damaged, images are read again.
 //!
-//! One file an entry: the SHA-256 of its key and its content on the first line, then the content: an entry under the name of another is none. It is written under a name of its own and renamed, so that neither a
-//! kill nor a second process leaves half of one under its name; what a power cut leaves there, its checksum tells. Hence no fsync: two thousand of them
-//! would take longer than the scrape. A full disk is a finding, and the work goes on without.
+//! Each entry is a file. Its first line has the SHA-256 of key and content, so a renamed entry does not count.
+//! Entries are written under another name and renamed, so a killed or second process leaves no half entry.
+//! The checksum detects what a power cut leaves, so there is no fsync: it would take longer than the scrape.
+//! A full disk is a finding, and the scrape continues without the cache.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -17,20 +18,20 @@ use sha2::{Digest as _, Sha256};
 use towpath_core::finding::{Finding, Place};
 use towpath_formats::sources::oci::{Digest, Repository};
 
-/// Of what the entries are made. Another version of us that writes others writes them elsewhere.
+/// The format of the entries. Versions of Towpath with other formats use other folders.
 const LAYOUT: &str = "v2";
-/// The largest entry, with its checksum. The tags of the largest repository have room in it.
+/// The largest entry, with its checksum. It fits the tags of the largest repository.
 const MAX_ENTRY_BYTES: u64 = 64 << 20;
-/// The most that all entries may take.
+/// The most bytes of all entries.
 const MAX_BYTES: u64 = 2 << 30;
-/// Findings of one kind that are kept; a thousand say no more than the first few.
+/// The most findings of one kind.
 const MAX_FINDINGS: usize = 5;
-/// A temporary file older than this belongs to nobody any more.
+/// Older temporary files are leftovers.
 const ABANDONED_SECONDS: u64 = 3_600;
 
 static TEMPORARY: AtomicU64 = AtomicU64::new(0);
 
-/// What something is kept under. Keys of two kinds are never the same.
+/// The key of an entry. Keys of different kinds never collide.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CacheKey<'a> {
     Image(&'a Digest),
@@ -44,21 +45,21 @@ pub struct Cache {
     directory: PathBuf,
     max_entries: usize,
     max_bytes: u64,
-    /// What was asked for or written since it was last trimmed: it goes last.
+    /// Entries used since the last trim. They are removed last.
     used: Mutex<BTreeSet<PathBuf>>,
     findings: Mutex<Vec<Finding>>,
 }
 
 impl Cache {
-    /// The most entries that are kept, unless told otherwise.
+    /// The default limit on entries.
     pub const MAX_ENTRIES: usize = 100_000;
 
-    /// The cache in this directory, which is made when there is something to put into it.
+    /// A cache in this directory, which is created at the first write.
     pub fn at(directory: &Path) -> Self {
         Self::bounded(directory, Self::MAX_ENTRIES, MAX_BYTES)
     }
 
-    /// The same, with at most so many entries and bytes.
+    /// A cache with these limits.
     pub fn bounded(directory: &Path, max_entries: usize, max_bytes: u64) -> Self {
         let (used, findings) = (Mutex::default(), Mutex::default());
         Self {
@@ -70,7 +71,7 @@ impl Cache {
         }
     }
 
-    /// What is kept under a key; none if nothing is, or nothing that can be trusted.
+    /// The entry of a key, if there is one and its checksum is right.
     pub fn get(&self, key: CacheKey<'_>) -> Option<Vec<u8>> {
         let path = self.path(key);
         let content = match read(&path) {
@@ -93,34 +94,32 @@ impl Cache {
         }
     }
 
-    /// Whether there is anything under a key. Whether it can be trusted is seen when it is read.
+    /// Whether a key has an entry. Its checksum is checked on reading.
     pub fn has(&self, key: CacheKey<'_>) -> bool {
         self.path(key).is_file()
     }
 
-    /// Says that an entry could be read and means nothing.
+    /// Reports an entry whose content makes no sense.
     pub fn distrust(&self, key: CacheKey<'_>) {
-        self.damaged(&self.path(key), "what it says cannot be understood");
+        self.damaged(&self.path(key), "its content cannot be understood");
     }
 
-    /// Keeps something under a key, if it could be read back.
+    /// Writes an entry, unless it is too large to be read back.
     pub fn put(&self, key: CacheKey<'_>, content: &[u8]) {
         let path = self.path(key);
         let entry = [key.sum(content).hex().as_bytes(), b"\n", content].concat();
         if entry.len() as u64 > MAX_ENTRY_BYTES {
-            let problem = format!(
-                "what is known of it takes more than {MAX_ENTRY_BYTES} bytes, and is not kept"
-            );
+            let problem =
+                format!("its entry is larger than {MAX_ENTRY_BYTES} bytes, so it is not cached");
             let place = Place::file(key.to_string());
-            let remedy =
-                "look whether it is what it should be; until then it is read again each time";
+            let remedy = "check the image; until then it is read again each time";
             return self.say(Finding::warning("cache-unwritable", place, problem, remedy));
         }
         match write(&path, &entry) {
             Ok(()) => _ = locked(&self.used).insert(path),
             Err(error) => {
                 let problem = format!("it cannot be written: {error}");
-                let remedy = "make room, or name another directory; until then images are read again each time";
+                let remedy = "free disk space, or name another directory; until then images are read again each time";
                 self.say(Finding::warning(
                     "cache-unwritable",
                     self.place(&self.directory),
@@ -131,7 +130,7 @@ impl Cache {
         }
     }
 
-    /// Removes what is too much: what was not used goes first, then the oldest.
+    /// Removes entries beyond the limits: unused ones first, then the oldest.
     pub fn trim(&self) {
         let used = std::mem::take(&mut *locked(&self.used));
         let (mut entries, mut bytes) = (Vec::new(), 0_u64);
@@ -164,7 +163,7 @@ impl Cache {
         }
     }
 
-    /// What went wrong since this was last asked.
+    /// The findings since the last call.
     pub fn take_findings(&self) -> Vec<Finding> {
         std::mem::take(&mut *locked(&self.findings))
     }
@@ -181,7 +180,8 @@ impl Cache {
     }
 
     fn damaged(&self, path: &Path, problem: &str) {
-        let remedy = "nothing is lost: it is read anew; if it comes again, look at the disk";
+        let remedy =
+            "nothing is lost: the image is read again; if this happens often, check the disk";
         self.say(Finding::warning(
             "cache-damaged",
             self.place(path),
@@ -209,7 +209,7 @@ impl Cache {
 }
 
 impl CacheKey<'_> {
-    /// The checksum of what is kept under this key.
+    /// The checksum of a key and its content.
     fn sum(self, content: &[u8]) -> Digest {
         let mut hash = Sha256::new_with_prefix(self.to_string());
         hash.update(b"\n");
@@ -235,7 +235,7 @@ fn read(path: &Path) -> io::Result<Vec<u8>> {
     Ok(content)
 }
 
-/// What is behind the checksum, if that is right.
+/// The content, if the checksum is right.
 fn checked<'a>(key: CacheKey<'_>, content: &'a [u8]) -> Option<&'a [u8]> {
     let end = content.iter().position(|byte| *byte == b'\n')?;
     let (sum, rest) = (&content[..end], &content[end + 1..]);
@@ -269,7 +269,7 @@ fn children(folder: &Path) -> Vec<PathBuf> {
     entries.map(|entry| entry.path()).collect()
 }
 
-/// What is in there is whole at any time, also if somebody panicked while holding it.
+/// A panic cannot leave the data inconsistent, so poisoning is ignored.
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

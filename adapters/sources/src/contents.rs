@@ -1,6 +1,6 @@
-//! What a source of files holds: the files that can be read, and why the others cannot be.
+//! The files of a source: those that were read, and why others were not.
 //!
-//! Some of the files are not a whole copy, and no graph is made of them. But a block in one of them still counts.
+//! Incomplete files make no graph. But a block in one of them still counts.
 
 use towpath_core::finding::Finding;
 use towpath_formats::SourceFile;
@@ -10,12 +10,12 @@ use towpath_formats::SourceFile;
 pub struct Contents {
     /// The files that were read.
     pub files: Vec<SourceFile>,
-    /// What is there besides, and why it was not read.
+    /// Files that were not read, and why.
     pub unread: Vec<Finding>,
 }
 
 impl Contents {
-    /// The files, if none is missing.
+    /// The files, if all were read.
     pub fn whole(mut self) -> Result<Vec<SourceFile>, Finding> {
         match self.unread.is_empty() {
             true => Ok(self.files),

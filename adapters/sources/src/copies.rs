@@ -1,7 +1,7 @@
-//! The newest good copy of every source, on disk, so that a restart needs none of them.
+//! The newest good copy of every source, on disk, so that a restart works while sources are down.
 //!
-//! The files of a source are written under the name of their digest, and then a list that says which of them belong together. The list is replaced by one
-//! rename: whenever the process or the machine dies, the list that is there and what it names are whole, and of one moment.
+//! Each copy is a file named after its digest. A list says which copies belong together, and one rename replaces it.
+//! So if the process or the machine dies, the list and its copies are complete and of one moment.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File, TryLockError};
@@ -14,29 +14,29 @@ use towpath_formats::sources::copy::{self, KeptCopy};
 
 use crate::private;
 
-/// The most bytes that a copy, or the list, may have.
+/// The most bytes of a copy or of the list.
 const MAX_COPY_BYTES: u64 = 2 << 30;
 
 /// A copy of one source.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Copy {
-    /// What the list says of it.
+    /// Its entry in the list.
     pub kept: KeptCopy,
     pub files: Vec<SourceFile>,
 }
 
-/// A folder with copies, which nobody else uses.
+/// A folder with copies, locked for this process.
 #[derive(Debug)]
 pub struct Copies {
     folder: PathBuf,
-    /// The digests of files that this process has written, or has read and found to be whole. Others are written anew.
+    /// The digests of files that this process has written or checked. Others are written again.
     whole: BTreeSet<String>,
-    /// Held while we live; none while nothing can be written there.
+    /// Locks the folder while we run; none if nothing can be written there.
     lock: Option<File>,
 }
 
 impl Copies {
-    /// Opens the folder, and makes it if need be.
+    /// Opens the folder, and creates it if needed.
     pub fn open(folder: &Path) -> Result<Self, Finding> {
         let unusable = |error: io::Error| {
             let place = Place::file(folder.display().to_string());
@@ -59,7 +59,7 @@ impl Copies {
         })
     }
 
-    /// The folder for somebody who only looks: another process may use it.
+    /// Opens the folder for reading only. Another process may hold it.
     pub fn at(folder: &Path) -> Self {
         Self {
             folder: folder.to_owned(),
@@ -68,14 +68,14 @@ impl Copies {
         }
     }
 
-    /// Where a source may keep what it can do without; none while nothing can be written there.
+    /// A folder for a source's cached data; none if nothing can be written there.
     pub fn scratch(&self, source: &str) -> Option<PathBuf> {
         self.lock
             .as_ref()
             .map(|_| self.folder.join("scratch").join(source))
     }
 
-    /// What was kept. What is damaged is told, and left out.
+    /// Reads the copies. Damaged ones are left out, with a finding.
     pub fn load(&mut self) -> (Vec<Copy>, Vec<Finding>) {
         let list = match self.read(&self.folder.join("current")) {
             Ok(Some(bytes)) => {
@@ -105,16 +105,16 @@ impl Copies {
         (copies, findings)
     }
 
-    /// Keeps these copies, all of one moment, in the place of those before.
+    /// Replaces all copies with these, which are of one moment.
     pub fn keep(&mut self, copies: &[Copy]) -> Result<(), Finding> {
         let place = self.place("current");
         let unwritable = |error: io::Error| {
-            let problem = format!("the copies cannot be kept: {error}");
+            let problem = format!("the copies cannot be written: {error}");
             Finding::error(
                 "unwritable",
                 place.clone(),
                 problem,
-                "make room, or check the folder's permissions",
+                "free disk space, or check the folder's permissions",
             )
         };
         if self.lock.is_none() {
@@ -152,7 +152,7 @@ impl Copies {
         }
     }
 
-    /// Writes a file as a whole, or not at all.
+    /// Writes a file atomically.
     fn replace(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
         let (path, temporary) = (
             self.folder.join(name),
@@ -165,7 +165,7 @@ impl Copies {
         path.parent().map_or(Ok(()), sync_folder)
     }
 
-    /// Removes what no list names; if that fails, it only takes room.
+    /// Removes files that the list does not name. A failure only wastes space.
     fn clear_away(&mut self, list: &[KeptCopy]) {
         let named: BTreeSet<&str> = list.iter().map(|kept| kept.digest.as_str()).collect();
         self.whole.retain(|digest| named.contains(digest.as_str()));
@@ -216,7 +216,7 @@ impl Copies {
             "damaged-copy",
             self.place(name),
             problem,
-            "nothing, once the source has been read again; check the disk",
+            "check the disk; the next read of the source replaces the copy",
         )
     }
 
@@ -231,7 +231,7 @@ impl Copies {
     }
 }
 
-/// Makes the folder ours, and what is in it readable for nobody else: copies can be of private repositories.
+/// Locks the folder and makes it private: copies may come from private repositories.
 fn lock(folder: &Path) -> io::Result<File> {
     let copies = folder.join("copies");
     private::create_folders(&copies)?;
@@ -252,7 +252,7 @@ fn lock(folder: &Path) -> io::Result<File> {
     Ok(lock)
 }
 
-/// Whether nothing can be written, now or here, though the folder may be the right one.
+/// Whether the error means that nothing can be written, though the folder may be the right one.
 fn is_unwritable(error: &io::Error) -> bool {
     use io::ErrorKind::{PermissionDenied, QuotaExceeded, ReadOnlyFilesystem, StorageFull};
     matches!(

@@ -1,10 +1,10 @@
-//! Directories and files, read whole or not at all.
+//! Reads directories and files consistently.
 //!
-//! A directory may be written to while it is read (a `git pull`, a config map being swapped). What was read counts
-//! only if nothing changed meanwhile; otherwise it is read again.
+//! Somebody may write to a directory while we read it (a `git pull`, a config map being swapped). If anything changed
+//! meanwhile, the directory is read again.
 //!
-//! Links are followed within the directory (the mount of a config map is made of them) and never out of it, and nothing but regular files is opened. Whoever
-//! can write a link there must not make us show a file that only we can read, nor wait for a device.
+//! Links are followed within the directory, because config map mounts consist of them, and never out of it. Only regular
+//! files are opened. So nobody can use a link to make us show a private file or wait for a device.
 
 use std::collections::BTreeMap;
 use std::fs::{self, Metadata};
@@ -20,25 +20,24 @@ use towpath_formats::SourceFile;
 
 use crate::Contents;
 
-/// The most bytes that one directory may hold.
+/// The most bytes of a directory.
 pub(crate) const MAX_DIRECTORY_BYTES: u64 = 256 << 20;
-/// The most files and folders that one directory may hold.
+/// The most files and folders of a directory.
 pub(crate) const MAX_ENTRIES: usize = 100_000;
 const MAX_DEPTH: usize = 8;
-/// How often a directory that changes is read before we give up until the next change.
+/// How often we read a changing directory before we wait for its next change.
 const MAX_TRIES: usize = 10;
 
-/// A file system's clock is coarse: of a file that changed less than this before it was read, the stamp may be the same
-/// after another change.
+/// File systems have coarse clocks. If a file changed less than this before it was read, another change may leave the same stamp.
 const COARSE: Duration = Duration::from_secs(2);
-/// What changed less than this ago may be half of a change: a rename that has removed one name and not yet made the other.
+/// A change this recent may be incomplete, such as a rename that has only removed the old name.
 const QUIET: Duration = Duration::from_millis(100);
 
-/// What changes when a file does.
+/// The metadata that changes when a file changes.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 struct Stamp {
     path: String,
-    /// Where it really is, behind links.
+    /// The path with all links resolved.
     at: PathBuf,
     bytes: u64,
     modified: (i64, i64),
@@ -59,23 +58,22 @@ impl Stamp {
     }
 }
 
-/// A directory that is read again and again. A file whose stamp is what it was is not read anew.
+/// A directory that is read repeatedly. Files with an unchanged stamp are not read again.
 pub struct Directory {
     root: PathBuf,
     wanted: fn(&str) -> bool,
-    /// With the time at which each was read.
+    /// Each with the time of the read.
     known: BTreeMap<Stamp, (SystemTime, SourceFile)>,
-    /// What could not be read the last time. If it still cannot be, nobody waits for it again.
+    /// Files that failed last time. If they fail again, we do not wait for them again.
     unread: Vec<Finding>,
 }
 
-/// Reads the files below a directory that are wanted; folders are asked for with a `/` at their end.
+/// Reads the wanted files below a directory. `wanted` gets folders with a trailing `/`.
 pub fn read_directory(root: &Path, wanted: fn(&str) -> bool) -> Result<Vec<SourceFile>, Finding> {
     Directory::new(root, wanted).read()
 }
 
 impl Directory {
-    /// The directory, nothing of which has been read.
     pub fn new(root: &Path, wanted: fn(&str) -> bool) -> Self {
         Self {
             root: root.to_owned(),
@@ -85,12 +83,12 @@ impl Directory {
         }
     }
 
-    /// Reads the wanted files, all at one instant.
+    /// Reads the wanted files, consistent at one instant.
     pub fn read(&mut self) -> Result<Vec<SourceFile>, Finding> {
         self.read_partly()?.whole()
     }
 
-    /// Reads those of the wanted files that can be read, all at one instant, and says what could not be.
+    /// Reads the readable wanted files, consistent at one instant, and reports the others.
     pub fn read_partly(&mut self) -> Result<Contents, Finding> {
         let contents = self.read_settled()?;
         self.unread.clone_from(&contents.unread);
@@ -129,7 +127,7 @@ impl Directory {
         Err(last.unwrap_or_else(keeps_changing))
     }
 
-    /// Reads everything, and says when something last changed; none if something changed meanwhile.
+    /// Reads everything, with the time of the last change; none if something changed meanwhile.
     fn read_once(&mut self) -> Result<Option<(Contents, SystemTime)>, Finding> {
         let before = Walk::of(&self.root, self.wanted)?;
         let (mut known, mut unread) = (BTreeMap::new(), before.unread.clone());
@@ -165,7 +163,7 @@ impl Directory {
     }
 }
 
-/// Whether a stamp that was read then would be another after a change since.
+/// Whether a change after that read would have changed the stamp.
 fn is_settled(stamp: &Stamp, read_at: SystemTime) -> bool {
     read_at
         .duration_since(time(stamp.changed))
@@ -186,7 +184,7 @@ fn time((seconds, nanoseconds): (i64, i64)) -> SystemTime {
     SystemTime::UNIX_EPOCH + since
 }
 
-/// Reads a file of at most so many bytes, as it was at one instant.
+/// Reads a file up to a limit, consistent at one instant.
 pub fn read_file(path: &Path, max_bytes: u64) -> Result<Vec<u8>, Finding> {
     for _ in 0..MAX_TRIES {
         let before = file_stamp(path)?;
@@ -204,7 +202,7 @@ pub fn read_file(path: &Path, max_bytes: u64) -> Result<Vec<u8>, Finding> {
     ))
 }
 
-/// Opens a regular file. What has become another thing since somebody looked is not waited for.
+/// Opens a regular file, without blocking on anything else.
 fn open(path: &Path, flags: OFlags) -> Result<fs::File, Finding> {
     let flags = flags | OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
     let file = rustix::fs::open(path, flags, Mode::empty())
@@ -242,7 +240,7 @@ fn file_stamp(path: &Path) -> Result<Stamp, Finding> {
     }
 }
 
-/// Reads a file where a walk has found it. A folder on the way may have become a link since: what counts is where the open file is.
+/// Reads a file that a walk has found. A folder may have become a link since, so the path of the open file is checked.
 fn read_stamped(root: &Path, real_root: &Path, stamp: &Stamp) -> Result<SourceFile, Finding> {
     let shown = root.join(&stamp.path);
     let file = open(&stamp.at, OFlags::NOFOLLOW).map_err(|finding| Finding {
@@ -260,15 +258,15 @@ fn read_stamped(root: &Path, real_root: &Path, stamp: &Stamp) -> Result<SourceFi
     })
 }
 
-/// A walk over everything wanted below a directory.
+/// A walk over the wanted files below a directory.
 struct Walk {
     wanted: fn(&str) -> bool,
-    /// The directory, as it is called.
+    /// The directory's path as given.
     shown_root: PathBuf,
     root: PathBuf,
     /// The files, sorted by path.
     stamps: Vec<Stamp>,
-    /// What is wanted and cannot be read.
+    /// Wanted files that cannot be read.
     unread: Vec<Finding>,
     /// When a file or folder last changed.
     youngest: SystemTime,
@@ -295,12 +293,12 @@ impl Walk {
         Ok(walk)
     }
 
-    /// The place of a path in it, for people.
+    /// The place of a path, for findings.
     fn shown(&self, path: &str) -> PathBuf {
         self.shown_root.join(path)
     }
 
-    /// Walks over a folder that is there, behind links. One that cannot be listed is unread, and the others are read.
+    /// Walks a folder with links resolved. A folder that cannot be listed is reported; the others are read.
     fn folder(&mut self, folder: &Path, prefix: &str, depth: usize) -> Result<(), Finding> {
         let shown = self.shown(prefix);
         let entries = match self.list(folder, &shown, depth) {
@@ -335,7 +333,6 @@ impl Walk {
         Ok(())
     }
 
-    /// What is in a folder.
     fn list(
         &mut self,
         folder: &Path,
@@ -362,7 +359,7 @@ impl Walk {
         entries.collect::<Result<_, _>>().map_err(failed)
     }
 
-    /// Takes in what is wanted; the rest (`.git`, `lost+found`) is not even looked at.
+    /// Takes a wanted entry. Others (`.git`, `lost+found`) are not touched.
     fn entry(&mut self, at: PathBuf, path: String, depth: usize) -> Result<(), Finding> {
         let (as_file, as_folder) = ((self.wanted)(&path), (self.wanted)(&format!("{path}/")));
         if !as_file && !as_folder {
@@ -387,7 +384,7 @@ impl Walk {
         }
     }
 
-    /// Where an entry really is, and what it is there; unless that is outside of the directory.
+    /// The resolved path and the metadata of an entry, unless it is outside the directory.
     fn behind_links(&self, at: PathBuf, path: &str) -> Result<(PathBuf, Metadata), Finding> {
         let failed = |error: std::io::Error| unreadable(&self.shown(path), &error);
         let metadata = fs::symlink_metadata(&at).map_err(failed)?;
@@ -445,7 +442,7 @@ fn too_large(path: &Path, problem: &str) -> Finding {
         "too-large",
         Place::file(path.display().to_string()),
         problem,
-        "point at a directory that has only what is to be read",
+        "point at a directory with nothing but graph data",
     )
 }
 

@@ -1,7 +1,7 @@
-//! A git repository, read by the `git` command: one revision, or how a folder came to be what it is.
+//! Reads a git repository with the `git` command: one revision, or the history of a folder.
 //!
-//! Why the command and not a library: docs/decisions/0012. Nothing is checked out, and nothing in the repository is run or
-//! written to. What is read is bounded as a directory is.
+//! docs/decisions/0012 says why we use the command and not a library. We check out nothing, run nothing from the
+//! repository and write nothing to it. The limits are those of a directory.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -16,15 +16,14 @@ use towpath_formats::SourceFile;
 use crate::Contents;
 use crate::directory::{MAX_DIRECTORY_BYTES, MAX_ENTRIES};
 
-/// The most commits that we look back.
+/// The most commits of a history.
 const MAX_COMMITS: usize = 200_000;
-/// The most that git may print at once.
+/// The most bytes that git may print.
 const MAX_PRINTED_BYTES: u64 = 64 << 20;
-/// The most changes of single files in them.
+/// The most file changes of a history.
 const MAX_CHANGES: usize = 2_000_000;
 
-/// Whatever a repository's own configuration says: no program of its choosing is run, nothing is fetched, and a history is
-/// told the same way everywhere.
+/// Overrides a repository's own configuration: git runs no programs, fetches nothing, and prints histories in one format.
 const SETTINGS: &[&str] = &[
     "core.fsmonitor=false",
     "core.hooksPath=/dev/null",
@@ -43,16 +42,16 @@ pub struct Git {
     folder: PathBuf,
 }
 
-/// The name of a file's content.
+/// The id of a file's content.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct BlobId(Arc<str>);
 
-/// A change that came to the line of development one looks at. Merges count when they were made.
+/// A commit of the first-parent history. A merge counts at the time of the merge.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Commit {
     pub id: String,
     pub at: Timestamp,
-    /// What it changed, by path below the folder; none: the file went.
+    /// The changed files, by path below the folder; none for a removed file.
     pub changes: Vec<(String, Option<BlobId>)>,
 }
 
@@ -66,7 +65,7 @@ impl Git {
         Ok(git)
     }
 
-    /// The commit that a name stands for.
+    /// The commit of a revision.
     pub fn commit(&self, revision: &str) -> Result<String, Finding> {
         let name = format!("{revision}^{{commit}}");
         let found = self
@@ -78,7 +77,7 @@ impl Git {
                 &name,
             ])
             .map_err(|finding| {
-                let problem = format!("{revision:?} is no revision of this repository");
+                let problem = format!("{revision:?} is not a revision of this repository");
                 Finding {
                     problem,
                     remedy: "name a commit, a branch or a tag; fetch it first".into(),
@@ -88,7 +87,7 @@ impl Git {
         Ok(String::from_utf8_lossy(&found).trim().to_owned())
     }
 
-    /// The wanted files below the folder as they were in that revision.
+    /// The wanted files below the folder in a revision.
     pub fn read(
         &self,
         revision: &str,
@@ -99,7 +98,7 @@ impl Git {
         self.listed(revision, &listed, wanted)?.whole()
     }
 
-    /// The wanted files below a folder of that commit; an empty name is the whole.
+    /// The wanted files below a folder of a commit. An empty name is the whole tree.
     pub(crate) fn read_folder(
         &self,
         commit: &str,
@@ -120,7 +119,7 @@ impl Git {
         self.listed(commit, &listed, wanted)
     }
 
-    /// When a commit was made.
+    /// The time of a commit.
     pub(crate) fn committed_at(&self, commit: &str) -> Result<Timestamp, Finding> {
         let seconds = self.run(&[
             "log",
@@ -189,13 +188,13 @@ impl Git {
         })
     }
 
-    /// The size of a file that can be read; or why it cannot.
+    /// The size of a file, or why it cannot be read.
     fn readable(&self, revision: &str, mode: &str, path: &str, size: &str) -> Result<u64, Finding> {
         let refused = |problem: String, remedy: &str| {
             Err(Finding::error("git", self.place(), problem, remedy))
         };
         if !is_plain(path) {
-            let problem = format!("{path:?} of {revision} is no path below the folder");
+            let problem = format!("{path:?} of {revision} is not a path below the folder");
             return refused(problem, "do not use this repository as it is");
         }
         if mode == "120000" {
@@ -210,7 +209,7 @@ impl Git {
         })
     }
 
-    /// How these paths below the folder came to be, the earliest change first.
+    /// The history of these paths below the folder, oldest first.
     pub fn history(&self, revision: &str, paths: &[&str]) -> Result<Vec<Commit>, Finding> {
         let commit = self.commit(revision)?;
         let limit = format!("--max-count={MAX_COMMITS}");
@@ -250,7 +249,7 @@ impl Git {
         Ok(commits)
     }
 
-    /// The contents of these names.
+    /// The contents of these blobs.
     pub fn blobs<'a>(
         &self,
         wanted: impl Iterator<Item = &'a BlobId>,
@@ -278,7 +277,7 @@ impl Git {
         found.ok_or_else(|| self.odd("cat-file"))
     }
 
-    /// What `git log --raw -z` prints: `\x01<commit> <time>`, and then for each file `:<modes> <blobs> <status>`, its path.
+    /// Parses `git log --raw -z`: `\x01<commit> <time>`, then for each file `:<modes> <blobs> <status>` and its path.
     fn commits(&self, bytes: &[u8]) -> Option<Vec<Commit>> {
         let mut commits: Vec<Commit> = Vec::new();
         let mut tokens = bytes
@@ -305,7 +304,7 @@ impl Git {
         Some(commits)
     }
 
-    /// What git prints, as long as it is not more than anybody needs: a few objects can list without end.
+    /// Runs git and returns its output, up to a limit: a few objects can produce endless lists.
     fn run(&self, arguments: &[&str]) -> Result<Vec<u8>, Finding> {
         let spawned = self.command(arguments).stdin(Stdio::null()).spawn();
         let mut child = spawned.map_err(|error| self.no_git(&error))?;
@@ -347,7 +346,7 @@ impl Git {
         Self::command_in(&self.folder, arguments)
     }
 
-    /// git as we run it: nothing asks, nothing is run, and nothing is fetched but what the caller allows.
+    /// The git command with safe settings: no prompts, no programs, and no fetching except what the caller allows.
     pub(crate) fn command_in(folder: &Path, arguments: &[&str]) -> Command {
         let mut command = Command::new("git");
         command
@@ -406,12 +405,12 @@ impl Git {
     }
 
     fn odd(&self, what: &str) -> Finding {
-        let problem = format!("git {what} printed something that we do not understand");
+        let problem = format!("git {what} printed something unexpected");
         Finding::error("git", self.place(), problem, "use git 2.30 or later")
     }
 }
 
-/// What `git cat-file --batch` prints: `<name> blob <bytes>`, the content, a line break.
+/// Parses `git cat-file --batch`: `<name> blob <bytes>`, the content, a line break.
 fn read_blobs(
     answers: &mut impl BufRead,
     wanted: &std::collections::BTreeSet<&BlobId>,
@@ -438,7 +437,7 @@ fn read_blobs(
     Some(found)
 }
 
-/// Whether a path leads to a file below the folder and nowhere else. git itself makes no others; a hand-made tree may.
+/// Whether a path stays below the folder. git makes no other paths, but a crafted tree may have them.
 fn is_plain(path: &str) -> bool {
     let mut parts = Path::new(path).components();
     parts.all(|part| matches!(part, Component::Normal(name) if !name.eq_ignore_ascii_case(".git")))

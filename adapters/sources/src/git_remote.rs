@@ -1,7 +1,8 @@
-//! A git repository elsewhere: one revision of it, fetched into a mirror of our own.
+//! A remote git repository: one revision of it, fetched into a local mirror.
 //!
-//! Only the newest commit of one name is fetched, and only its tree is read. The mirror is no state: it is made anew at every start, after every failure
-//! and now and then, so that nothing that a killed git leaves behind (locks, halves of packs) can be in the way for long.
+//! Only the newest commit of a revision is fetched, and only its tree is read. The mirror is not state: it is created
+//! again at every start, after every failure, and now and then. So leftovers of a killed git (locks, partial packs)
+//! do no lasting harm.
 
 use std::fs;
 use std::io::Read;
@@ -20,25 +21,25 @@ use crate::shown::{hide_secrets, without_credentials};
 
 /// How long fetching may take.
 const FETCH_TIMEOUT: Duration = Duration::from_secs(120);
-/// How often a fetch that goes on is looked at.
+/// How often a running fetch is checked.
 const LOOK_EVERY: Duration = Duration::from_millis(5);
 /// The largest file that git may write: a pack of graph data has a few megabytes.
 const MAX_PACK_BYTES: u64 = 1 << 30;
-/// After so many fetches the mirror is made anew; each leaves a pack.
+/// The mirror is created again after this many fetches, because each leaves a pack.
 const MAX_FETCHES: usize = 200;
-/// How much of what git complains is read.
+/// The most bytes of git's error output that we read.
 const MAX_COMPLAINT_BYTES: u64 = 64 << 10;
-/// What the fetched commit is called in the mirror.
+/// The ref of the fetched commit in the mirror.
 const FETCHED: &str = "refs/towpath/fetched";
 
-/// A repository, and the revision of it that is wanted.
+/// A repository and the wanted revision.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GitRemote {
     /// `https://…`, `file://…` or `http://…`.
     pub url: String,
-    /// A branch, a tag or a commit; `HEAD` for what the repository shows first.
+    /// A branch, a tag or a commit; `HEAD` for the default branch.
     pub revision: String,
-    /// The folder with the graph data; empty for the whole.
+    /// The folder with the graph data; empty for the whole repository.
     pub folder: String,
 }
 
@@ -49,7 +50,7 @@ pub struct Fetch {
     pub contents: Contents,
 }
 
-/// A mirror of a repository elsewhere.
+/// A local mirror of a remote repository.
 pub struct GitMirror {
     remote: GitRemote,
     folder: PathBuf,
@@ -57,14 +58,14 @@ pub struct GitMirror {
     fetches: usize,
     /// How long git may take.
     patience: Duration,
-    /// What was read last, by commit.
+    /// The contents last read, with their commit.
     known: Option<Fetch>,
-    /// Where the mirror is, if it goes with us.
+    /// The temporary folder of the mirror, if it has one.
     _temporary: Option<tempfile::TempDir>,
 }
 
 impl GitMirror {
-    /// A mirror in a folder that is its own, whatever is in there.
+    /// A mirror in this folder, whose content it replaces.
     pub fn new(remote: GitRemote, folder: &Path, ca_file: Option<&Path>) -> Self {
         let ca_file =
             ca_file.map(|path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned()));
@@ -79,15 +80,15 @@ impl GitMirror {
         }
     }
 
-    /// With another limit on how long fetching may take.
+    /// Sets the limit on the time of a fetch.
     pub fn with_patience(self, patience: Duration) -> Self {
         Self { patience, ..self }
     }
 
-    /// A mirror that is gone when we are.
+    /// A mirror in a temporary folder.
     pub fn temporary(remote: GitRemote, ca_file: Option<&Path>) -> Result<Self, Finding> {
         let temporary = tempfile::tempdir().map_err(|error| {
-            let problem = format!("there is no place for a mirror: {error}");
+            let problem = format!("no folder for a mirror can be created: {error}");
             Finding::error(
                 "unwritable",
                 Place::file("temporary files"),
@@ -102,7 +103,7 @@ impl GitMirror {
         })
     }
 
-    /// Fetches, and reads what is wanted of the revision.
+    /// Fetches, and reads the wanted files of the revision.
     pub fn read(&mut self, wanted: fn(&str) -> bool) -> Result<Fetch, Finding> {
         let read = self.fetch().and_then(|git| self.read_fetched(&git, wanted));
         let read = read.map_err(|finding| self.of_the_repository(finding));
@@ -180,7 +181,7 @@ impl GitMirror {
         Ok(fetch)
     }
 
-    /// Runs git to its end, or to the end of our patience.
+    /// Runs git, up to the time limit.
     fn run(&self, mut command: Command, what: &str) -> Result<(), Finding> {
         self.configure(&mut command);
         command
@@ -227,7 +228,7 @@ impl GitMirror {
         }
     }
 
-    /// What holds for git here. The address goes by the environment: arguments can be seen by everybody on the machine.
+    /// The git command for the mirror. The address goes through the environment, because all users can see arguments.
     fn configure(&self, command: &mut Command) {
         let mut settings = vec![
             ("remote.source.url", self.remote.url.clone()),
@@ -259,7 +260,7 @@ impl GitMirror {
             .env_remove("GIT_ASKPASS");
     }
 
-    /// Nobody looks into our mirror: what is wrong in it is wrong in the repository.
+    /// Findings name the remote repository and not our mirror.
     fn of_the_repository(&self, finding: Finding) -> Finding {
         let is_in_mirror = *finding.place.file == *self.folder.display().to_string();
         match is_in_mirror && finding.code != "unwritable" {
@@ -278,7 +279,7 @@ impl GitMirror {
     }
 }
 
-/// Whether it ended well; none if it did not end in time.
+/// The exit status; none if it did not end in time.
 fn wait(child: &mut Child, patience: Duration) -> Option<bool> {
     let began = Instant::now();
     while began.elapsed() < patience {
@@ -291,7 +292,7 @@ fn wait(child: &mut Child, patience: Duration) -> Option<bool> {
     None
 }
 
-/// The line that says most, without what is secret.
+/// The most useful line of git's output, without secrets.
 fn said(complaint: &str, remote: &GitRemote) -> String {
     let lines = || {
         complaint

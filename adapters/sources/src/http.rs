@@ -1,6 +1,6 @@
-//! GET over HTTP(S), with an end to everything: time, bytes, redirects.
+//! GET over HTTP(S), with limits on time, bytes and redirects.
 //!
-//! Plain HTTP is asked for by name: what comes that way can be anybody's. On this machine's own address nothing is on the way, and it may be used.
+//! Plain HTTP must be allowed explicitly, because anybody on the network can change it. To this machine it is always allowed.
 
 use std::time::Duration;
 
@@ -15,43 +15,43 @@ use towpath_http::{
 use crate::shown::without_credentials;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
-/// How long a server may say nothing.
+/// How long a server may be silent.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(15);
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
 const MAX_REDIRECTS: usize = 4;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Fetched {
+pub struct FetchResponse {
     pub status: u16,
     pub body: Vec<u8>,
 }
 
-/// Whom to trust, and on what ways.
+/// Trust settings.
 #[derive(Debug, Clone, Default)]
 pub struct HttpAccess {
-    /// Certificates of authorities, besides those of the system, in PEM.
+    /// Certificate authorities besides the system's, in PEM.
     pub ca: Option<Vec<u8>>,
-    /// Whether plain HTTP will do, also to other machines.
+    /// Allow plain HTTP to other machines.
     pub plain_http: bool,
 }
 
-/// A client that is used again and again.
+/// A reusable client.
 #[derive(Debug, Clone)]
 pub struct Http {
     client: HttpClient,
     plain_http: bool,
 }
 
-/// What a server said of an answer, to be told to it the next time.
+/// `ETag` and `Last-Modified` of an answer, for the next request.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Validators {
     etag: Option<String>,
     last_modified: Option<String>,
 }
 
-/// What is at an address.
+/// The outcome of a conditional GET.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Got {
+pub enum GetOutcome {
     Unchanged,
     Body {
         bytes: Vec<u8>,
@@ -60,7 +60,7 @@ pub enum Got {
 }
 
 impl Validators {
-    /// When the answer was last modified, as far as the server tells.
+    /// When the answer was last modified, if the server says so.
     pub fn made_at(&self) -> Option<Timestamp> {
         let text = self.last_modified.as_deref()?;
         jiff::fmt::rfc2822::parse(text)
@@ -77,7 +77,7 @@ impl Validators {
 }
 
 impl Http {
-    /// A client, unless the authorities cannot be read.
+    /// Fails if the certificate authorities cannot be read.
     pub fn new(access: &HttpAccess) -> Result<Self, Finding> {
         let wrong = |problem: String| {
             let remedy = "give a file of PEM certificates with --ca-file";
@@ -105,14 +105,14 @@ impl Http {
         })
     }
 
-    /// Gets what is at an address, up to so many bytes, unless it is what it was.
+    /// Gets an address, up to a size limit, unless the content is unchanged.
     pub async fn get(
         &self,
         url: &str,
         accept: &str,
         known: &Validators,
         max_bytes: usize,
-    ) -> Result<Got, Finding> {
+    ) -> Result<GetOutcome, Finding> {
         self.get_within(
             url,
             accept,
@@ -123,7 +123,7 @@ impl Http {
         .await
     }
 
-    /// The same, where several answers share what they may take.
+    /// Gets an address, with a byte budget that several answers share.
     pub(crate) async fn get_within(
         &self,
         url: &str,
@@ -131,7 +131,7 @@ impl Http {
         known: &Validators,
         max_bytes: usize,
         together: &Allowance,
-    ) -> Result<Got, Finding> {
+    ) -> Result<GetOutcome, Finding> {
         let failed = |problem: String| failed(url, problem);
         let parsed = Url::parse(url).map_err(|error| failed(error.to_string()))?;
         if !may_ask(&parsed, self.plain_http) {
@@ -157,7 +157,7 @@ impl Http {
         let answer = self.client.follow(request, redirects).await;
         let answer = answer.map_err(cannot)?;
         match answer.status().as_u16() {
-            304 if *known != Validators::default() => Ok(Got::Unchanged),
+            304 if *known != Validators::default() => Ok(GetOutcome::Unchanged),
             200 => {
                 let validators = Validators::of(&answer);
                 let limit = BodyLimit {
@@ -165,10 +165,10 @@ impl Http {
                     ..BodyLimit::bytes(max_bytes as u64)
                 };
                 let bytes = answer.body(limit).await.map_err(cannot)?;
-                Ok(Got::Body { bytes, validators })
+                Ok(GetOutcome::Body { bytes, validators })
             }
             status @ (401 | 403) => Err(failed(format!(
-                "the server answered {status}: it wants other credentials"
+                "the server answered {status}: it rejects our credentials"
             ))),
             status => Err(failed(format!("the server answered {status}"))),
         }
@@ -195,18 +195,17 @@ fn failed(url: &str, problem: String) -> Finding {
     )
 }
 
-/// Gets what is at an address, up to so many bytes. A token goes to that address alone: no redirect is followed with one, and it is sent in the clear to this
-/// machine only.
+/// Gets an address, up to a size limit. A request with a token follows no redirect, and uses plain HTTP only to this machine.
 pub async fn fetch(
     url: &str,
     token: Option<&BearerToken>,
     max_bytes: usize,
-) -> Result<Fetched, Finding> {
+) -> Result<FetchResponse, Finding> {
     let failed = |problem: String| failed(url, problem);
     let parsed = Url::parse(url).map_err(|error| failed(error.to_string()))?;
     if token.is_some() && !may_ask(&parsed, false) {
         let place = Place::file(without_credentials(url));
-        let problem = "a token would go over plain HTTP, where anybody on the way can read it";
+        let problem = "the token would go over plain HTTP, where the network can read it";
         return Err(Finding::error("plain-http", place, problem, "use https://"));
     }
     let client = HttpClient::new(&HttpOptions {
@@ -226,7 +225,7 @@ pub async fn fetch(
     let answer = answer.map_err(cannot)?;
     let status = answer.status().as_u16();
     let body = answer.body(BodyLimit::bytes(max_bytes as u64)).await;
-    Ok(Fetched {
+    Ok(FetchResponse {
         status,
         body: body.map_err(cannot)?,
     })

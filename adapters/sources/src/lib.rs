@@ -1,4 +1,4 @@
-//! Where graph data and releases come from. This adapter brings bytes; it does not look inside them.
+//! Sources of graph data and releases: directories, git, HTTP, archives, registries. They return bytes and do not interpret them.
 
 mod archive;
 mod cache;
@@ -22,7 +22,7 @@ pub use copies::{Copies, Copy};
 pub use directory::{Directory, read_directory, read_file};
 pub use git::{BlobId, Commit, Git};
 pub use git_remote::{Fetch, GitMirror, GitRemote};
-pub use http::{Fetched, Got, Http, HttpAccess, Validators, fetch};
+pub use http::{FetchResponse, GetOutcome, Http, HttpAccess, Validators, fetch};
 pub use registry::{
     Progress, Registry, RegistryLimits, RegistryOptions, Scrape, Step, graph_data_image,
     release_image, scrape,

@@ -1,4 +1,4 @@
-//! Files and folders that nobody else reads: what is kept can be of private repositories.
+//! Files and folders that other users cannot read, because copies may come from private repositories.
 
 use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
 use std::io;
@@ -8,7 +8,7 @@ use std::path::Path;
 const FILE: u32 = 0o600;
 const FOLDER: u32 = 0o700;
 
-/// An empty file in the place of whatever was there.
+/// Creates an empty file, replacing an existing one.
 pub(crate) fn create(path: &Path) -> io::Result<File> {
     let file = mode(OpenOptions::new().write(true).create(true).truncate(true)).open(path)?;
     // One that was there keeps its mode when it is opened.
@@ -16,17 +16,17 @@ pub(crate) fn create(path: &Path) -> io::Result<File> {
     Ok(file)
 }
 
-/// Should the file be made, it is private.
+/// Opens with private permissions for a new file.
 pub(crate) fn mode(options: &mut OpenOptions) -> &mut OpenOptions {
     options.mode(FILE)
 }
 
-/// A folder and those above it; those that were there stay as they are.
+/// Creates a folder and its parents. Existing ones stay unchanged.
 pub(crate) fn create_folders(path: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(FOLDER).create(path)
 }
 
-/// Makes a file that is there private.
+/// Makes an existing file private.
 pub(crate) fn close(path: &Path) -> io::Result<()> {
     fs::set_permissions(path, Permissions::from_mode(FILE))
 }

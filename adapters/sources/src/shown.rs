@@ -1,11 +1,11 @@
-//! Addresses as they may be shown: in findings, logs, `/readyz` and what is kept. Whoever shows one asks here.
+//! Removes secrets from addresses before they are shown in findings, logs, `/readyz` or copies.
 
-/// Values that tell what was asked for and admit nobody.
+/// Query parameters that are not secret.
 const PLAIN: [&str; 6] = ["arch", "channel", "from", "platform", "to", "version"];
-/// What is shorter than this is too common a text to be looked for elsewhere.
+/// Shorter secrets are not searched for in other texts: they would match by chance.
 const MIN_SECRET_BYTES: usize = 3;
 
-/// An address without what admits to it: whatever stands before an `@` in the host, and the values of the query.
+/// An address without its secrets: the part before `@`, and the values of the query.
 pub fn without_credentials(url: &str) -> String {
     let Some(parts) = Parts::of(url) else {
         return url.to_owned();
@@ -26,7 +26,7 @@ pub fn without_credentials(url: &str) -> String {
     )
 }
 
-/// What somebody else said about an address, without what admits to it.
+/// Another program's message about an address, without the address's secrets.
 pub(crate) fn hide_secrets(said: &str, url: &str) -> String {
     let Some(parts) = Parts::of(url) else {
         return said.to_owned();

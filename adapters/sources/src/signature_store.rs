@@ -1,7 +1,7 @@
-//! Signature stores: where the signatures of a payload lie, as `sha256=<digest>/signature-1`, `-2`, …
+//! Signature stores: they hold the signatures of a payload as `sha256=<digest>/signature-1`, `-2`, …
 //!
-//! A directory, or an address over HTTP(S). Plain HTTP will do: whoever changes a signature on the way gets it refused.
-//! None there is an answer; a failure is not one. Nothing here looks inside a signature.
+//! A store is a directory or an HTTP(S) address. Plain HTTP is safe, because a changed signature is refused.
+//! A missing signature is an answer; an error is not. This module does not interpret signatures.
 
 use std::fs::File;
 use std::io::{ErrorKind, Read, Write};
@@ -18,13 +18,13 @@ use towpath_http::{
 
 #[derive(Debug, Clone)]
 pub struct StoreAccess {
-    /// Certificates to trust, in PEM form, besides those of the system.
+    /// Certificate authorities besides the system's, in PEM.
     pub ca: Option<Vec<u8>>,
     /// How long a connection may take.
     pub connect_timeout: Duration,
-    /// How long an answer may take, all of it.
+    /// How long a whole answer may take.
     pub request_timeout: Duration,
-    /// The most bytes of one signature. Of a larger one a byte more is read, so that it is seen to be too large.
+    /// The most bytes of a signature. One more byte is read, to detect larger ones.
     pub max_bytes: usize,
     /// How often a store that fails is asked.
     pub attempts: u32,
@@ -55,9 +55,9 @@ pub struct SignatureStore {
 
 #[derive(Debug, Clone)]
 enum StorePlace {
-    /// It may be away, as a server may.
+    /// A directory that may be unavailable, like a server.
     Directory(PathBuf),
-    /// Our own, which is made when something is kept there.
+    /// Our own directory, created at the first write.
     Cache(PathBuf),
     Http {
         client: HttpClient,
@@ -68,7 +68,7 @@ enum StorePlace {
 const MAX_REDIRECTS: usize = 4;
 
 impl SignatureStore {
-    /// The store of that name: a directory, or an address that begins with `http://` or `https://`.
+    /// A store by name: a directory, or an address that begins with `http://` or `https://`.
     pub fn open(name: &str, access: &StoreAccess) -> Result<Self, Finding> {
         let place = match name.starts_with("http://") || name.starts_with("https://") {
             true => http(name, access)?,
@@ -80,7 +80,7 @@ impl SignatureStore {
         })
     }
 
-    /// A store of our own, which is made when something is kept there.
+    /// Our own store, created at the first write.
     pub fn cache(directory: &Path) -> Self {
         Self {
             place: StorePlace::Cache(directory.to_owned()),
@@ -96,7 +96,7 @@ impl SignatureStore {
         }
     }
 
-    /// The bytes of a payload's signature of that number (from 1); none if there is none. Else it is not known.
+    /// The signature of a payload with this number (from 1), if there is one. An error means: unknown.
     pub async fn signature(
         &self,
         digest: PayloadDigest,
@@ -129,10 +129,10 @@ impl SignatureStore {
         }
     }
 
-    /// Keeps a signature here, instead of what was kept. Only a store of our own can.
+    /// Writes a signature, replacing an existing one. Works only in our own store.
     pub fn keep(&self, digest: PayloadDigest, bytes: &[u8]) -> Result<(), Finding> {
         let StorePlace::Cache(directory) = &self.place else {
-            let problem = "signatures are kept in a store of our own only";
+            let problem = "signatures can only be written to our own store";
             return Err(Finding::error(
                 "not-kept",
                 Place::file(self.name()),
@@ -147,7 +147,7 @@ impl SignatureStore {
                 "not-kept",
                 place,
                 format!("it cannot be written: {error}"),
-                "make room, or allow it",
+                "free disk space, or check the permissions",
             )
         })
     }
@@ -223,7 +223,6 @@ impl SignatureStore {
     }
 }
 
-/// Why there was no answer.
 struct Failure {
     problem: String,
     may_pass: bool,
@@ -244,7 +243,7 @@ fn file(directory: &Path, digest: PayloadDigest, number: usize) -> PathBuf {
         .join(format!("signature-{number}"))
 }
 
-/// Writes a file so that it is there whole or not at all.
+/// Writes a file atomically.
 fn write(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
     let folder = path.parent().unwrap_or(Path::new("."));
     crate::private::create_folders(folder)?;
@@ -266,8 +265,8 @@ fn http(name: &str, access: &StoreAccess) -> Result<StorePlace, Finding> {
             Finding::error(
                 "no-signature-store",
                 Place::file(host.unwrap_or("a signature store")),
-                "there are credentials in its address",
-                "take them out: signatures are for all",
+                "its address contains credentials",
+                "remove them: signatures are public",
             )
         }
         problem => wrong(format!("it {problem}")),

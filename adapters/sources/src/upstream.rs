@@ -1,6 +1,7 @@
-//! A Cincinnati service, asked for some channels and architectures. Each answer is one file; what did not change is not sent again.
+//! An upstream Cincinnati service, asked for some channels and architectures. Each answer is one file; unchanged answers
+//! are not sent again.
 //!
-//! All answers share one allowance, whether they come now or are held from before.
+//! All answers share one size limit, whether they are new or kept from before.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,12 +13,12 @@ use towpath_formats::SourceFile;
 use towpath_formats::graph::upstream;
 use towpath_http::{Allowance, Url};
 
-use crate::http::{Got, Http, Validators};
+use crate::http::{GetOutcome, Http, Validators};
 use crate::shown::without_credentials;
 
 const MAX_ANSWER_BYTES: usize = 64 << 20;
 const MAX_BYTES: usize = 256 << 20;
-/// So many questions at once.
+/// How many requests run at once.
 const MAX_AT_ONCE: usize = 4;
 /// The content type of the protocol.
 const ACCEPT: &str = "application/json";
@@ -32,7 +33,7 @@ pub struct Upstream {
 }
 
 impl Upstream {
-    /// The service at an address (`…/graph`), to be asked for each channel and architecture.
+    /// The service at an address (`…/graph`), for these channels and architectures.
     pub fn new(http: Http, url: &str, channels: &[String], arches: &[String]) -> Self {
         let of = |channel: &String| {
             arches
@@ -50,12 +51,12 @@ impl Upstream {
         }
     }
 
-    /// The same, with answers of at most so many bytes together.
+    /// Sets the size limit of all answers together.
     pub fn bounded(self, max_bytes: usize) -> Self {
         Self { max_bytes, ..self }
     }
 
-    /// Asks for everything. One answer that cannot be had, and none counts: half of them would be another graph.
+    /// Asks for everything. If one answer fails, all fail: half of the answers would be another graph.
     pub async fn read(&mut self) -> Result<Vec<SourceFile>, Finding> {
         let (at_once, together) = (
             Arc::new(Semaphore::new(MAX_AT_ONCE)),
@@ -84,8 +85,8 @@ impl Upstream {
         while let Some(answered) = asking.join_next().await {
             let (name, got) = answered.map_err(|error| self.failed(error.to_string()))?;
             let kept = match got? {
-                Got::Body { bytes, validators } => Some((validators, bytes.into())),
-                Got::Unchanged => {
+                GetOutcome::Body { bytes, validators } => Some((validators, bytes.into())),
+                GetOutcome::Unchanged => {
                     let held = self.known.get(&name).cloned();
                     let bytes = held.as_ref().map_or(0, |(_, bytes)| bytes.len());
                     together

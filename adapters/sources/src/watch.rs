@@ -1,9 +1,9 @@
-//! Watching paths: a wake-up when something may have changed.
+//! Watches paths, and wakes the caller when something may have changed.
 //!
-//! The kernel tells at once where it can; a slow poll catches what it cannot tell (network file systems, mounts that are
-//! swapped). Kernels watch what a path led to when it was asked, so the folder that holds the path is watched as well, and
-//! when the path leads elsewhere (a folder renamed into place, a link turned) the watch is set up anew.
-//! A wake-up is a hint, never a fact: whoever gets it reads again and compares.
+//! The kernel reports most changes at once. A slow poll finds the others (network file systems, swapped mounts).
+//! Kernels watch the object that a path led to at first, so the parent folder is watched as well. When the path leads
+//! elsewhere (a renamed folder, a changed link), the watch is set up again.
+//! A wake-up is only a hint: the caller reads again and compares.
 
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -12,27 +12,27 @@ use std::time::{Duration, Instant};
 
 use notify::{RecommendedWatcher, RecursiveMode, Watcher};
 
-/// Changes come in flocks; this much quiet ends one.
+/// Changes come in bursts. This much quiet ends one.
 const QUIET: Duration = Duration::from_millis(100);
-/// However long it goes on, somebody looks after this.
+/// The longest wait for the end of a burst.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// A watch over some paths, and over whoever holds [`Watch::waker`].
+/// A watch over some paths. [`Watch::waker`] wakes it by hand.
 pub struct Watch {
     paths: Vec<PathBuf>,
     wake: Sender<()>,
     woken: Receiver<()>,
     watcher: Option<RecommendedWatcher>,
-    /// What the paths led to when the watcher was set up.
+    /// The inodes of the paths when the watcher was set up.
     watched: Vec<Option<Inode>>,
     poll_every: Duration,
 }
 
-/// A file system's own name for a file or folder.
+/// Device and inode of a file or folder.
 type Inode = (u64, u64);
 
 impl Watch {
-    /// Watches files, and directories with all that is below them.
+    /// Watches files, and directories with everything below them.
     pub fn new(paths: &[PathBuf], poll_every: Duration) -> Self {
         let (wake, woken) = channel();
         let absolute = |path: &PathBuf| std::path::absolute(path).unwrap_or_else(|_| path.clone());
@@ -49,7 +49,7 @@ impl Watch {
         watch
     }
 
-    /// Wakes the watch by hand, as a signal handler wants to.
+    /// Wakes the watch by hand, for example from a signal handler.
     pub fn waker(&self) -> impl Fn() + Send + Sync + 'static {
         let wake = self.wake.clone();
         move || {
@@ -63,7 +63,7 @@ impl Watch {
         self.wait_at_most(self.poll_every);
     }
 
-    /// The same, for another time than usual.
+    /// Waits with another poll interval.
     pub fn wait_at_most(&mut self, time: Duration) {
         if self.woken.recv_timeout(time).is_ok() {
             let began = Instant::now();
@@ -116,7 +116,7 @@ fn watcher(paths: &[PathBuf], wake: Sender<()>) -> notify::Result<RecommendedWat
     Ok(watcher)
 }
 
-/// Whether a change at that path is one of ours; the folders around ours may be busy with other things.
+/// Whether a change at that path concerns us. Parent folders may have other changes.
 fn concerns(watched: &[PathBuf], changed: &Path) -> bool {
     // How a mounted config map is swapped: its `..data` beside our path is turned to a new folder.
     let swaps = changed
@@ -132,7 +132,7 @@ mod tests {
     use super::*;
     use std::fs;
 
-    /// Long enough that only a wake-up, never the poll, can end a wait.
+    /// So long that only a wake-up ends the wait, never the poll.
     const NEVER: Duration = Duration::from_secs(600);
 
     #[test]

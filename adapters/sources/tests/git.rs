@@ -109,12 +109,12 @@ fn what_is_not_there_is_told() {
     let (code, problem) = told(git.read("nobody", |_| true).unwrap_err());
     assert_eq!(
         (code, problem.as_str()),
-        ("git", "\"nobody\" is no revision of this repository")
+        ("git", "\"nobody\" is not a revision of this repository")
     );
     // An option is not a revision.
     assert_eq!(
         told(git.read("--all", |_| true).unwrap_err()).1,
-        "\"--all\" is no revision of this repository"
+        "\"--all\" is not a revision of this repository"
     );
     let elsewhere = tempfile::tempdir().unwrap();
     assert!(
@@ -176,7 +176,7 @@ fn a_tree_that_leads_elsewhere_is_refused() {
         .read(&commit, |_| true)
         .unwrap_err();
     assert!(
-        refused.problem.contains("is no path below the folder"),
+        refused.problem.contains("is not a path below the folder"),
         "{refused}"
     );
 }

@@ -12,7 +12,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use towpath_store::{Backend, Reported, Store};
+use towpath_store::{Backend, ClusterReport, Store};
 use towpath_testing_postgres::{Postgres, Sync};
 use towpath_testing_store::*;
 
@@ -35,8 +35,8 @@ async fn measure(what: &str, url: &str, writers: usize) {
     let body: Arc<str> = format!("{{\"filler\": \"{}\"}}", "x".repeat(1000)).into();
     let (mut first, mut later) = (0.0, 0.0);
     for hour in 0..ROUNDS {
-        let reports: Vec<Reported> = (0..CLUSTERS).map(|n| report(n, hour, &body)).collect();
-        let shares: Vec<Vec<Reported>> = reports
+        let reports: Vec<ClusterReport> = (0..CLUSTERS).map(|n| report(n, hour, &body)).collect();
+        let shares: Vec<Vec<ClusterReport>> = reports
             .chunks(CLUSTERS.div_ceil(writers))
             .map(<[_]>::to_vec)
             .collect();
@@ -79,7 +79,7 @@ async fn timed<T>(call: impl Future<Output = towpath_store::Result<T>>) -> f64 {
     began.elapsed().as_secs_f64()
 }
 
-fn report(number: usize, hour: i64, body: &Arc<str>) -> Reported {
+fn report(number: usize, hour: i64, body: &Arc<str>) -> ClusterReport {
     let minor = if number % 50 == hour as usize { 2 } else { 1 };
     let mut report = rich(&format!("{number:032x}"), &format!("4.9.{minor}"), hour);
     report.body = body.clone();

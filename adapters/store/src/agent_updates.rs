@@ -1,4 +1,6 @@
-//! What agents tell of updates, each once, however often it is told; and the names of the last reports, so that one which comes again is known.
+//! Updates that agents report. Each is stored once, even if it is reported again.
+//!
+//! The names of the last reports are kept as well, so that a repeated report is recognised.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -8,19 +10,19 @@ use sqlx::Row;
 use towpath_core::cluster::ClusterId;
 use towpath_core::fleet::{AgentOutcome, AgentUpdate};
 
-use crate::reports::{Failed, Reported};
+use crate::reports::{ClusterReport, WriteFailure};
 use crate::rows::{self, damaged, nanoseconds, time};
 use crate::{Result, Store, Tx};
 
-/// So many names of a cluster's last reports are kept.
+/// How many report names are kept for each cluster.
 const LAST_REPORTS: usize = 16;
-/// So many of a cluster's outcomes are kept, the newest.
+/// How many outcomes are kept for each cluster: the newest.
 const MAX_UPDATES: i64 = 256;
 
 impl Store {
-    /// What became of the cluster's updates by its reports up to that time, in its agent's words, newest first.
+    /// The outcomes of a cluster's updates that were reported up to this time, newest first.
     ///
-    /// Who shows a state of the cluster gives the time of that state: then no update is newer than the version beside it.
+    /// Pass the time of the cluster state that you show: then no update is newer than the version beside it.
     pub async fn agent_updates(
         &self,
         cluster: &ClusterId,
@@ -52,25 +54,28 @@ fn update(row: &sqlx::any::AnyRow) -> Result<AgentUpdate> {
     })
 }
 
-/// Whether a report has come before.
+/// Whether a report is new.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Arrival {
     First,
     Again,
 }
 
-/// What a batch of reports tells of updates. To be used while the rows of its clusters are locked.
+/// The updates in a batch of reports. Use it while the rows of the clusters are locked.
 #[derive(Default)]
-pub(crate) struct Told<'a> {
+pub(crate) struct ReportedUpdates<'a> {
     /// The names of each cluster's last reports, oldest first.
     last: BTreeMap<&'a str, VecDeque<String>>,
     is_new: BTreeSet<&'a str>,
-    updates: Vec<(&'a Reported, &'a AgentUpdate)>,
+    updates: Vec<(&'a ClusterReport, &'a AgentUpdate)>,
 }
 
-impl<'a> Told<'a> {
-    /// Reads which reports are known. Most fleets have none with a name, and then nothing is asked.
-    pub(crate) async fn read(tx: &mut Tx, reports: &[&'a Reported]) -> Result<Self, Failed> {
+impl<'a> ReportedUpdates<'a> {
+    /// Reads the names of known reports. Without named reports, it sends no query.
+    pub(crate) async fn read(
+        tx: &mut Tx,
+        reports: &[&'a ClusterReport],
+    ) -> Result<Self, WriteFailure> {
         let named = reports
             .iter()
             .filter(|report| report.id.is_some())
@@ -101,8 +106,8 @@ impl<'a> Told<'a> {
         })
     }
 
-    /// Takes a report in, unless it is known: then nothing of it counts again.
-    pub(crate) fn take(&mut self, report: &'a Reported) -> Arrival {
+    /// Adds a report, unless it is known.
+    pub(crate) fn take(&mut self, report: &'a ClusterReport) -> Arrival {
         let cluster = report.state.id.as_str();
         if let (Some(id), Some(last)) = (&report.id, self.last.get_mut(cluster)) {
             if last.iter().any(|known| **known == **id) {
@@ -119,8 +124,8 @@ impl<'a> Told<'a> {
         Arrival::First
     }
 
-    /// Writes it down. The outcomes that nobody knew of.
-    pub(crate) async fn write(&self, tx: &mut Tx) -> Result<Vec<AgentOutcome>, Failed> {
+    /// Writes the updates. Returns the new outcomes.
+    pub(crate) async fn write(&self, tx: &mut Tx) -> Result<Vec<AgentOutcome>, WriteFailure> {
         let of_new = self
             .last
             .iter()
@@ -144,7 +149,7 @@ impl<'a> Told<'a> {
         }
     }
 
-    async fn write_updates(&self, tx: &mut Tx) -> Result<Vec<AgentOutcome>, Failed> {
+    async fn write_updates(&self, tx: &mut Tx) -> Result<Vec<AgentOutcome>, WriteFailure> {
         let mut list = Vec::with_capacity(self.updates.len());
         for (report, update) in &self.updates {
             list.push(json!([
@@ -192,7 +197,6 @@ impl<'a> Told<'a> {
     }
 }
 
-/// Whether these can be stored.
 pub(crate) fn are_fit(updates: &[AgentUpdate]) -> bool {
     updates
         .iter()

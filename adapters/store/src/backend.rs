@@ -1,4 +1,4 @@
-//! Where the two databases differ: how one connects, and a few words of SQL.
+//! The differences between the two databases: connecting, and a few words of SQL.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -12,36 +12,36 @@ use sqlx::{AnyConnection, AnyPool, AssertSqlSafe, ConnectOptions, Connection, Ex
 use crate::error::is_busy;
 use crate::{Result, StoreAddress, StoreError, password, private};
 
-/// How long one waits for a connection before the database counts as gone.
+/// How long to wait for a connection before the database counts as unavailable.
 const ACQUIRE_LIMIT: Duration = Duration::from_secs(3);
-/// How soon one asks again for a file that somebody else holds.
+/// How soon to retry a file that another process has locked.
 const BUSY_PAUSE: Duration = Duration::from_millis(5);
 /// Connections to PostgreSQL per process.
 const POSTGRES_CONNECTIONS: u32 = 8;
 /// Connections that read an SQLite file.
 const SQLITE_READERS: u32 = 4;
 
-/// For PostgreSQL: a statement gives up before its caller does, and a process that stands still in a transaction does not
-/// hold its locks for ever. An acknowledged commit is on disk. Each call is planned for the tables as they are: a plan that
-/// was kept from when they were empty reads all of them.
+/// PostgreSQL's session settings. Statements time out before their caller does. A process that hangs in a transaction
+/// loses its locks. A confirmed commit is on disk. Every call is planned again, because a plan from empty tables
+/// would scan full ones.
 const POSTGRES_SESSION: &str = "SET statement_timeout = '25s'; SET lock_timeout = '10s'; \
      SET idle_in_transaction_session_timeout = '15s'; SET tcp_keepalives_idle = 10; SET tcp_keepalives_interval = 5; \
      SET tcp_keepalives_count = 3; SET client_min_messages = 'warning'; SET synchronous_commit = 'on'; \
      SET plan_cache_mode = 'force_custom_plan'";
-/// An acknowledged commit is on disk.
+/// SQLite's session settings. A confirmed commit is on disk.
 const SQLITE_SESSION: &str = "PRAGMA busy_timeout = 10000; PRAGMA foreign_keys = ON; PRAGMA synchronous = FULL; PRAGMA cache_size = -32000";
 
-/// Which database keeps the state.
+/// The database that holds the state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Backend {
-    /// A file of our own.
+    /// A local file.
     Sqlite,
     /// A server, for many replicas.
     Postgres,
 }
 
 impl Backend {
-    /// How many may write at once and gain from it.
+    /// How many parallel writers are useful.
     pub fn writers(self) -> usize {
         match self {
             Self::Sqlite => 1,
@@ -57,10 +57,10 @@ impl Backend {
         }
     }
 
-    /// The text in this database's words.
+    /// Translates SQL for this database.
     ///
-    /// `{rows}` is the list in `$1`, a JSON array, as rows with one column `value`; `{lock}` keeps others from the rows
-    /// that a query reads; `{now_ms}` is the database's clock; `{change}` numbers the running transaction.
+    /// `{rows}` turns `$1`, a JSON array, into rows with one column `value`. `{lock}` locks the rows that a query reads.
+    /// `{now_ms}` is the database's clock. `{change}` is the number of the running transaction.
     pub(crate) fn sql(self, text: &str) -> AssertSqlSafe<String> {
         let [rows, lock, now_ms, change] = match self {
             Self::Sqlite => [
@@ -84,7 +84,7 @@ impl Backend {
         AssertSqlSafe(text.replace("{change}", change))
     }
 
-    /// A table's definition in this database's words: `KEY` is a text that is compared by its bytes.
+    /// Translates a table definition for this database. `KEY` is a text that is compared by its bytes.
     pub(crate) fn definition(self, text: &str) -> AssertSqlSafe<String> {
         AssertSqlSafe(match self {
             Self::Sqlite => text
@@ -118,15 +118,15 @@ impl Backend {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Place {
-    /// In this process alone, until it ends.
+    /// In memory.
     Memory,
-    /// In a file, with its journal beside it.
+    /// A file, with its journal beside it.
     File(PathBuf),
-    /// In a file that is all there is: a backup that is being written.
+    /// A single file without a journal: a backup that is being written.
     BackupFile(PathBuf),
-    /// In a file that is only read: a backup.
+    /// A read-only file: a backup.
     ReadOnlyFile(PathBuf),
-    /// In a server, whose password may be in a file.
+    /// A server. Its password may be in a file.
     Postgres {
         url: String,
         password_file: Option<PathBuf>,
@@ -166,7 +166,7 @@ impl Place {
         }
     }
 
-    /// The connections: one pool that writes, one that reads.
+    /// Opens one pool for writing and one for reading.
     pub(crate) async fn pools(&self) -> Result<(AnyPool, AnyPool)> {
         static DRIVERS: Once = Once::new();
         DRIVERS.call_once(sqlx::any::install_default_drivers);
@@ -176,34 +176,36 @@ impl Place {
                     self.options()?,
                     POSTGRES_CONNECTIONS,
                     POSTGRES_SESSION.into(),
-                    Stuck::Dropped,
+                    StuckConnection::Dropped,
                 )
                 .await?;
                 Ok((pool.clone(), pool))
             }
             // Its data would go with the connection.
-            Self::Memory => one_for_both(self.options()?, "", Stuck::Kept).await,
+            Self::Memory => one_for_both(self.options()?, "", StuckConnection::Kept).await,
             Self::BackupFile(path) => {
                 private::prepare(path)?;
                 one_for_both(
                     self.options()?,
                     "PRAGMA journal_mode = DELETE",
-                    Stuck::Dropped,
+                    StuckConnection::Dropped,
                 )
                 .await
             }
-            Self::ReadOnlyFile(_) => one_for_both(self.options()?, "", Stuck::Dropped).await,
+            Self::ReadOnlyFile(_) => {
+                one_for_both(self.options()?, "", StuckConnection::Dropped).await
+            }
             Self::File(path) => {
                 private::prepare(path)?;
                 let session = |more: &str| format!("{SQLITE_SESSION}; {more}");
                 let writing = session("PRAGMA journal_mode = WAL");
-                let writer = pool(self.options()?, 1, writing, Stuck::Dropped).await?;
+                let writer = pool(self.options()?, 1, writing, StuckConnection::Dropped).await?;
                 let reading = session("PRAGMA query_only = ON");
                 let reader = pool(
                     options_of(&url_of(path, "rw"))?,
                     SQLITE_READERS,
                     reading,
-                    Stuck::Dropped,
+                    StuckConnection::Dropped,
                 )
                 .await?;
                 Ok((writer, reader))
@@ -221,7 +223,7 @@ impl Place {
         )
     }
 
-    /// How one connects, with the password as its file has it now.
+    /// The connection options, with the current password from the file.
     pub(crate) fn options(&self) -> Result<AnyConnectOptions> {
         match self {
             Self::Memory => options_of("sqlite::memory:"),
@@ -246,21 +248,21 @@ fn options_of(url: &str) -> Result<AnyConnectOptions> {
     Ok(options.disable_statement_logging())
 }
 
-/// What becomes of a connection that still believes in a transaction when nobody has one.
+/// What to do with a connection that still counts a transaction that has ended.
 ///
-/// SQLite ends a transaction by itself when the disk is full, and sqlx, whose rollback then fails, counts on: every later
-/// transaction of that connection would be refused.
+/// SQLite ends a transaction by itself when the disk is full. Then sqlx's rollback fails, and it would refuse every later
+/// transaction of that connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Stuck {
+enum StuckConnection {
     Dropped,
     Kept,
 }
 
-/// One connection that is never given up, for writing and reading.
+/// One permanent connection for writing and reading.
 async fn one_for_both(
     options: AnyConnectOptions,
     more: &str,
-    stuck: Stuck,
+    stuck: StuckConnection,
 ) -> Result<(AnyPool, AnyPool)> {
     let pool = pool(options, 1, format!("{SQLITE_SESSION}; {more}"), stuck).await?;
     Ok((pool.clone(), pool))
@@ -270,7 +272,7 @@ async fn pool(
     options: AnyConnectOptions,
     connections: u32,
     session: String,
-    stuck: Stuck,
+    stuck: StuckConnection,
 ) -> Result<AnyPool> {
     try_connection(&options, &session).await?;
     Ok(AnyPoolOptions::new()
@@ -279,7 +281,7 @@ async fn pool(
         .idle_timeout(None)
         .max_lifetime(None)
         .before_acquire(move |connection, _| {
-            let usable = stuck == Stuck::Kept || !connection.is_in_transaction();
+            let usable = stuck == StuckConnection::Kept || !connection.is_in_transaction();
             Box::pin(std::future::ready(Ok(usable)))
         })
         .after_connect(move |connection, _| {
@@ -289,7 +291,7 @@ async fn pool(
         .connect_lazy_with(options))
 }
 
-/// A pool tries again until its time is up, and then knows only that. A single connection says what is wrong.
+/// Explains why a pool timed out: a pool only knows the timeout, but a single connection says what is wrong.
 async fn try_connection(options: &AnyConnectOptions, session: &str) -> Result<()> {
     let attempt = async {
         let mut connection = options.connect().await?;
@@ -304,7 +306,7 @@ async fn try_connection(options: &AnyConnectOptions, session: &str) -> Result<()
     }
 }
 
-/// SQLite does not wait for its busy timeout when others turn the same new file to WAL: whoever loses tries again.
+/// Retries while other processes switch the same new file to WAL: SQLite ignores its busy timeout then.
 async fn begin_session(connection: &mut AnyConnection, session: &str) -> sqlx::Result<()> {
     let give_up = tokio::time::Instant::now() + ACQUIRE_LIMIT;
     for statement in session
@@ -327,7 +329,7 @@ async fn begin_session(connection: &mut AnyConnection, session: &str) -> sqlx::R
     Ok(())
 }
 
-/// The path as sqlx reads it: with every byte that could mean something else escaped.
+/// The path with special bytes escaped for sqlx.
 fn url_of(path: &Path, mode: &str) -> String {
     let mut url = String::from("sqlite:");
     for &byte in path.as_os_str().as_encoded_bytes() {

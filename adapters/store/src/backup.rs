@@ -1,5 +1,5 @@
-//! Backup and restore. A backup is always an SQLite file with our tables, whichever database it is from, so it can be
-//! looked at anywhere and be restored into either.
+//! Backup and restore. A backup is always an SQLite file, whichever database it comes from. So it can be read anywhere and
+//! restored into both databases.
 
 use std::fs::{self, File};
 use std::io;
@@ -15,11 +15,11 @@ use crate::private::with_suffix;
 use crate::schema::{self, Kind, TABLES};
 use crate::{Backend, Result, Store, StoreAddress, StoreError, Tx, check};
 
-/// About so many values are written with one statement. SQLite takes 32,766 at most.
+/// About how many values one statement writes. SQLite allows at most 32,766.
 const VALUES_AT_ONCE: usize = 1_000;
 
 impl Store {
-    /// Writes one state of everything to a new file, while others go on. The file is there whole or not at all.
+    /// Writes a consistent snapshot to a new file, atomically. Other processes continue to work.
     pub async fn backup(&self, to: &Path) -> Result<()> {
         refuse_existing(to)?;
         let partial = partial_of(to)?;
@@ -33,7 +33,7 @@ impl Store {
         result
     }
 
-    /// Fills an empty store from a backup, which is checked first.
+    /// Checks a backup, and restores it into an empty store.
     pub async fn restore(from: &Path, to: impl Into<StoreAddress>) -> Result<()> {
         if !from.is_file() {
             return Err(StoreError::Bad(format!(
@@ -170,7 +170,7 @@ fn bind<'q>(query: AnyQuery<'q>, row: &AnyRow, at: usize, kind: Kind) -> Result<
     })
 }
 
-/// Anything that is there is worth more than what would be put over it.
+/// Refuses a store that is not empty: a restore overwrites nothing.
 async fn refuse_filled(target: &mut Tx) -> Result<()> {
     // Nobody else may fill it meanwhile.
     crate::claims::lock_starts(target).await?;
@@ -199,7 +199,7 @@ fn refuse_existing(to: &Path) -> Result<()> {
     }
 }
 
-/// The file under which a backup is written until it is whole: beside it, and known by its process.
+/// The temporary file of a backup, beside it and named after the process.
 fn partial_of(to: &Path) -> Result<PathBuf> {
     let name = to
         .file_name()
@@ -213,7 +213,7 @@ fn partial_of(to: &Path) -> Result<PathBuf> {
     Ok(partial)
 }
 
-/// Puts the finished file in its place: on disk first, and never over another.
+/// Syncs the finished file and moves it into place, without overwriting another.
 fn publish(partial: &Path, to: &Path) -> Result<()> {
     let failed =
         |error: io::Error| StoreError::Bad(format!("{} cannot be written: {error}", to.display()));

@@ -1,37 +1,36 @@
-//! What has changed since one last looked.
+//! Which clusters have changed since a mark.
 //!
-//! Numbers that are given out before a commit do not show in the order of commits: one that looks in between would miss
-//! the smaller number. So a mark is not the highest number seen, but one below which everything has been decided:
+//! Transactions get their numbers before they commit, and may commit in another order. So the highest number seen is not
+//! a safe mark: a smaller one may commit later. The mark is a number below which every transaction has ended:
 //!
-//! - PostgreSQL: a change carries its transaction's number. The mark is the oldest transaction that was still running when
-//!   one looked (`pg_snapshot_xmin`): all below it have ended, and what they committed was visible.
-//! - SQLite: one writer at a time, so a counter in the transaction has the order of commits. The mark is the next number.
+//! - PostgreSQL: a change carries its transaction's number. The mark is the oldest transaction that was still running
+//!   at the time of the read (`pg_snapshot_xmin`): all below it have ended, and their changes were visible.
+//! - SQLite: there is one writer at a time, so a counter follows the order of commits. The mark is the next number.
 //!
-//! Changes at or above the mark are told again. A transaction that runs for long, in any database of the server, makes for
-//! repetition, never for a gap.
-//! A mark that lies ahead of the database (a replica took over that had not got everything) starts from the beginning.
-//! A fail-over that loses transactions and then overtakes the mark unseen can not be noticed here; whoever keeps
-//! a copy of the fleet reads all of it now and then.
+//! Changes at or above the mark are returned again. A long transaction causes repetition, never a gap.
+//! A mark ahead of the database (after a fail-over that lost transactions) starts from the beginning.
+//! If a fail-over loses transactions and then passes the mark, this module cannot notice. So whoever keeps a copy of the
+//! fleet reads all of it now and then.
 
 use sqlx::Row;
 
-use crate::clusters::{Departed, StoredCluster, changed_since};
+use crate::clusters::{DepartedCluster, StoredCluster, changed_since};
 use crate::{Backend, Result, Store};
 
-/// How far one has looked. The default has seen nothing.
+/// A position in the changes. The default has seen nothing.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ChangeMark(i64);
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct Changes {
-    /// Clusters that are new or changed, or may be.
+    /// Clusters that are new or may have changed.
     pub clusters: Vec<StoredCluster>,
-    pub forgotten: Vec<Departed>,
+    pub forgotten: Vec<DepartedCluster>,
     pub mark: ChangeMark,
 }
 
 impl Store {
-    /// What has changed since the mark. It may tell what was told before; it never leaves out anything.
+    /// The changes since the mark. It may repeat changes, but never misses any.
     pub async fn clusters_changed_since(&self, mark: ChangeMark) -> Result<Changes> {
         let mut tx = self.snapshot().await?;
         let next = match tx.backend {

@@ -1,9 +1,8 @@
-//! The check: whether what is stored can be true.
+//! Checks the stored data for damage.
 //!
-//! It sees: SQLite's own structure; rows that cannot be read as what they are; spans, locks and numbers that contradict each other; and
-//! any change of a decision or its inputs, which are under hashes. It cannot see a value that was changed into another that
-//! may well be true (another name, a version that exists, a time that fits): no hash is kept of those. The server looks after PostgreSQL's pages
-//! (`data_checksums`).
+//! It finds damage in SQLite's file, unreadable rows, contradictory spans, locks and numbers, and changed decisions and
+//! inputs, which have hashes. It cannot find a plausible change of other values (another name, an existing version),
+//! because these have no hash. PostgreSQL checks its own pages (`data_checksums`).
 
 use futures_util::TryStreamExt;
 use sqlx::any::AnyRow;
@@ -12,10 +11,10 @@ use sqlx::{AssertSqlSafe, Row};
 use crate::rows::{self, CLUSTER, CLUSTER_BEFORE_BINDINGS, Interner, SPAN, UPGRADE};
 use crate::{Backend, Result, Store, Tx, decisions, schema};
 
-/// The most problems that one question tells of.
+/// The most problems that one query reports.
 const MAX_PROBLEMS: usize = 100;
 
-/// What must not be found. The first column tells what it is about.
+/// Queries that must return nothing. The first column names the cluster or row.
 const NEVER: &[(&str, &str)] = &[
     (
         "spans of the cluster overlap",
@@ -54,7 +53,7 @@ const NEVER: &[(&str, &str)] = &[
 ];
 
 impl Store {
-    /// Looks for damage, in one state of everything. What it finds, for people; nothing is good.
+    /// Looks for damage in one consistent snapshot. Returns problems for people; empty is good.
     pub async fn check(&self) -> Result<Vec<String>> {
         check(&mut self.snapshot().await?).await
     }
@@ -91,7 +90,7 @@ pub(crate) async fn check(tx: &mut Tx) -> Result<Vec<String>> {
     Ok(problems)
 }
 
-/// Reads every cluster, upgrade and span as they are read when they are used.
+/// Reads every cluster, upgrade and span as normal use does.
 async fn readable(tx: &mut Tx, found: i64, problems: &mut Vec<String>) -> Result<()> {
     let mut names = Interner::default();
     let cluster = |row: &AnyRow| {
@@ -147,7 +146,7 @@ async fn read_all(
     Ok(())
 }
 
-/// SQLite looks at its own file.
+/// Runs SQLite's own integrity check.
 async fn integrity(tx: &mut Tx, problems: &mut Vec<String>) -> Result<()> {
     for row in sqlx::query("PRAGMA integrity_check(100)")
         .fetch_all(tx.on())

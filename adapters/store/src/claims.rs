@@ -1,12 +1,11 @@
-//! Claims: starts, checked again and written down in one transaction.
+//! Claims: upgrade starts, checked again and written in one transaction.
 //!
-//! The caller has decided on what it knew; here the same is asked of what is true now. All claims take the lease's row
-//! and then the counter of upgrades, so they are serial, and whatever they read afterwards stays true until they commit:
-//! pauses, active upgrades and locks change only under that counter. The clusters' versions may change at any time; the
-//! check keeps a claim from starting what has already happened.
+//! The scheduler decides on an earlier snapshot, so a claim checks the same conditions on the current data. Claims lock the
+//! lease's row and then the counter of upgrades, so they run one after the other. Pauses, active upgrades and locks change
+//! only under that counter, so they stay true until the commit. Versions may change at any time; checking them avoids
+//! starting an upgrade that has already happened.
 //!
-//! A call is one transaction for all its claims, in their order: each sees the locks of those before it. An error means
-//! that none was made.
+//! A call is one transaction for all its claims, in order: each sees the locks of earlier ones. On an error, none is written.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -25,7 +24,7 @@ use crate::{Lease, Result, Store, StoreError, Tx, bounded};
 const MAX_CLAIMS: usize = 10_000;
 const MAX_LOCKS: usize = 1_000;
 
-/// What is to be started.
+/// The upgrade to start.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Start {
     pub cluster: ClusterId,
@@ -35,18 +34,18 @@ pub struct Start {
     pub start_at: Timestamp,
 }
 
-/// A start, and what must hold for it.
+/// A start and its conditions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Claim {
-    /// What is to be started.
+    /// The upgrade to start.
     pub start: Start,
     /// The cluster's organisation: a pause there stops it.
     pub organisation: Name,
     /// The cluster's sector: a pause there stops it.
     pub sector: Option<Name>,
-    /// What it holds from then on, until it ends.
+    /// The mutexes that it holds until it ends.
     pub takes: Vec<Lock>,
-    /// What others may hold at most.
+    /// The limits on other holders.
     pub needs: Vec<Need>,
 }
 
@@ -65,23 +64,23 @@ pub struct Need {
     pub mutex: Name,
     /// Only holders in this sector are counted; none: all of them.
     pub within_sector: Option<Name>,
-    /// So many other clusters may hold it already.
+    /// The most other clusters that may already hold it.
     pub at_most: u32,
 }
 
-/// What became of a claim.
+/// The outcome of a claim.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Claimed {
-    /// It is planned, and holds its locks.
+pub enum ClaimOutcome {
+    /// The upgrade is planned and holds its locks.
     Started(UpgradeId),
-    /// Something has changed since it was decided.
+    /// Something has changed since the decision.
     Refused(Refusal),
 }
 
 /// Why a claim was refused.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Refusal {
-    /// People have stopped new starts there.
+    /// A person has paused new starts there.
     Paused(Pause),
     /// The cluster has an active upgrade.
     UnderWay(UpgradeId),
@@ -113,15 +112,15 @@ impl Refusal {
 }
 
 impl Store {
-    /// Claims starts, in order, each if everything it needs still holds.
+    /// Claims starts, in order, each if its conditions still hold.
     ///
-    /// The version of a node pool is not looked at; what the control plane is on is not where the pool starts from.
+    /// The version of a node pool is not checked: the store knows only the control plane's version.
     pub async fn claim(
         &self,
         lease: &Lease,
         claims: &[Claim],
         now: Timestamp,
-    ) -> Result<Vec<Claimed>> {
+    ) -> Result<Vec<ClaimOutcome>> {
         claims.iter().try_for_each(Claim::check)?;
         if claims.len() > MAX_CLAIMS {
             return Err(StoreError::Bad(format!(
@@ -132,17 +131,17 @@ impl Store {
         bounded(async {
             let mut tx = self.act(lease).await?;
             let mut number = lock_starts(&mut tx).await?;
-            let mut present = Present::read(&mut tx, claims).await?;
+            let mut present = CurrentState::read(&mut tx, claims).await?;
             let mut claimed = Vec::with_capacity(claims.len());
             let mut new = Vec::new();
             for claim in claims {
                 claimed.push(match present.refusal(claim) {
-                    Some(refusal) => Claimed::Refused(refusal),
+                    Some(refusal) => ClaimOutcome::Refused(refusal),
                     None => {
                         number += 1;
                         present.add(claim, UpgradeId(number));
                         new.push((claim, claim.planned(UpgradeId(number), now)));
-                        Claimed::Started(UpgradeId(number))
+                        ClaimOutcome::Started(UpgradeId(number))
                     }
                 });
             }
@@ -194,8 +193,8 @@ impl Claim {
     }
 }
 
-/// What is true now, as far as the claims are concerned.
-struct Present {
+/// The current data that the claims depend on.
+struct CurrentState {
     pauses: Vec<Pause>,
     active: BTreeMap<ClusterId, UpgradeId>,
     versions: BTreeMap<ClusterId, Version>,
@@ -203,7 +202,7 @@ struct Present {
     holders: BTreeMap<Name, BTreeSet<(ClusterId, Option<Name>)>>,
 }
 
-impl Present {
+impl CurrentState {
     async fn read(tx: &mut Tx, claims: &[Claim]) -> Result<Self> {
         let ids: BTreeSet<[&str; 1]> = claims
             .iter()
@@ -310,14 +309,14 @@ impl Present {
     }
 }
 
-/// Waits until nobody else starts, ends or forbids upgrades, and keeps it so; the number of the last upgrade.
+/// Locks the counter of upgrades, so that nobody else starts, ends or pauses upgrades. Returns the last upgrade's number.
 pub(crate) async fn lock_starts(tx: &mut Tx) -> Result<i64> {
     let text = tx.sql("SELECT value FROM counters WHERE name = 'upgrades' {lock}");
     Ok(sqlx::query(text).fetch_one(tx.on()).await?.try_get(0)?)
 }
 
-/// Writes new upgrades and their locks, and the number of the last of them. Failures count on from the newest upgrade
-/// of the same cluster, pool and version.
+/// Writes new upgrades, their locks and the counter. The failure count continues from the newest upgrade of the same
+/// cluster, pool and version.
 pub(crate) async fn put(tx: &mut Tx, last: i64, new: &[(&Start, &Upgrade, &[Lock])]) -> Result<()> {
     let (mut upgrades, mut locks) = (Vec::with_capacity(new.len()), BTreeMap::new());
     for (start, upgrade, takes) in new {

@@ -1,4 +1,4 @@
-//! Clusters as they are known, and the time they have spent.
+//! Clusters as last reported, and their time on versions.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,18 +13,18 @@ use crate::reports::number_change;
 use crate::rows::{self, CLUSTER, Interner, SPAN, checked};
 use crate::{Result, Store, Tx, bounded};
 
-/// A cluster as it was last seen, and what was last known to run on it.
+/// A cluster as last reported, with its last known workloads.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StoredCluster {
-    /// As it was last seen: without offers, with all gates that were acknowledged for it, there or here.
+    /// Its last state, without offers, and with all acknowledged gates.
     pub state: ClusterState,
-    /// What was last known to run on it.
+    /// Its last known workloads.
     pub workloads: BTreeSet<Name>,
 }
 
 /// A cluster that was forgotten. Its time on versions still counts.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Departed {
+pub struct DepartedCluster {
     pub id: ClusterId,
     /// The organisation it belonged to.
     pub organisation: Name,
@@ -65,7 +65,7 @@ impl Store {
         }))
     }
 
-    /// The cluster's last report, as it came.
+    /// The cluster's last report, unchanged.
     pub async fn last_report(&self, id: &ClusterId) -> Result<Option<String>> {
         let text = "SELECT body FROM clusters WHERE id = $1 AND gone = 0";
         let row = sqlx::query(text)
@@ -76,7 +76,7 @@ impl Store {
     }
 
     /// The clusters that were forgotten, by id.
-    pub async fn departed(&self) -> Result<Vec<Departed>> {
+    pub async fn departed(&self) -> Result<Vec<DepartedCluster>> {
         let mut tx = self.snapshot().await?;
         let mut names = Interner::default();
         let text = "SELECT id, organisation, workloads FROM clusters WHERE gone <> 0 ORDER BY id";
@@ -88,7 +88,7 @@ impl Store {
             .collect()
     }
 
-    /// Remembers what runs on clusters, for the time when no policy says so any more. Unknown clusters are passed over.
+    /// Stores the workloads of clusters, for when no policy names them any more. Unknown clusters are skipped.
     pub async fn remember_workloads(
         &self,
         workloads: &[(ClusterId, BTreeSet<Name>)],
@@ -122,7 +122,7 @@ impl Store {
         .await
     }
 
-    /// The cluster's spans that are kept one by one, oldest first, also if it was forgotten. Of older ones only sums are left.
+    /// The cluster's detailed spans, oldest first, even if it was forgotten. Older spans exist only as sums.
     pub async fn spans(&self, cluster: &ClusterId) -> Result<Vec<Span>> {
         let text = format!("SELECT {SPAN} FROM all_spans WHERE cluster = $1 ORDER BY from_at");
         let rows = sqlx::query(AssertSqlSafe(text))
@@ -132,7 +132,7 @@ impl Store {
         rows.iter().map(rows::span).collect()
     }
 
-    /// The whole seconds that each cluster was seen healthy on each version while it was bound, forgotten clusters included.
+    /// The seconds that each cluster ran each version while healthy and bound, forgotten clusters included.
     pub async fn soak_totals(&self) -> Result<Vec<(ClusterId, Version, i64)>> {
         let mut tx = self.snapshot().await?;
         let text = totals("");
@@ -144,7 +144,7 @@ impl Store {
         Ok(totals)
     }
 
-    /// The same for these clusters alone.
+    /// The same, for these clusters only.
     pub async fn soak_totals_of(
         &self,
         clusters: &[ClusterId],
@@ -159,7 +159,7 @@ impl Store {
         rows.iter().map(total).collect()
     }
 
-    /// Forgets a cluster: what is known of it goes, its time on versions stays. Whether there was anything to forget.
+    /// Forgets a cluster but keeps its time on versions. Returns whether the cluster was known.
     pub async fn forget(&self, cluster: &ClusterId) -> Result<bool> {
         bounded(async {
             let mut tx = self.write().await?;
@@ -181,11 +181,11 @@ impl Store {
     }
 }
 
-/// The clusters that were changed since, or all; and those that were forgotten since, or none.
+/// The clusters changed and forgotten since the mark. Without a mark: all clusters, and none forgotten.
 pub(crate) async fn changed_since(
     tx: &mut Tx,
     since: Option<i64>,
-) -> Result<(Vec<StoredCluster>, Vec<Departed>)> {
+) -> Result<(Vec<StoredCluster>, Vec<DepartedCluster>)> {
     let mut names = Interner::default();
     let mut gates: BTreeMap<ClusterId, Vec<Name>> = BTreeMap::new();
     let acknowledged = "SELECT cluster, gate FROM acknowledgements";
@@ -214,7 +214,7 @@ pub(crate) async fn changed_since(
                 rows::id(&rows::text(&row, 0)?)?,
                 names.name(&rows::text(&row, 1)?),
             );
-            gone.push(Departed {
+            gone.push(DepartedCluster {
                 id,
                 organisation,
                 workloads,
@@ -231,7 +231,7 @@ pub(crate) async fn changed_since(
     Ok((clusters, gone))
 }
 
-/// Older versions kept a UUID in upper and in lower case as two clusters. The one that was seen last counts.
+/// Older versions stored a UUID in upper and lower case as two clusters. The one reported last wins.
 fn one_of_each(clusters: &mut Vec<StoredCluster>) {
     let last_seen = |stored: &StoredCluster| stored.state.last_seen;
     clusters.sort_by(|a, b| {
@@ -241,15 +241,15 @@ fn one_of_each(clusters: &mut Vec<StoredCluster>) {
     clusters.dedup_by(|later, first| later.state.id == first.state.id);
 }
 
-fn departed(row: &sqlx::any::AnyRow, names: &mut Interner) -> Result<Departed> {
-    Ok(Departed {
+fn departed(row: &sqlx::any::AnyRow, names: &mut Interner) -> Result<DepartedCluster> {
+    Ok(DepartedCluster {
         id: rows::id(&rows::text(row, 0)?)?,
         organisation: names.name(&rows::text(row, 1)?),
         workloads: rows::names(&rows::text(row, 2)?, names)?,
     })
 }
 
-/// The database adds up; only sums travel. A span counts as far as its cluster was bound.
+/// The database computes the sums. A span counts from the time when its cluster was bound.
 fn totals(filter: &str) -> String {
     format!(
         "SELECT cluster, version, CAST(SUM(nanoseconds) AS BIGINT) / 1000000000 FROM soak_times {filter} \

@@ -1,17 +1,17 @@
-//! The decision log: what was decided, on what, in a chain that shows when a link was changed.
+//! The decision log: decisions and their inputs, in a hash chain that reveals changes.
 //!
-//! An entry names its inputs by digest; an input that is the same as before is kept once. The hash of an entry is SHA-256
-//! over, with every number big-endian:
+//! An entry names its inputs by digest; equal inputs are stored once. The hash of an entry is SHA-256 over the following,
+//! with big-endian numbers:
 //!
 //! ```text
 //! "towpath decision 1" · hash of the entry before (32 zero bytes for the first) · seq (i64) · at in nanoseconds (i64)
 //! · number of inputs (u64) · per input: length of its name (u64), name, digest · length of the body (u64) · body
 //! ```
 //!
-//! Old entries may be pruned, oldest first; a checkpoint then keeps the number and the hash of the last that went ([`crate::Retention`]).
+//! Old entries may be pruned. A checkpoint then keeps the number and the hash of the last pruned entry ([`crate::Retention`]).
 //!
-//! The chain proves that what is there is what was written, in its order. That its end was not cut off together with the
-//! counter is proved only by a hash that somebody has kept elsewhere: [`ChainState::head`].
+//! The chain proves that the entries are unchanged and in order. Only a hash kept elsewhere proves that its end was not
+//! cut off together with the counter: [`ChainState::head`].
 
 use std::io::{Read, Write};
 use std::sync::Arc;
@@ -35,13 +35,13 @@ pub const MAX_PART_BYTES: usize = 512 << 20;
 const MAX_PARTS: usize = 1_000;
 /// The most decisions that are read at once.
 const MAX_PAGE: u32 = 1_000;
-/// The most problems that are told of one chain.
+/// The most problems that are reported for a chain.
 const MAX_PROBLEMS: usize = 100;
 const TAG: &[u8] = b"towpath decision 1";
 const NO_HASH: [u8; 32] = [0; 32];
 const DECISION: &str = "seq, at, inputs, bytes, body, prev, hash";
 
-/// One of the things that a decision was made on.
+/// An input of a decision.
 #[derive(Debug, Clone)]
 pub struct InputPart {
     pub name: String,
@@ -50,24 +50,24 @@ pub struct InputPart {
     pub body: Arc<[u8]>,
 }
 
-/// A decision as it was written down.
+/// A stored decision.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoredDecision {
-    /// Its number: they have no gaps.
+    /// Its number. Numbers have no gaps.
     pub seq: i64,
     pub at: Timestamp,
-    /// What it was made on, by name and digest: see [`Store::part`].
+    /// Its inputs, by name and digest: see [`Store::part`].
     pub input: Vec<(String, [u8; 32])>,
     pub body: Vec<u8>,
-    /// The hash of the one before.
+    /// The hash of the previous decision.
     pub prev: [u8; 32],
     pub hash: [u8; 32],
 }
 
-/// The last decision that was pruned: the chain goes on from its hash.
+/// The last pruned decision. The chain continues from its hash.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ChainCheckpoint {
-    /// The number of that decision. All up to it are gone.
+    /// Its number. All decisions up to it are gone.
     pub seq: i64,
     pub hash: [u8; 32],
     pub at: Timestamp,
@@ -83,16 +83,16 @@ impl ChainCheckpoint {
 pub struct ChainState {
     /// How many decisions there are.
     pub entries: i64,
-    /// Where it begins, if decisions before that were pruned.
+    /// Its start, if older decisions were pruned.
     pub checkpoint: Option<ChainCheckpoint>,
-    /// The hash of the newest.
+    /// The hash of the newest decision.
     pub head: Option<[u8; 32]>,
-    /// What is wrong with it. Empty is good.
+    /// Problems of the chain. Empty is good.
     pub problems: Vec<String>,
 }
 
 impl Store {
-    /// Appends a decision; its number.
+    /// Appends a decision, and returns its number.
     pub async fn append_decision(
         &self,
         lease: &Lease,
@@ -194,17 +194,17 @@ impl Store {
         }
     }
 
-    /// The last decision that was pruned, if any was.
+    /// The last pruned decision, if any.
     pub async fn chain_checkpoint(&self) -> Result<Option<ChainCheckpoint>> {
         read_checkpoint(&mut self.snapshot().await?).await
     }
 
-    /// Follows the whole chain, inputs included.
+    /// Verifies the whole chain, inputs included.
     pub async fn verify_chain(&self) -> Result<ChainState> {
         verify(&mut self.snapshot().await?).await
     }
 
-    /// Keeps the inputs that are not there yet. One that no decision names in the end does no harm.
+    /// Stores new inputs. One that no decision names in the end does no harm.
     async fn put_parts(&self, input: &[InputPart]) -> Result<()> {
         for part in input {
             let digest = hex::encode(&part.digest);
@@ -228,7 +228,7 @@ impl Store {
     }
 }
 
-/// Follows the chain as this transaction sees it.
+/// Verifies the chain as this transaction sees it.
 pub(crate) async fn verify(tx: &mut Tx) -> Result<ChainState> {
     let mut state = ChainState {
         checkpoint: read_checkpoint(tx).await?,
@@ -266,7 +266,7 @@ pub(crate) async fn verify(tx: &mut Tx) -> Result<ChainState> {
     Ok(state)
 }
 
-/// The last decision that was pruned. A backup of an older program has none.
+/// The last pruned decision. A backup of an older program has none.
 pub(crate) async fn read_checkpoint(tx: &mut Tx) -> Result<Option<ChainCheckpoint>> {
     if schema::found(tx).await? < schema::since("checkpoints", "seq") {
         return Ok(None);
@@ -283,14 +283,14 @@ pub(crate) async fn read_checkpoint(tx: &mut Tx) -> Result<Option<ChainCheckpoin
     }))
 }
 
-/// The number that comes first, and the hash that it must name.
+/// The first number, and the previous hash that it must name.
 fn beginning(checkpoint: Option<&ChainCheckpoint>) -> (i64, [u8; 32]) {
     checkpoint.map_or((1, NO_HASH), |checkpoint| {
         (checkpoint.seq + 1, checkpoint.hash)
     })
 }
 
-/// The beginning of a chain, followed.
+/// A verified part of the chain.
 #[derive(Default)]
 pub(crate) struct Stretch {
     /// Its last entry, by number and hash.
@@ -300,7 +300,7 @@ pub(crate) struct Stretch {
     pub(crate) problems: Vec<String>,
 }
 
-/// Follows the chain from where it begins to that number, and no further than so many entries.
+/// Verifies the chain from its start to that number, up to a limit of entries.
 pub(crate) async fn follow_stretch(
     tx: &mut Tx,
     checkpoint: Option<&ChainCheckpoint>,
@@ -325,7 +325,7 @@ pub(crate) async fn follow_stretch(
 }
 
 impl StoredDecision {
-    /// Compares the entry with its place in the chain; the hash that the next one must name.
+    /// Checks an entry's place in the chain. Returns the hash that the next entry must name.
     fn follow(&self, expected: i64, prev: &[u8; 32], problems: &mut Vec<String>) -> [u8; 32] {
         let seq = self.seq;
         if seq != expected {
@@ -335,13 +335,15 @@ impl StoredDecision {
         }
         let at = nanoseconds(self.at).unwrap_or_default();
         if entry_hash(&self.prev, seq, at, &self.input, &self.body) != self.hash {
-            problems.push(format!("decision {seq} was changed: its hash is another"));
+            problems.push(format!(
+                "decision {seq} was changed: its hash does not match"
+            ));
         }
         self.hash
     }
 }
 
-/// Each input that a decision names is there and is what its digest says. One at a time: they may be large.
+/// Checks that each named input exists and matches its digest. One at a time, because they may be large.
 async fn verify_parts(tx: &mut Tx, problems: &mut Vec<String>) -> Result<()> {
     let text = match tx.backend {
         crate::Backend::Sqlite => {
@@ -450,7 +452,7 @@ fn entry_hash(
     hash.finalize().into()
 }
 
-/// Compresses, away from the threads that serve.
+/// Compresses on a blocking thread.
 async fn pack(body: Arc<[u8]>) -> Result<Vec<u8>> {
     let work = move || {
         let mut encoder = ZlibEncoder::new(Vec::new(), Compression::fast());
@@ -463,7 +465,7 @@ async fn pack(body: Arc<[u8]>) -> Result<Vec<u8>> {
     packed.map_err(|error| StoreError::Bad(format!("it cannot be compressed: {error}")))
 }
 
-/// Never more than it should be, whatever the bytes say.
+/// Unpacks, but never more bytes than expected.
 fn unpack(packed: &[u8], bytes: i64) -> Result<Vec<u8>> {
     let expected = usize::try_from(bytes)
         .ok()
@@ -481,7 +483,7 @@ fn unpack(packed: &[u8], bytes: i64) -> Result<Vec<u8>> {
         true => Ok(body),
         false => Err(damaged(
             "a body",
-            format!("it has not the {expected} bytes that it should have"),
+            format!("it does not have the expected {expected} bytes"),
         )),
     }
 }

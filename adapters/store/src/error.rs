@@ -1,8 +1,7 @@
-//! What can go wrong with a store, by what one does about it.
+//! Errors of a store, by what to do about them.
 
 use sqlx::Error;
 
-/// The result of a call to the store.
 pub type Result<T, E = StoreError> = std::result::Result<T, E>;
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -10,11 +9,11 @@ pub enum StoreError {
     /// The database cannot be reached, or did not answer in time: try again later.
     #[error("the store is not available: {0}")]
     Unavailable(String),
-    /// Somebody else holds the lease by now: stop acting.
+    /// Another scheduler holds the lease: stop acting.
     #[error("the lease was lost to another scheduler")]
     Fenced,
-    /// What is stored cannot be true: restore a backup.
-    #[error("the store is damaged: {0}; run a check, and restore a backup if need be")]
+    /// The data is damaged: restore a backup.
+    #[error("the store is damaged: {0}; run a check, and restore a backup if needed")]
     Corrupt(String),
     /// A newer program has changed the schema: use that one.
     #[error(
@@ -26,7 +25,7 @@ pub enum StoreError {
         /// The newest that this program knows.
         known: i64,
     },
-    /// The call makes no sense as it is.
+    /// The call is invalid.
     #[error("{0}")]
     Bad(String),
 }
@@ -64,7 +63,7 @@ impl From<Error> for StoreError {
     }
 }
 
-/// Whether a transaction only lost a race and may be tried again at once: a deadlock, a serialisation failure.
+/// Whether a transaction lost a race and may be retried at once: a deadlock or a serialisation failure.
 pub(crate) fn is_race(error: &Error) -> bool {
     let code = error
         .as_database_error()
@@ -72,7 +71,7 @@ pub(crate) fn is_race(error: &Error) -> bool {
     matches!(code.as_deref(), Some("40001" | "40P01"))
 }
 
-/// Whether somebody else holds an SQLite file: SQLITE_BUSY, in all its kinds.
+/// Whether another process holds the SQLite file: any kind of SQLITE_BUSY.
 pub(crate) fn is_busy(error: &Error) -> bool {
     let code = error
         .as_database_error()
@@ -81,7 +80,7 @@ pub(crate) fn is_busy(error: &Error) -> bool {
         .is_some_and(|code| sqlite_kind(code) == Some(5))
 }
 
-/// Whether PostgreSQL did not take the password.
+/// Whether PostgreSQL rejected the password.
 pub(crate) fn is_refused_password(error: &Error) -> bool {
     let code = error
         .as_database_error()
@@ -89,7 +88,7 @@ pub(crate) fn is_refused_password(error: &Error) -> bool {
     code.is_some_and(|code| code.starts_with("28"))
 }
 
-/// SQLite's codes are numbers, of which the low byte is the kind. PostgreSQL's have five characters.
+/// SQLite's codes are numbers whose low byte is the kind. PostgreSQL's have five characters.
 fn sqlite_kind(code: &str) -> Option<u32> {
     (code.len() < 5)
         .then(|| code.parse::<u32>().ok())
@@ -101,7 +100,7 @@ fn of_code(code: &str, text: String) -> StoreError {
     match (sqlite_kind(code), code.get(..2)) {
         // I/O, full
         (Some(10 | 13), _) => StoreError::Unavailable(format!(
-            "{text}; the store's disk may be full: make room there, or check the disk"
+            "{text}; the store's disk may be full: free space, or check the disk"
         )),
         // busy, locked, no memory, read-only, interrupted, I/O, full, cannot open, protocol
         (Some(5..=10 | 13..=15), _) => StoreError::Unavailable(text),

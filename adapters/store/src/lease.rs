@@ -1,10 +1,10 @@
-//! The lease: one scheduler at a time, and the others can tell.
+//! The lease: it lets one scheduler act at a time.
 //!
-//! Only the database's clock counts, so the clocks of replicas may say what they like. A lease that has run out is still
-//! good until somebody else takes it; from then on its token is refused in every transaction.
+//! Only the database's clock counts, so replicas may have wrong clocks. An expired lease stays valid until another
+//! scheduler takes it. From then on every transaction refuses its token.
 //!
-//! A clock that was ahead and was set right leaves a lease that ends far in the future. A holder renews its lease long before its
-//! term is over, so one that ends more than two terms ahead is nobody's, and is taken like one that has run out.
+//! If the database's clock was ahead and was corrected, a lease may end far in the future. So a lease that ends more than
+//! two terms ahead counts as expired.
 
 use std::time::Duration;
 
@@ -13,24 +13,23 @@ use sqlx::Row;
 use crate::rows::checked;
 use crate::{Result, Store, StoreError, Tx, bounded};
 
-/// The right to act, as long as nobody else has taken it over.
+/// The right to act, until another scheduler takes it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Lease {
     pub name: String,
-    /// Who holds it. A process that is started anew is another owner and needs another name.
+    /// The holder. A restarted process is another owner and needs another name.
     pub owner: String,
     /// Grows with every change of owner.
     pub token: i64,
-    /// How far ahead the end of the lease lay that was taken from another, if that was further than a term can reach: the database's
-    /// clock was set back.
+    /// How far ahead the previous holder's lease ended, if that was too far: then the database's clock was set back.
     pub taken_ahead: Option<Duration>,
 }
 
-/// A lease ends at most so many of its terms ahead.
+/// A lease ends at most this many terms ahead.
 const TERMS_AHEAD: i64 = 2;
 
 impl Store {
-    /// Takes the lease if it is free or has run out, or renews it; none if somebody else holds it.
+    /// Takes the lease if it is free or expired, or renews it; none if another owner holds it.
     pub async fn acquire(&self, name: &str, owner: &str, ttl: Duration) -> Result<Option<Lease>> {
         if name.is_empty() || owner.is_empty() {
             return Err(StoreError::Bad("a lease needs a name and an owner".into()));
@@ -60,7 +59,7 @@ impl Store {
         .await
     }
 
-    /// Gives the lease up, so that another can take it at once. Whether it was still held.
+    /// Gives the lease up, so that another can take it at once. Returns whether it was still held.
     pub async fn release(&self, lease: &Lease) -> Result<bool> {
         bounded(async {
             let mut tx = self.write().await?;
@@ -73,7 +72,7 @@ impl Store {
         .await
     }
 
-    /// Who holds the lease, if anybody does by the database's clock.
+    /// The current holder by the database's clock, if any.
     pub async fn holder(&self, name: &str) -> Result<Option<Lease>> {
         let text = self.backend().sql(&format!(
             "SELECT owner, token FROM leases WHERE name = $1 AND expires_ms > {{now_ms}} \
@@ -92,7 +91,7 @@ impl Store {
         }))
     }
 
-    /// A transaction that only the holder of the lease gets, and in which nobody can take it away.
+    /// Begins a transaction for the holder of the lease. Nobody can take the lease until it ends.
     pub(crate) async fn act(&self, lease: &Lease) -> Result<Tx> {
         let mut tx = self.write().await?;
         let text =
@@ -108,8 +107,8 @@ impl Store {
     }
 }
 
-/// How far ahead another's lease ends, if that is further than its term can reach. The row is locked if there is one. An older program
-/// kept no term: then ours counts.
+/// How far ahead another owner's lease ends, if that is too far. Locks the row if there is one. Older programs stored no
+/// term; then ours counts.
 async fn ahead_of_terms(
     tx: &mut Tx,
     name: &str,

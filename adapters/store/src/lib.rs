@@ -1,25 +1,24 @@
-//! Fleet state that survives: one SQLite file, or PostgreSQL for many replicas.
+//! The fleet's persistent state: one SQLite file, or PostgreSQL for many replicas.
 //!
-//! This is the only place that knows SQL, and it decides nothing: what may start was decided elsewhere, and is only
-//! checked again here, in the transaction that writes it down.
+//! This is the only crate with SQL. It decides nothing: the scheduler decides what may start, and the store checks it again
+//! in the transaction that writes it.
 //!
-//! One text of SQL serves both databases; [`backend`] has the few words in which they differ. Lists go in as one JSON
-//! array, so that a batch is one statement with one argument whatever its length.
+//! The same SQL serves both databases; [`backend`] has the few differences. Lists are passed as one JSON array, so that a
+//! batch is one statement with one argument.
 //!
-//! **Who waits for whom.** SQLite has one writer at a time. In PostgreSQL these rows are locks, always taken in this order:
+//! **Lock order.** SQLite has one writer at a time. In PostgreSQL these rows are locks, always taken in this order:
 //!
-//! 1. the lease: every act of the scheduler takes it and compares its token, so a deposed scheduler can do nothing,
-//!    whatever its clock says, and acts of one lease are serial;
-//! 2. the counter of upgrades: whatever starts, ends or forbids starts takes it ([`Store::claim`], [`Store::adopt`],
-//!    [`Store::transition`], [`Store::pause`]), so these are serial even under different leases. A claim reads the pauses
-//!    after it has the row, so once `pause` has returned no claim that it covers can succeed;
+//! 1. the lease: every act of the scheduler locks it and compares its token. So a scheduler that lost the lease can do
+//!    nothing, and acts of one lease run one after the other;
+//! 2. the counter of upgrades: [`Store::claim`], [`Store::adopt`], [`Store::transition`] and [`Store::pause`] lock it, so
+//!    they run one after the other even under different leases. A claim reads the pauses after it has the row. So once
+//!    `pause` has returned, no claim that it covers can succeed;
 //! 3. the counter of decisions.
 //!
-//! Reports take none of these. They lock the rows of their clusters, in the order of their ids.
+//! Reports lock none of these. They lock the rows of their clusters, in the order of their ids.
 //!
-//! **When an answer is lost.** An error of a writing call means that nothing was written, except when the connection broke
-//! during the commit itself: then nobody can know. Reports may simply be sent again; a scheduler reads what is under way
-//! before it goes on.
+//! **Lost answers.** If a write fails, nothing was written, unless the connection broke during the commit: then the result
+//! is unknown. Reports can be sent again; a scheduler first reads the active upgrades.
 
 mod agent_updates;
 mod backend;
@@ -48,24 +47,24 @@ use sqlx::{Any, AnyConnection, AnyPool, Transaction};
 
 pub use backend::Backend;
 pub use changes::{ChangeMark, Changes};
-pub use claims::{Claim, Claimed, Lock, Need, Refusal, Start};
-pub use clusters::{Departed, StoredCluster};
+pub use claims::{Claim, ClaimOutcome, Lock, Need, Refusal, Start};
+pub use clusters::{DepartedCluster, StoredCluster};
 pub use decisions::{ChainCheckpoint, ChainState, InputPart, MAX_PART_BYTES, StoredDecision};
 pub use error::{Result, StoreError};
 pub use lease::Lease;
 pub use password::StoreAddress;
 pub use people::Acknowledgement;
-pub use prune::{Pruned, PruningTimes, Retention};
-pub use reports::{MAX_BATCH, Recorded, Reported, Written};
-pub use upgrades::Which;
+pub use prune::{PruningCounts, PruningTimes, Retention};
+pub use reports::{BatchOutcome, ClusterReport, MAX_BATCH, RecordOutcome};
+pub use upgrades::UpgradeSelection;
 
 use backend::Place;
 use error::is_refused_password;
 
-/// The longest that a short call takes before it is given up. The server gives up its part a little earlier.
+/// The timeout of a short call. The server's own timeout is a little shorter.
 const CALL_LIMIT: Duration = Duration::from_secs(30);
 
-/// Fleet state. Cheap to clone; clones share their connections.
+/// The fleet's state. Clones share connections.
 #[derive(Debug, Clone)]
 pub struct Store {
     inner: Arc<Inner>,
@@ -74,7 +73,7 @@ pub struct Store {
 #[derive(Debug)]
 struct Inner {
     place: Place,
-    /// SQLite: the only connection that writes. PostgreSQL: the same connections as the readers'.
+    /// SQLite: the only connection that writes. PostgreSQL: the same pool as for reading.
     writer: AnyPool,
     reader: AnyPool,
 }
@@ -99,10 +98,9 @@ impl Store {
         self.inner.place.backend()
     }
 
-    /// Closes the connections. Without it they close when the last clone goes, but nobody waits for that.
+    /// Closes the connections and waits for it. Dropping the last clone closes them without waiting.
     ///
-    /// SQLite then has everything in its one file: its journal is written back when the last connection closes. While another
-    /// process has the file open, as much is written back as that one allows.
+    /// SQLite then writes its journal back into its one file, as far as other processes that have it open allow.
     pub async fn close(&self) {
         self.inner.reader.close().await;
         if let Place::File(_) = self.inner.place {
@@ -130,7 +128,7 @@ impl Store {
             .await
     }
 
-    /// A transaction that sees one state of everything.
+    /// A transaction on one consistent snapshot.
     async fn snapshot(&self) -> Result<Tx> {
         self.transaction(&self.inner.reader, self.backend().begin_read())
             .await
@@ -157,7 +155,7 @@ impl Tx {
         &mut self.inner
     }
 
-    /// The text in this database's words.
+    /// Translates SQL for this database.
     fn sql(&self, text: &str) -> sqlx::AssertSqlSafe<String> {
         self.backend.sql(text)
     }
@@ -167,7 +165,7 @@ impl Tx {
     }
 }
 
-/// Gives up a call that takes too long: a network that swallows packets says nothing by itself.
+/// Adds a timeout to a call, because a network that drops packets reports no error.
 async fn bounded<T>(call: impl Future<Output = Result<T>>) -> Result<T> {
     match tokio::time::timeout(CALL_LIMIT, call).await {
         Ok(result) => result,
@@ -191,8 +189,8 @@ mod tests {
         tx.commit().await
     }
 
-    /// SQLite rolls back by itself when the disk is full. sqlx then counted one transaction too many on the only connection
-    /// that writes, and refused all that came after, also when there was room again.
+    /// SQLite rolls back by itself when the disk is full. sqlx then counted one transaction too many on the only writing
+    /// connection, and refused all later ones, even when there was space again.
     #[tokio::test]
     async fn a_full_disk_is_over_when_there_is_room_again() {
         let directory = tempfile::tempdir().unwrap();

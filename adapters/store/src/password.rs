@@ -1,6 +1,7 @@
-//! Where a store is, and the file that holds its password.
+//! The address of a store, and the file with its password.
 //!
-//! The file is read when the store is opened, and again when the server refuses the password: so one that is changed needs no restart.
+//! The file is read when the store is opened, and again when the server rejects the password. So a new password needs no
+//! restart.
 
 use std::fs::File;
 use std::io::Read;
@@ -11,15 +12,15 @@ use sqlx::any::AnyConnectOptions;
 use crate::backend::Place;
 use crate::{Result, StoreError};
 
-/// A longer file is no password.
+/// Longer files are refused.
 const MAX_BYTES: u64 = 4096;
 
-/// Where a store is: an address, and the file with its password if that is not in the address.
+/// The address of a store, and its password file if the password is not in the address.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoreAddress {
     /// `sqlite:PATH`, `sqlite::memory:` or `postgres://…`.
     pub url: String,
-    /// For PostgreSQL: the file that holds the password, and nothing else.
+    /// For PostgreSQL: a file with nothing but the password.
     pub password_file: Option<PathBuf>,
 }
 
@@ -33,7 +34,7 @@ impl<U: AsRef<str> + ?Sized> From<&U> for StoreAddress {
 }
 
 impl StoreAddress {
-    /// What is wrong with it, whatever is there now. Waiting does not mend that.
+    /// Checks the address itself. Waiting does not fix such errors.
     pub fn check(&self) -> Result<()> {
         Place::try_from(self.clone())?;
         let Some(_) = &self.password_file else {
@@ -55,7 +56,7 @@ fn has_no_password(options: &AnyConnectOptions) -> Result<()> {
     Ok(())
 }
 
-/// Adds the password as its file has it now.
+/// Adds the current password from the file.
 pub(crate) fn add(mut options: AnyConnectOptions, file: &Path) -> Result<AnyConnectOptions> {
     has_no_password(&options)?;
     let url = &mut options.database_url;
@@ -63,7 +64,7 @@ pub(crate) fn add(mut options: AnyConnectOptions, file: &Path) -> Result<AnyConn
     Ok(options)
 }
 
-/// What the file holds, without the line break at its end.
+/// The file's content without the final line break.
 fn read(file: &Path) -> Result<String> {
     let bad = |problem: &str| {
         StoreError::Bad(format!(

@@ -1,4 +1,4 @@
-//! What people say: pauses, approvals, acknowledgements.
+//! What people decide: pauses, approvals, acknowledgements.
 
 use jiff::Timestamp;
 use sqlx::Row;
@@ -11,7 +11,7 @@ use crate::reports::number_change;
 use crate::rows::{self, checked, nanoseconds, time};
 use crate::{Result, Store, StoreError, Tx, bounded};
 
-/// A gate that somebody has acknowledged for a cluster.
+/// A gate that a person has acknowledged for a cluster.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Acknowledgement {
     pub cluster: ClusterId,
@@ -21,7 +21,7 @@ pub struct Acknowledgement {
 }
 
 impl Store {
-    /// Stops new starts. Once this has returned, no claim there succeeds. A pause of the same place is replaced.
+    /// Pauses new starts. After this returns, no claim there succeeds. Replaces a pause of the same place.
     pub async fn pause(&self, pause: &Pause) -> Result<()> {
         let (organisation, sector) = (
             place(pause.organisation.as_deref())?,
@@ -46,7 +46,7 @@ impl Store {
         .await
     }
 
-    /// Lifts the pause of exactly that place; how many there were. Others that cover it stay.
+    /// Removes the pause of exactly this place, and returns how many there were. Wider pauses stay.
     pub async fn resume(&self, organisation: Option<&str>, sector: Option<&str>) -> Result<u64> {
         let (organisation, sector) = (place(organisation)?, place(sector)?);
         bounded(async {
@@ -69,7 +69,7 @@ impl Store {
         read_pauses(&mut self.snapshot().await?).await
     }
 
-    /// Keeps an approval. One of the same place and version is replaced.
+    /// Stores an approval. Replaces one of the same place and version.
     pub async fn approve(&self, approval: &Approval) -> Result<()> {
         let cluster = place(approval.cluster.as_deref())?;
         let (organisation, by) = (checked(&approval.organisation)?, checked(&approval.by)?);
@@ -107,7 +107,7 @@ impl Store {
         rows.iter().map(approval).collect()
     }
 
-    /// Keeps that somebody has acknowledged a gate for a cluster. The first to do so is remembered.
+    /// Stores that a person has acknowledged a gate for a cluster. The first person is kept.
     pub async fn acknowledge_gate(
         &self,
         cluster: &ClusterId,
@@ -166,7 +166,7 @@ pub(crate) async fn read_pauses(tx: &mut Tx) -> Result<Vec<Pause>> {
     rows.iter().map(pause).collect()
 }
 
-/// A place in its column: everywhere is an empty text, so nothing may be named so.
+/// The column value of a place. "Everywhere" is the empty text, so names may not be empty.
 fn place(name: Option<&str>) -> Result<&str> {
     match name {
         Some("") => Err(StoreError::Bad(

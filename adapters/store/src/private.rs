@@ -1,4 +1,4 @@
-//! Database files are their owner's alone: they name clusters, people and decisions.
+//! Makes database files private, because they name clusters, people and decisions.
 
 use std::fs::{self, OpenOptions, Permissions};
 use std::io::ErrorKind;
@@ -7,15 +7,15 @@ use std::path::Path;
 
 use crate::{Result, StoreError};
 
-/// The owner reads and writes, and nobody else does anything.
+/// Only the owner may read and write.
 const OWNERS: u32 = 0o600;
-/// What others may do, who are neither the owner nor in its group.
+/// The permissions of users outside the group.
 const OTHERS: u32 = 0o007;
 
-/// Makes the file if there is none, so that SQLite never makes one that all can read, and takes a file from others who can
-/// read it: earlier versions made such files. A file that only a group may read was made so on purpose, and stays.
+/// Creates the file if needed, so that SQLite never creates one that everybody can read. Removes read permission for others
+/// from existing files, which earlier versions created. Group permissions stay, because somebody set them on purpose.
 ///
-/// A file that is there is never opened here: closing it would end SQLite's locks of this process.
+/// An existing file is never opened here: closing it would release SQLite's locks of this process.
 pub(crate) fn prepare(path: &Path) -> Result<()> {
     match OpenOptions::new()
         .write(true)
@@ -37,7 +37,7 @@ pub(crate) fn prepare(path: &Path) -> Result<()> {
     }
 }
 
-/// Whoever does not own the file cannot do this, and goes on with it as it is.
+/// Other users than the owner cannot change permissions, and use the file as it is.
 fn close_to_others(path: &Path) {
     if let Ok(known) = fs::metadata(path)
         && known.permissions().mode() & OTHERS != 0

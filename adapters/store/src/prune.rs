@@ -1,11 +1,10 @@
-//! Pruning: what nobody needs any more goes, and no decision changes by it.
+//! Pruning: removes old data without changing any decision.
 //!
-//! - **Spans** are kept one by one for a while; then only their sum stays, by cluster and version. Soak is a sum, so it is the same before and
-//!   after. A cluster that begins spans faster than that has the oldest of them summed up at once: a flood of reports costs a
-//!   bounded number of rows.
-//! - **Sums** of versions below every cluster's go: a cluster needs the soak of versions above its own alone.
-//! - **Decisions** go oldest first, in the order of their chain. They are verified before, and a checkpoint keeps the hash of the last
-//!   that went, so the chain is followed from there. The newest decision always stays.
+//! - **Spans** are kept in detail for a while; then only their sum stays, by cluster and version. Soak is a sum, so it does
+//!   not change. A cluster with too many spans has the oldest summed up at once, so a flood of reports costs few rows.
+//! - **Sums** of versions below every cluster's version are removed: a cluster only needs the soak of higher versions.
+//! - **Decisions** are verified and then removed, oldest first. A checkpoint keeps the hash of the last removed one, so that
+//!   the chain can be verified from there. The newest decision always stays.
 
 use std::collections::BTreeSet;
 
@@ -15,56 +14,56 @@ use sqlx::{AssertSqlSafe, Row};
 use towpath_core::version::Version;
 
 use crate::decisions::{self, ChainCheckpoint};
-use crate::reports::Failed;
+use crate::reports::WriteFailure;
 use crate::rows::{self, nanoseconds};
 use crate::{Backend, Lease, Result, Store, StoreError, Tx, bounded};
 
-/// So many spans of a cluster are kept one by one, besides the newest, …
+/// How many spans of a cluster are kept in detail, besides the newest, …
 const MAX_SPANS: i64 = 256;
-/// … and so many more may pile up before they are summed up.
+/// … and how many more may accumulate before they are summed up.
 const SPANS_SLACK: i64 = 64;
-/// So many versions of a cluster have a sum: those it was on last. More are no cluster's life.
+/// How many versions of a cluster have a sum: the most recent ones.
 const MAX_SUMS: i64 = 1_000;
-/// The spans of so many clusters are summed up in one transaction.
+/// How many clusters are summed up in one transaction.
 const CLUSTERS_AT_ONCE: u32 = 5_000;
-/// So many decisions go in one transaction.
+/// How many decisions are removed in one transaction.
 const DECISIONS_AT_ONCE: u32 = 100;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Retention {
-    /// The time now. A decision that seems to be later was made by a clock that was ahead. It is as old as the first decision after it
-    /// whose time can be right, and goes with that one.
+    /// The current time. A decision with a later time was made by a clock that was ahead. It counts as old as the next decision
+    /// with a plausible time, and is removed with that one.
     pub now: Timestamp,
-    /// Spans and decisions that ended before this go.
+    /// Older spans and decisions are removed.
     pub before: Timestamp,
-    /// The lowest version that any cluster runs: soak below it is nobody's need. None: all sums stay.
+    /// The lowest version that any cluster runs. Nobody needs the soak of lower versions. None: all sums stay.
     pub oldest_needed: Option<Version>,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Pruned {
-    /// Spans that were summed up, or counted for nothing.
+pub struct PruningCounts {
+    /// Spans that were summed up or dropped.
     pub spans: u64,
     /// Sums of versions that nobody needs.
     pub sums: u64,
     pub decisions: u64,
-    /// The new checkpoint of the chain, if decisions went.
+    /// The new checkpoint of the chain, if decisions were removed.
     pub checkpoint: Option<ChainCheckpoint>,
 }
 
-/// What is known of the times that pruning goes by.
+/// The times that pruning depends on.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PruningTimes {
-    /// The time that pruning last went by.
+    /// The time that the last pruning used.
     pub last: Option<Timestamp>,
-    /// When the first decision that is kept was made, …
+    /// The time of the oldest decision, …
     pub oldest_decision: Option<Timestamp>,
-    /// … and the latest time that any has.
+    /// … and the latest time of any decision.
     pub latest_decision: Option<Timestamp>,
 }
 
 impl Store {
-    /// The times that pruning goes by.
+    /// Reads the times that pruning depends on.
     pub async fn pruning_times(&self) -> Result<PruningTimes> {
         let mut tx = self.snapshot().await?;
         let times = [
@@ -85,7 +84,7 @@ impl Store {
         })
     }
 
-    /// Keeps the time that pruning goes by now.
+    /// Stores the time that pruning uses now.
     pub async fn keep_pruning_time(&self, lease: &Lease, at: Timestamp) -> Result<()> {
         bounded(async {
             let mut tx = self.act(lease).await?;
@@ -101,15 +100,15 @@ impl Store {
         .await
     }
 
-    /// Prunes a bounded amount; nothing is left to be pruned when nothing went.
-    pub async fn prune(&self, lease: &Lease, keep: &Retention) -> Result<Pruned> {
+    /// Prunes a bounded amount. When it removes nothing, nothing is left to prune.
+    pub async fn prune(&self, lease: &Lease, keep: &Retention) -> Result<PruningCounts> {
         let spans = bounded(self.sum_up_old_spans(lease, keep)).await?;
         let sums = match &keep.oldest_needed {
             Some(oldest) => bounded(self.drop_sums_below(lease, oldest, keep)).await?,
             None => 0,
         };
         let (decisions, checkpoint) = bounded(self.drop_old_decisions(lease, keep)).await?;
-        Ok(Pruned {
+        Ok(PruningCounts {
             spans,
             sums,
             decisions,
@@ -243,7 +242,8 @@ impl Store {
     }
 }
 
-/// Of these inputs, those that no decision names any more go. Inputs are written under the lease, so nobody needs one of them now.
+/// Removes those of these inputs that no decision names any more. Inputs are written under the lease, so nobody is adding
+/// one now.
 async fn drop_parts(tx: &mut Tx, named: &BTreeSet<String>) -> Result<()> {
     let still = match tx.backend {
         Backend::Sqlite => "SELECT i.value->>1 FROM decisions, json_each(decisions.inputs) AS i",
@@ -262,8 +262,11 @@ async fn drop_parts(tx: &mut Tx, named: &BTreeSet<String>) -> Result<()> {
     Ok(())
 }
 
-/// Sums up the oldest spans of clusters that have too many. The clusters' rows are locked.
-pub(crate) async fn limit_spans(tx: &mut Tx, ids: &BTreeSet<[&str; 1]>) -> Result<(), Failed> {
+/// Sums up the oldest spans of clusters that have too many. The caller has locked the clusters' rows.
+pub(crate) async fn limit_spans(
+    tx: &mut Tx,
+    ids: &BTreeSet<[&str; 1]>,
+) -> Result<(), WriteFailure> {
     let text = tx.sql(&format!(
         "SELECT cluster FROM spans WHERE cluster IN (SELECT value->>0 FROM {{rows}}) \
          GROUP BY cluster HAVING COUNT(*) > {} ORDER BY cluster",
@@ -296,8 +299,8 @@ pub(crate) async fn limit_spans(tx: &mut Tx, ids: &BTreeSet<[&str; 1]>) -> Resul
     Ok(())
 }
 
-/// Turns the chosen spans into sums; how many there were. Time in which a cluster was not healthy, or not bound, counts for nothing
-/// and just goes: a cluster is never bound for a time that was reported before.
+/// Turns the chosen spans into sums, and returns how many there were. Unhealthy or unbound time is dropped: a binding
+/// never applies to time that was reported before it.
 async fn sum_up(tx: &mut Tx, ids: &str, chosen: &str) -> Result<u64, sqlx::Error> {
     let text = tx.sql(&format!(
         "INSERT INTO soak_sums (cluster, version, from_at, until_at, nanoseconds) \

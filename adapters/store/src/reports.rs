@@ -1,11 +1,10 @@
-//! Reports: what clusters say of themselves, many at a time.
+//! Records reports of clusters, in batches.
 //!
-//! A batch is one transaction of a handful of statements, whatever its size. A cluster's newest span lives in the
-//! cluster's own row, so that a report which only goes on costs one update.
+//! A batch is one transaction of a few statements, whatever its size. A cluster's newest span is in the cluster's own row,
+//! so that a report without news costs one update.
 //!
-//! Rows are locked in the order of their ids. If some are new, the batch begins again and puts empty rows there before it
-//! locks any. So two batches wait for each other only in one direction, and a cluster that two of them bring is still
-//! seen once.
+//! Rows are locked in the order of their ids, so that batches cannot deadlock. If a batch has new clusters, it starts again
+//! and inserts empty rows before it locks any. So two batches with the same new cluster create it once.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -20,7 +19,7 @@ use towpath_core::fleet::{
 };
 use towpath_core::version::Version;
 
-use crate::agent_updates::{Arrival, Told, are_fit};
+use crate::agent_updates::{Arrival, ReportedUpdates, are_fit};
 use crate::error::is_race;
 use crate::prune::limit_spans;
 use crate::rows::{self, Facts, nanoseconds, storable, time};
@@ -28,86 +27,86 @@ use crate::{Backend, Result, Store, StoreError, Tx, bounded};
 
 /// The most reports that one call takes.
 pub const MAX_BATCH: usize = 10_000;
-/// How often a batch that lost a race is tried again.
+/// How often a batch that lost a race is retried.
 const MAX_TRIES: u32 = 5;
 
-/// A report, as it was read and as it came.
+/// A report, parsed and as received.
 #[derive(Debug, Clone)]
-pub struct Reported {
-    /// What it says. Its offers are not kept; they are the graph's business.
+pub struct ClusterReport {
+    /// The parsed state. Offers are not stored: they come from the graph.
     pub state: ClusterState,
-    /// On whose word: whether it binds the cluster to its organisation and name.
+    /// Whether it may bind the cluster to its organisation and name.
     pub authority: Authority,
-    /// As it came, for people.
+    /// As received, for people.
     pub body: Arc<str>,
-    /// Its name, by which it is known when it comes again.
+    /// Its name, so that a repeated report is recognised.
     pub id: Option<Name>,
     pub updates: Vec<AgentUpdate>,
-    /// Time before this counts for nobody: it was long over when the report came. None: all time does.
+    /// Earlier time does not count as soak, because the report arrived too late. None: all time counts.
     pub counts_from: Option<Timestamp>,
 }
 
-/// What became of a batch.
+/// The outcome of a batch.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Written {
-    pub recorded: Vec<Recorded>,
-    /// The outcomes of updates that nobody knew of.
+pub struct BatchOutcome {
+    pub recorded: Vec<RecordOutcome>,
+    /// The new outcomes of updates.
     pub outcomes: Vec<AgentOutcome>,
 }
 
-/// What became of a report.
+/// The outcome of a report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Recorded {
-    /// The cluster's newest span goes on.
+pub enum RecordOutcome {
+    /// It extends the cluster's newest span.
     Extended,
-    /// A new span begins: it is new, on another version, in other health, or was not seen for too long.
+    /// A new span begins: the cluster is new, has another version or health, or was silent for too long.
     Began,
-    /// It is known, or not later than what is known, and changed nothing. (What it tells of updates is kept all the same, once.)
+    /// It is a repetition, or not newer than the stored state, and changed nothing. Its updates are still stored, once.
     Nothing,
-    /// It names another organisation or name than its cluster is bound to, and changed nothing.
+    /// Its organisation or name differs from the cluster's binding. It changed nothing.
     NotAsBound,
-    /// It cannot be stored, with or without others: it has a NUL in a name, or a time out of range.
+    /// It cannot be stored: a name has a NUL, or a time is out of range.
     Unfit,
 }
 
 impl Store {
     /// Records reports, in order, all or none. Time between two reports of a cluster counts up to the allowance.
     ///
-    /// The same report again changes nothing.
+    /// Repeating a report changes nothing.
     pub async fn record(
         &self,
-        reports: &[Reported],
+        reports: &[ClusterReport],
         allowance: SignedDuration,
-    ) -> Result<Vec<Recorded>> {
+    ) -> Result<Vec<RecordOutcome>> {
         Ok(self.record_all(reports, allowance).await?.recorded)
     }
 
-    /// The same, and says which outcomes of updates are new.
+    /// Like [`Store::record`], and returns which outcomes of updates are new.
     pub async fn record_all(
         &self,
-        reports: &[Reported],
+        reports: &[ClusterReport],
         allowance: SignedDuration,
-    ) -> Result<Written> {
+    ) -> Result<BatchOutcome> {
         if reports.len() > MAX_BATCH {
             return Err(StoreError::Bad(format!(
                 "{} reports at once; {MAX_BATCH} is the limit",
                 reports.len()
             )));
         }
-        let fit: Vec<&Reported> = reports.iter().filter(|report| report.is_fit()).collect();
+        let fit: Vec<&ClusterReport> = reports.iter().filter(|report| report.is_fit()).collect();
         if fit.is_empty() {
-            return Ok(Written {
-                recorded: vec![Recorded::Unfit; reports.len()],
+            return Ok(BatchOutcome {
+                recorded: vec![RecordOutcome::Unfit; reports.len()],
                 outcomes: Vec::new(),
             });
         }
         let written = bounded(self.record_fit(&fit, allowance)).await?;
         let mut recorded = written.recorded.into_iter();
-        let outcome = |report: &Reported| match report.is_fit() {
-            true => recorded.next().unwrap_or(Recorded::Nothing),
-            false => Recorded::Unfit,
+        let outcome = |report: &ClusterReport| match report.is_fit() {
+            true => recorded.next().unwrap_or(RecordOutcome::Nothing),
+            false => RecordOutcome::Unfit,
         };
-        Ok(Written {
+        Ok(BatchOutcome {
             recorded: reports.iter().map(outcome).collect(),
             outcomes: written.outcomes,
         })
@@ -115,19 +114,19 @@ impl Store {
 
     async fn record_fit(
         &self,
-        reports: &[&Reported],
+        reports: &[&ClusterReport],
         allowance: SignedDuration,
-    ) -> Result<Written> {
+    ) -> Result<BatchOutcome> {
         let (mut tries, mut all_known) = (1, true);
         loop {
             match self.try_record(reports, allowance, all_known).await {
-                Err(Failed::NewClusters) if all_known => all_known = false,
-                Err(Failed::NewClusters) => {
+                Err(WriteFailure::NewClusters) if all_known => all_known = false,
+                Err(WriteFailure::NewClusters) => {
                     return Err(rows::damaged("a locked cluster", "it is gone"));
                 }
-                Err(Failed::Race(_)) if tries < MAX_TRIES => tries += 1,
-                Err(Failed::Race(error)) => return Err(error.into()),
-                Err(Failed::Other(error)) => return Err(error),
+                Err(WriteFailure::Race(_)) if tries < MAX_TRIES => tries += 1,
+                Err(WriteFailure::Race(error)) => return Err(error.into()),
+                Err(WriteFailure::Other(error)) => return Err(error),
                 Ok(written) => return Ok(written),
             }
         }
@@ -135,10 +134,10 @@ impl Store {
 
     async fn try_record(
         &self,
-        reports: &[&Reported],
+        reports: &[&ClusterReport],
         allowance: SignedDuration,
         all_known: bool,
-    ) -> Result<Written, Failed> {
+    ) -> Result<BatchOutcome, WriteFailure> {
         let ids: BTreeSet<[&str; 1]> = reports
             .iter()
             .map(|report| [report.state.id.as_str()])
@@ -149,17 +148,19 @@ impl Store {
             make_room(&mut tx, &ids).await?;
         }
         let mut known = lock(&mut tx, ids).await?;
-        let mut told = Told::read(&mut tx, reports).await?;
+        let mut told = ReportedUpdates::read(&mut tx, reports).await?;
         let mut closed: Vec<Span> = Vec::new();
         let mut recorded = Vec::with_capacity(reports.len());
         for report in reports {
-            let at = known.get_mut(&report.state.id).ok_or(Failed::NewClusters)?;
+            let at = known
+                .get_mut(&report.state.id)
+                .ok_or(WriteFailure::NewClusters)?;
             if at.bind(report).is_err() {
-                recorded.push(Recorded::NotAsBound);
+                recorded.push(RecordOutcome::NotAsBound);
                 continue;
             }
             recorded.push(match told.take(report) {
-                Arrival::Again => Recorded::Nothing,
+                Arrival::Again => RecordOutcome::Nothing,
                 Arrival::First => at.join(report, allowance, &mut closed),
             });
         }
@@ -179,12 +180,12 @@ impl Store {
         }
         let outcomes = told.write(&mut tx).await?;
         tx.inner.commit().await?;
-        Ok(Written { recorded, outcomes })
+        Ok(BatchOutcome { recorded, outcomes })
     }
 }
 
-impl Reported {
-    /// From a list that somebody in charge keeps: without a name, and it tells of no update.
+impl ClusterReport {
+    /// From an administrator's list: without a report name and without updates.
     pub fn listed(state: ClusterState) -> Self {
         let (body, updates) = ("{}".into(), Vec::new());
         Self {
@@ -197,7 +198,7 @@ impl Reported {
         }
     }
 
-    /// Who it says the cluster is. A token always says a name; otherwise one without a name has its cluster's id for one.
+    /// The identity that the report claims. Without a name, the cluster's id is its name. A token always has a name.
     fn identity(&self) -> Identity {
         let is_said =
             self.authority == Authority::Token || *self.state.name != *self.state.id.as_str();
@@ -226,22 +227,22 @@ impl Reported {
 }
 
 /// What is known of a cluster while a batch is recorded.
-struct Known<'a> {
+struct KnownCluster<'a> {
     newest: Option<Span>,
     version_since: Option<Timestamp>,
-    /// What it is called; empty if nobody knows.
+    /// Its name; empty if unknown.
     name: Name,
-    /// Who it is bound to be.
+    /// The identity that it is bound to.
     bound_to: Option<Identity>,
-    /// Since when it is, if this batch has bound it.
+    /// Since when it is bound, if this batch has bound it.
     bound_from: Option<Timestamp>,
     /// The last report that changed it.
-    report: Option<&'a Reported>,
+    report: Option<&'a ClusterReport>,
 }
 
-impl<'a> Known<'a> {
-    /// Takes the report's word for who the cluster is, as far as it may say so.
-    fn bind(&mut self, report: &Reported) -> Result<(), NotAsBound> {
+impl<'a> KnownCluster<'a> {
+    /// Binds the cluster to the report's identity, if the report has the authority.
+    fn bind(&mut self, report: &ClusterReport) -> Result<(), NotAsBound> {
         let said = report.identity();
         let binding = report.authority.bind(self.bound_to.as_ref(), &said)?;
         // What only the cluster called itself is worth nothing once somebody in charge speaks.
@@ -269,10 +270,10 @@ impl<'a> Known<'a> {
 
     fn join(
         &mut self,
-        report: &'a Reported,
+        report: &'a ClusterReport,
         allowance: SignedDuration,
         closed: &mut Vec<Span>,
-    ) -> Recorded {
+    ) -> RecordOutcome {
         let state = &report.state;
         let seen = Observation {
             cluster: state.id.clone(),
@@ -289,8 +290,8 @@ impl<'a> Known<'a> {
             false => observe(self.newest.as_ref(), &seen, allowance),
         };
         let (span, recorded) = match observed {
-            SpanChange::Nothing => return Recorded::Nothing,
-            SpanChange::Extended(span) => (span, Recorded::Extended),
+            SpanChange::Nothing => return RecordOutcome::Nothing,
+            SpanChange::Extended(span) => (span, RecordOutcome::Extended),
             SpanChange::Began(span) => {
                 // One report alone lasts for no time. They come in flocks: late ones, and those of a cluster that flaps.
                 closed.extend(
@@ -298,7 +299,7 @@ impl<'a> Known<'a> {
                         .clone()
                         .filter(|newest| newest.from < newest.until),
                 );
-                (span, Recorded::Began)
+                (span, RecordOutcome::Began)
             }
         };
         let stays = self
@@ -315,8 +316,8 @@ impl<'a> Known<'a> {
     }
 }
 
-/// Puts empty rows for the clusters that have none.
-async fn make_room(tx: &mut Tx, ids: &str) -> Result<(), Failed> {
+/// Inserts empty rows for new clusters.
+async fn make_room(tx: &mut Tx, ids: &str) -> Result<(), WriteFailure> {
     let insert = tx.sql(
         "INSERT INTO clusters (id, organisation, name, version, version_since, last_seen, healthy, span_from, facts, body, \
          workloads, gone, changed) SELECT r.id, '', '', '', 0, 0, 0, NULL, '', '', '[]', 0, 0 \
@@ -327,8 +328,11 @@ async fn make_room(tx: &mut Tx, ids: &str) -> Result<(), Failed> {
     Ok(())
 }
 
-/// Locks the clusters that there are, in the order of their ids, and reads what is known of them.
-async fn lock<'a>(tx: &mut Tx, ids: String) -> Result<BTreeMap<ClusterId, Known<'a>>, Failed> {
+/// Locks the existing clusters in the order of their ids, and reads them.
+async fn lock<'a>(
+    tx: &mut Tx,
+    ids: String,
+) -> Result<BTreeMap<ClusterId, KnownCluster<'a>>, WriteFailure> {
     let select = tx.sql(
         "SELECT id, version, healthy, span_from, last_seen, version_since, organisation, name FROM clusters \
          WHERE id IN (SELECT value->>0 FROM {rows}) ORDER BY id {lock}",
@@ -356,7 +360,7 @@ async fn lock<'a>(tx: &mut Tx, ids: String) -> Result<BTreeMap<ClusterId, Known<
             name: Some(name.clone()),
         };
         let bound_to = bound.contains(id.as_str()).then(identity);
-        let unknown = Known {
+        let unknown = KnownCluster {
             newest: None,
             version_since: None,
             name,
@@ -377,7 +381,7 @@ async fn lock<'a>(tx: &mut Tx, ids: String) -> Result<BTreeMap<ClusterId, Known<
                     from: time(from),
                     until: time(until),
                 };
-                Known {
+                KnownCluster {
                     newest: Some(newest),
                     version_since: Some(time(since)),
                     ..unknown
@@ -389,7 +393,7 @@ async fn lock<'a>(tx: &mut Tx, ids: String) -> Result<BTreeMap<ClusterId, Known<
     Ok(known)
 }
 
-/// Numbers the running transaction among those that change clusters. PostgreSQL numbers its transactions itself.
+/// Gives the running transaction a number. PostgreSQL numbers its transactions itself.
 pub(crate) async fn number_change(tx: &mut Tx) -> Result<(), sqlx::Error> {
     if tx.backend == Backend::Sqlite {
         sqlx::query("UPDATE counters SET value = value + 1 WHERE name = 'changes'")
@@ -399,8 +403,11 @@ pub(crate) async fn number_change(tx: &mut Tx) -> Result<(), sqlx::Error> {
     Ok(())
 }
 
-/// Writes what the clusters are now.
-async fn update(tx: &mut Tx, known: &BTreeMap<ClusterId, Known<'_>>) -> Result<(), Failed> {
+/// Writes the new state of the clusters.
+async fn update(
+    tx: &mut Tx,
+    known: &BTreeMap<ClusterId, KnownCluster<'_>>,
+) -> Result<(), WriteFailure> {
     let mut list = Vec::with_capacity(known.len());
     for known in known.values() {
         let (Some(report), Some(span), Some(since)) =
@@ -438,8 +445,11 @@ async fn update(tx: &mut Tx, known: &BTreeMap<ClusterId, Known<'_>>) -> Result<(
     Ok(())
 }
 
-/// Writes down who was bound. What they are called now is theirs, even if their report was too old to change anything else.
-async fn bind(tx: &mut Tx, known: &BTreeMap<ClusterId, Known<'_>>) -> Result<(), Failed> {
+/// Writes new bindings. The name is updated even if the report was too old to change anything else.
+async fn bind(
+    tx: &mut Tx,
+    known: &BTreeMap<ClusterId, KnownCluster<'_>>,
+) -> Result<(), WriteFailure> {
     let mut list = Vec::new();
     for (id, known) in known {
         if let (Some(from), Some(bound_to)) = (known.bound_from, &known.bound_to) {
@@ -471,8 +481,8 @@ async fn bind(tx: &mut Tx, known: &BTreeMap<ClusterId, Known<'_>>) -> Result<(),
     Ok(())
 }
 
-/// Keeps spans that have ended.
-async fn keep(tx: &mut Tx, closed: &[Span]) -> Result<(), Failed> {
+/// Stores spans that have ended.
+async fn keep(tx: &mut Tx, closed: &[Span]) -> Result<(), WriteFailure> {
     let mut list = Vec::with_capacity(closed.len());
     for span in closed {
         let (from, until) = (nanoseconds(span.from)?, nanoseconds(span.until)?);
@@ -496,15 +506,15 @@ async fn keep(tx: &mut Tx, closed: &[Span]) -> Result<(), Failed> {
     Ok(())
 }
 
-pub(crate) enum Failed {
+pub(crate) enum WriteFailure {
     /// Some clusters have no row yet.
     NewClusters,
-    /// It lost a race, and may be tried again.
+    /// It lost a race and may be retried.
     Race(sqlx::Error),
     Other(StoreError),
 }
 
-impl From<sqlx::Error> for Failed {
+impl From<sqlx::Error> for WriteFailure {
     fn from(error: sqlx::Error) -> Self {
         match is_race(&error) {
             true => Self::Race(error),
@@ -513,7 +523,7 @@ impl From<sqlx::Error> for Failed {
     }
 }
 
-impl From<StoreError> for Failed {
+impl From<StoreError> for WriteFailure {
     fn from(error: StoreError) -> Self {
         Self::Other(error)
     }

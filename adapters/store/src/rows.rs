@@ -1,4 +1,4 @@
-//! Rows into domain values and back. What does not come back as it went in is damage, and said to be.
+//! Converts rows into domain values and back. A value that cannot be read is reported as damage.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Display;
@@ -17,7 +17,7 @@ use towpath_core::version::{Arch, Version};
 
 use crate::{Result, StoreError};
 
-/// What is known of a cluster besides what is searched for.
+/// The facts of a cluster that need no column of their own.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Facts {
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -35,7 +35,7 @@ pub(crate) struct Facts {
     /// The node pools of a hosted control plane.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pools: Option<Vec<(String, String)>>,
-    /// As it was written when nobody told "no" from "not known": only `true` means something.
+    /// From older versions, which did not distinguish "no" from "unknown": only `true` is meaningful.
     #[serde(default, skip_serializing)]
     sts: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -96,7 +96,7 @@ fn known(fact: &Fact<bool>) -> Option<bool> {
 pub(crate) const CLUSTER: &str = "id, organisation, name, version, version_since, last_seen, healthy, facts, \
      (SELECT COUNT(*) FROM bindings WHERE bindings.cluster = clusters.id AND bindings.until_at IS NULL)";
 
-/// The same of a store that has no bindings yet.
+/// The same, for a store without bindings.
 pub(crate) const CLUSTER_BEFORE_BINDINGS: &str =
     "id, organisation, name, version, version_since, last_seen, healthy, facts, CAST(0 AS BIGINT)";
 
@@ -223,12 +223,12 @@ pub(crate) fn version(text: &str) -> Result<Version> {
     text.parse().map_err(|error| damaged("a version", error))
 }
 
-/// Every number of nanoseconds is a time.
+/// Every `i64` of nanoseconds is a valid time.
 pub(crate) fn time(nanoseconds: i64) -> Timestamp {
     Timestamp::from_nanosecond(i128::from(nanoseconds)).unwrap_or(Timestamp::MIN)
 }
 
-/// The other way about, for the years 1678 to 2262.
+/// Nanoseconds of a time, for the years 1678 to 2262.
 pub(crate) fn nanoseconds(time: Timestamp) -> Result<i64> {
     i64::try_from(time.as_nanosecond()).map_err(|_| {
         StoreError::Bad(format!(
@@ -237,7 +237,7 @@ pub(crate) fn nanoseconds(time: Timestamp) -> Result<i64> {
     })
 }
 
-/// PostgreSQL keeps no NUL, and an SQLite that kept one could not be moved there.
+/// PostgreSQL cannot store NUL. SQLite refuses it as well, so that its data can be moved there.
 pub(crate) fn storable(text: &str) -> bool {
     !text.contains('\0')
 }
@@ -256,7 +256,7 @@ pub(crate) fn damaged(what: &str, found: impl Display) -> StoreError {
     StoreError::Corrupt(format!("{what} cannot be read: {found}"))
 }
 
-/// Names that are equal become one.
+/// Shares equal names.
 #[derive(Debug, Default)]
 pub(crate) struct Interner(BTreeSet<Name>);
 

@@ -1,9 +1,9 @@
-//! The tables, and how a store comes to have them.
+//! The tables and their migrations.
 //!
-//! A migration is a list of statements that is never changed once it was shipped; a new one is added at the end. All of
-//! them run in one transaction, under a lock, so that of many replicas that start at once one migrates and the others wait.
+//! A migration is a list of statements. It never changes after a release; new ones are added at the end. All run in one
+//! transaction under a lock: if many replicas start at once, one migrates and the others wait.
 //!
-//! Times are nanoseconds since 1970, so that they come back exactly as they were. Lists and sets are JSON.
+//! Times are nanoseconds since 1970, so that they are exact. Lists and sets are JSON.
 
 use sqlx::Row;
 
@@ -90,7 +90,8 @@ const BOUNDS: &[&str] = &[
     "CREATE TABLE checkpoints (name KEY PRIMARY KEY, seq BIGINT NOT NULL, hash BLOB NOT NULL, at BIGINT NOT NULL)",
 ];
 
-/// Clusters of a store that had no bindings yet: those that a list spoke of last are bound, with all their time. No report has such a body.
+/// Migrates clusters from before bindings existed: those last seen in a list are bound, with all their time. Their rows
+/// have a body that no report has.
 pub(crate) const BIND_LISTED: &str = "INSERT INTO bindings (cluster, since, until_at) SELECT id, 0, NULL FROM clusters WHERE gone = 0 AND body = '{}'";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -100,7 +101,7 @@ pub(crate) enum Kind {
     Blob,
 }
 
-/// The tables with their columns, in an order in which they can be filled. The first columns identify a row.
+/// The tables with their columns, in an order that respects foreign keys. The first columns identify a row.
 pub(crate) const TABLES: &[(&str, &[(&str, Kind)])] = {
     use Kind::{Blob, Int, Text};
     &[
@@ -245,7 +246,7 @@ pub(crate) const TABLES: &[(&str, &[(&str, Kind)])] = {
     ]
 };
 
-/// The tables of an older schema, with the columns that they had.
+/// The tables and columns of an older schema.
 pub(crate) fn tables_of(
     schema: i64,
 ) -> impl Iterator<Item = (&'static str, Vec<(&'static str, Kind)>)> {
@@ -317,7 +318,7 @@ pub(crate) async fn migrate(store: &Store) -> Result<()> {
     tx.commit().await
 }
 
-/// The schema that the store has; 0 if it has none.
+/// The store's schema version; 0 if it has none.
 pub(crate) async fn found(tx: &mut Tx) -> Result<i64> {
     let exists = match tx.backend {
         Backend::Sqlite => {

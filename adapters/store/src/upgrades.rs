@@ -1,11 +1,11 @@
-//! Upgrades: what is under way, what became of it, and how its state changes.
+//! Upgrades: reading them, and changing their state.
 
 use jiff::Timestamp;
 use sqlx::{AssertSqlSafe, Row};
 use towpath_core::cluster::ClusterId;
 use towpath_core::fleet::{Upgrade, UpgradeId, UpgradeState};
 
-use crate::claims::{Claimed, Lock, Refusal, Start, lock_starts, put};
+use crate::claims::{ClaimOutcome, Lock, Refusal, Start, lock_starts, put};
 use crate::people::read_pauses;
 use crate::rows::{self, UPGRADE, checked, nanoseconds};
 use crate::{Lease, Result, Store, StoreError, bounded};
@@ -13,37 +13,39 @@ use crate::{Lease, Result, Store, StoreError, bounded};
 /// The most upgrades that are read as recent.
 const MAX_RECENT: u32 = 10_000;
 
-/// The most refusals that are remembered at once.
+/// The most refusals that are returned at once.
 const MAX_REFUSALS: u32 = 100_000;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Which {
-    /// Those that are planned or under way, oldest first.
+pub enum UpgradeSelection {
+    /// Planned and running upgrades, oldest first.
     Active,
-    /// All of a cluster, oldest first.
+    /// All upgrades of a cluster, oldest first.
     Of(ClusterId),
-    /// So many of the newest, newest first.
+    /// This many of the newest, newest first.
     Recent(u32),
-    /// So many of those before that one, newest first.
+    /// This many before that one, newest first.
     Before(UpgradeId, u32),
 }
 
 impl Store {
-    pub async fn upgrades(&self, which: &Which) -> Result<Vec<Upgrade>> {
+    pub async fn upgrades(&self, which: &UpgradeSelection) -> Result<Vec<Upgrade>> {
         let before;
         let (rest, cluster, limit) = match which {
-            Which::Active => (
+            UpgradeSelection::Active => (
                 "WHERE $1 = '' AND state IN ('planned', 'started') ORDER BY id",
                 "",
                 0,
             ),
-            Which::Of(cluster) => ("WHERE cluster = $1 ORDER BY id", cluster.as_str(), 0),
-            Which::Recent(limit) => (
+            UpgradeSelection::Of(cluster) => {
+                ("WHERE cluster = $1 ORDER BY id", cluster.as_str(), 0)
+            }
+            UpgradeSelection::Recent(limit) => (
                 "WHERE $1 = '' ORDER BY id DESC",
                 "",
                 (*limit).min(MAX_RECENT),
             ),
-            Which::Before(id, limit) => {
+            UpgradeSelection::Before(id, limit) => {
                 before = format!("WHERE $1 = '' AND id < {} ORDER BY id DESC", id.0);
                 (before.as_str(), "", (*limit).clamp(1, MAX_RECENT))
             }
@@ -61,7 +63,7 @@ impl Store {
         rows.iter().map(rows::upgrade).collect()
     }
 
-    /// The upgrade of that number.
+    /// The upgrade with this number.
     pub async fn upgrade(&self, id: UpgradeId) -> Result<Option<Upgrade>> {
         let text = format!("SELECT {UPGRADE} FROM upgrades WHERE id = $1");
         let row = sqlx::query(AssertSqlSafe(text))
@@ -83,7 +85,7 @@ impl Store {
         rows.iter().map(rows::upgrade).collect()
     }
 
-    /// Upgrades that were refused since then; the newest, if there are too many to remember.
+    /// Upgrades refused since then, limited to the newest.
     pub async fn refusals(&self, since: Timestamp) -> Result<Vec<Upgrade>> {
         let text = format!(
             "SELECT {UPGRADE} FROM upgrades WHERE state = 'refused' AND changed_at > $1 ORDER BY id DESC LIMIT {MAX_REFUSALS}"
@@ -93,9 +95,9 @@ impl Store {
         rows.iter().rev().map(rows::upgrade).collect()
     }
 
-    /// Changes the state of an upgrade that is in the expected one; whether it was. What ends gives its locks back.
+    /// Changes the state of an upgrade if it has the expected one; returns whether it had. An upgrade that ends releases its locks.
     ///
-    /// A failure or a refusal counts on from those before it of the same cluster and version; success starts again at none.
+    /// A failure or refusal raises the failure count of the same cluster and version. Success resets it.
     pub async fn transition(
         &self,
         lease: &Lease,
@@ -156,8 +158,8 @@ impl Store {
         .await
     }
 
-    /// Lets a plan start, unless people have stopped new starts where its cluster is: after a pause has returned,
-    /// nothing that it covers begins. Whether it began.
+    /// Starts a planned upgrade, unless a person has paused its cluster. Returns whether it started. After a pause has returned,
+    /// nothing that it covers starts.
     pub async fn begin(
         &self,
         lease: &Lease,
@@ -181,9 +183,14 @@ impl Store {
         .await
     }
 
-    /// Takes note of an upgrade that runs already, whoever started it: its number is ignored, its locks are taken
-    /// whether they are free or not. A cluster that has an active upgrade here keeps that one.
-    pub async fn adopt(&self, lease: &Lease, upgrade: &Upgrade, takes: &[Lock]) -> Result<Claimed> {
+    /// Records an upgrade that is already running, whoever started it. Its number is ignored, and it takes its locks even if
+    /// they are held. A cluster with an active upgrade keeps that one.
+    pub async fn adopt(
+        &self,
+        lease: &Lease,
+        upgrade: &Upgrade,
+        takes: &[Lock],
+    ) -> Result<ClaimOutcome> {
         bounded(async {
             let mut tx = self.act(lease).await?;
             let number = lock_starts(&mut tx).await? + 1;
@@ -194,7 +201,7 @@ impl Store {
                 .fetch_optional(tx.on())
                 .await?;
             if let Some(row) = active.filter(|_| upgrade.state.is_active()) {
-                return Ok(Claimed::Refused(Refusal::UnderWay(UpgradeId(
+                return Ok(ClaimOutcome::Refused(Refusal::UnderWay(UpgradeId(
                     row.try_get(0)?,
                 ))));
             }
@@ -212,7 +219,7 @@ impl Store {
             let takes = if new.state.is_active() { takes } else { &[] };
             put(&mut tx, number, &[(&start, &new, takes)]).await?;
             tx.commit().await?;
-            Ok(Claimed::Started(UpgradeId(number)))
+            Ok(ClaimOutcome::Started(UpgradeId(number)))
         })
         .await
     }

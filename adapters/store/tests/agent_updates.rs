@@ -1,4 +1,4 @@
-//! What agents tell of updates is kept once; a report that comes again, or late, takes nothing back and adds no time.
+//! Updates that agents report are stored once. A repeated or late report reverts nothing and adds no time.
 
 #![allow(
     clippy::unwrap_used,
@@ -8,7 +8,7 @@
 
 use jiff::SignedDuration;
 use towpath_core::fleet::{AgentOutcome, AgentUpdate};
-use towpath_store::{Recorded, Reported, Store};
+use towpath_store::{ClusterReport, RecordOutcome, Store};
 use towpath_testing_store::*;
 
 fn update(to: &str, outcome: AgentOutcome, hour: i64) -> AgentUpdate {
@@ -22,13 +22,13 @@ fn update(to: &str, outcome: AgentOutcome, hour: i64) -> AgentUpdate {
     }
 }
 
-fn telling(mut report: Reported, id: &str, updates: &[AgentUpdate]) -> Reported {
+fn telling(mut report: ClusterReport, id: &str, updates: &[AgentUpdate]) -> ClusterReport {
     (report.id, report.updates) = (Some(id.into()), updates.to_vec());
     report
 }
 
 /// As it comes at that hour.
-fn received(mut report: Reported, hour: i64) -> Reported {
+fn received(mut report: ClusterReport, hour: i64) -> ClusterReport {
     report.counts_from = Some(at(hour) - TWO_HOURS);
     report
 }
@@ -47,7 +47,7 @@ fn an_outcome_is_kept_once_however_often_it_is_told() {
             .unwrap();
         assert_eq!(
             written.recorded,
-            [Recorded::Began, Recorded::Nothing],
+            [RecordOutcome::Began, RecordOutcome::Nothing],
             "the same report twice in a batch"
         );
         assert_eq!(written.outcomes, [AgentOutcome::Failed]);
@@ -56,7 +56,7 @@ fn an_outcome_is_kept_once_however_often_it_is_told() {
         let written = store.record_all(&[second, first], TWO_HOURS).await.unwrap();
         assert_eq!(
             written.recorded,
-            [Recorded::Began, Recorded::Nothing],
+            [RecordOutcome::Began, RecordOutcome::Nothing],
             "the one before is still known"
         );
         let mut outcomes = written.outcomes;
@@ -123,27 +123,27 @@ fn a_report_that_is_known_extends_nothing() {
         let store = place.open().await;
         let named = |name: &str, hour| telling(seen("a", "4.9.1", hour), name, &[]);
         let record = async |report| store.record(&[report], TWO_HOURS).await.unwrap()[0];
-        assert_eq!(record(named("r0", 0)).await, Recorded::Began);
+        assert_eq!(record(named("r0", 0)).await, RecordOutcome::Began);
         assert_eq!(
             record(named("r0", 1)).await,
-            Recorded::Nothing,
+            RecordOutcome::Nothing,
             "by its name, whatever time it is given"
         );
-        assert_eq!(record(named("r1", 1)).await, Recorded::Extended);
+        assert_eq!(record(named("r1", 1)).await, RecordOutcome::Extended);
         for number in 2..40 {
             assert_eq!(
                 record(named(&format!("r{number}"), number)).await,
-                Recorded::Extended
+                RecordOutcome::Extended
             );
         }
         assert_eq!(
             record(named("r30", 50)).await,
-            Recorded::Nothing,
+            RecordOutcome::Nothing,
             "one of the last sixteen"
         );
         assert_eq!(
             record(seen("b", "4.9.1", 0)).await,
-            Recorded::Began,
+            RecordOutcome::Began,
             "names are not needed"
         );
     });
@@ -154,8 +154,8 @@ fn what_was_queued_through_an_outage_is_taken_and_counts_no_time() {
     both(async |place| {
         let store = place.open().await;
         let record = async |report| store.record(&[report], TWO_HOURS).await.unwrap()[0];
-        assert_eq!(record(seen("a", "4.9.1", 0)).await, Recorded::Began);
-        assert_eq!(record(seen("a", "4.9.1", 1)).await, Recorded::Extended);
+        assert_eq!(record(seen("a", "4.9.1", 0)).await, RecordOutcome::Began);
+        assert_eq!(record(seen("a", "4.9.1", 1)).await, RecordOutcome::Extended);
         // All at the eighth hour, one after the other.
         let done = update("4.9.2", AgentOutcome::Completed, 3);
         for hour in 2..=6 {
@@ -166,7 +166,7 @@ fn what_was_queued_through_an_outage_is_taken_and_counts_no_time() {
                 &[]
             };
             let report = telling(seen("a", on, hour), &format!("r{hour}"), updates);
-            assert_eq!(record(received(report, 8)).await, Recorded::Began);
+            assert_eq!(record(received(report, 8)).await, RecordOutcome::Began);
         }
         let known = store.cluster(&id("a")).await.unwrap().unwrap().state;
         assert_eq!(
@@ -193,12 +193,12 @@ fn what_was_queued_through_an_outage_is_taken_and_counts_no_time() {
         );
         assert_eq!(
             record(received(seen("a", "4.9.2", 7), 8)).await,
-            Recorded::Extended,
+            RecordOutcome::Extended,
             "and on it goes"
         );
         assert_eq!(
             record(received(seen("a", "4.9.2", 8), 8)).await,
-            Recorded::Extended
+            RecordOutcome::Extended
         );
         assert_eq!(
             store.soak_totals().await.unwrap()[1].2,
@@ -225,7 +225,7 @@ fn a_late_report_never_takes_the_place_of_a_newer_one() {
             .unwrap();
         assert_eq!(
             (written.recorded, written.outcomes),
-            (vec![Recorded::Nothing], vec![AgentOutcome::Completed])
+            (vec![RecordOutcome::Nothing], vec![AgentOutcome::Completed])
         );
         let known = store.cluster(&id("a")).await.unwrap().unwrap().state;
         assert_eq!((known.version, known.last_seen), (version("4.9.2"), at(5)));
@@ -269,7 +269,7 @@ fn what_cannot_be_stored_holds_up_nobody() {
         ];
         assert_eq!(
             store.record(&batch, TWO_HOURS).await.unwrap(),
-            [Recorded::Unfit, Recorded::Began]
+            [RecordOutcome::Unfit, RecordOutcome::Began]
         );
     });
 }

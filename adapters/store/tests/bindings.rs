@@ -1,4 +1,4 @@
-//! Who a cluster is bound to be, on whose word, and which of its time counts.
+//! Bindings of clusters: their identity, who may set it, and which time counts.
 
 #![allow(
     clippy::unwrap_used,
@@ -7,17 +7,22 @@
 )]
 
 use towpath_core::fleet::{Authority, Binding};
-use towpath_store::{Recorded, Reported, Store};
+use towpath_store::{ClusterReport, RecordOutcome, Store};
 use towpath_testing_store::*;
 
 /// The same on another word, from another place.
-fn on_word(authority: Authority, mut report: Reported, organisation: &str, name: &str) -> Reported {
+fn on_word(
+    authority: Authority,
+    mut report: ClusterReport,
+    organisation: &str,
+    name: &str,
+) -> ClusterReport {
     (report.authority, report.body) = (authority, "{\"a\": \"report\"}".into());
     (report.state.organisation, report.state.name) = (organisation.into(), name.into());
     report
 }
 
-fn claimed(cluster: &str, hour: i64) -> Reported {
+fn claimed(cluster: &str, hour: i64) -> ClusterReport {
     on_word(
         Authority::Claim,
         seen(cluster, "4.9.1", hour),
@@ -26,7 +31,7 @@ fn claimed(cluster: &str, hour: i64) -> Reported {
     )
 }
 
-fn enrolled(cluster: &str, hour: i64) -> Reported {
+fn enrolled(cluster: &str, hour: i64) -> ClusterReport {
     on_word(
         Authority::Token,
         seen(cluster, "4.9.1", hour),
@@ -55,7 +60,7 @@ async fn hours(store: &Store, cluster: &str) -> i64 {
     all / 3600
 }
 
-async fn record(store: &Store, report: Reported) -> Recorded {
+async fn record(store: &Store, report: ClusterReport) -> RecordOutcome {
     store.record(&[report], TWO_HOURS).await.unwrap()[0]
 }
 
@@ -86,7 +91,10 @@ fn only_time_that_was_observed_while_bound_counts() {
             "its time is kept"
         );
         assert_eq!(hours(&store, "a").await, 0, "and counts for nobody");
-        assert_eq!(record(&store, enrolled("a", 5)).await, Recorded::Extended);
+        assert_eq!(
+            record(&store, enrolled("a", 5)).await,
+            RecordOutcome::Extended
+        );
         assert_eq!(who(&store, "a").await, is("acme", "shop", Binding::Bound));
         assert_eq!(
             hours(&store, "a").await,
@@ -124,7 +132,10 @@ fn a_report_that_binds_late_makes_no_earlier_time_count() {
             .await
             .unwrap()
             .mark;
-        assert_eq!(record(&store, enrolled("a", 2)).await, Recorded::Nothing);
+        assert_eq!(
+            record(&store, enrolled("a", 2)).await,
+            RecordOutcome::Nothing
+        );
         assert_eq!(who(&store, "a").await.2, Binding::Bound);
         assert_eq!(hours(&store, "a").await, 0);
         let changed = store.clusters_changed_since(mark).await.unwrap().clusters;
@@ -149,7 +160,7 @@ fn a_report_for_another_organisation_or_name_changes_nothing() {
                 let report = on_word(authority, seen("a", "4.9.2", 1), organisation, name);
                 assert_eq!(
                     record(&store, report).await,
-                    Recorded::NotAsBound,
+                    RecordOutcome::NotAsBound,
                     "{authority:?} {organisation} {name}"
                 );
             }
@@ -158,7 +169,7 @@ fn a_report_for_another_organisation_or_name_changes_nothing() {
         let nameless = on_word(Authority::Claim, seen("a", "4.9.1", 1), "acme", "a");
         assert_eq!(
             record(&store, nameless).await,
-            Recorded::Began,
+            RecordOutcome::Began,
             "a name may be left out, and no time counts"
         );
         assert_eq!(who(&store, "a").await, is("acme", "shop", Binding::Bound));
@@ -166,7 +177,7 @@ fn a_report_for_another_organisation_or_name_changes_nothing() {
         (listed.state.organisation, listed.state.name) = ("beta".into(), "bank".into());
         assert_eq!(
             record(&store, listed).await,
-            Recorded::Extended,
+            RecordOutcome::Extended,
             "a list has the last word"
         );
         assert_eq!(who(&store, "a").await, is("beta", "bank", Binding::Bound));
@@ -184,7 +195,11 @@ fn within_a_batch_too() {
             .unwrap();
         assert_eq!(
             recorded,
-            [Recorded::Began, Recorded::NotAsBound, Recorded::Extended]
+            [
+                RecordOutcome::Began,
+                RecordOutcome::NotAsBound,
+                RecordOutcome::Extended
+            ]
         );
         assert_eq!(hours(&store, "a").await, 2);
     });

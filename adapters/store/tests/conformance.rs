@@ -1,4 +1,4 @@
-//! What a store does, the same for every kind: reports, time, upgrades, people's word, decisions.
+//! All kinds of store behave alike: reports, time, upgrades, people's decisions, the decision log.
 
 #![allow(
     clippy::unwrap_used,
@@ -12,8 +12,8 @@ use sha2::{Digest, Sha256};
 use towpath_core::cluster::Fact;
 use towpath_core::fleet::{Approval, Owner, Upgrade, UpgradeId, UpgradeState};
 use towpath_store::{
-    Backend, ChangeMark, Claimed, InputPart, Lease, Lock, Need, Recorded, Refusal, Store,
-    StoreError, Which,
+    Backend, ChangeMark, ClaimOutcome, InputPart, Lease, Lock, Need, RecordOutcome, Refusal, Store,
+    StoreError, UpgradeSelection,
 };
 use towpath_testing_store::*;
 
@@ -28,7 +28,7 @@ fn a_report_comes_back_as_it_was() {
                 .record(std::slice::from_ref(&report), TWO_HOURS)
                 .await
                 .unwrap(),
-            [Recorded::Began]
+            [RecordOutcome::Began]
         );
         let known = store.clusters().await.unwrap();
         assert_eq!(known.len(), 1);
@@ -51,7 +51,7 @@ fn the_smallest_part_of_a_second_is_kept() {
         let again = [report.clone(), report.clone()];
         assert_eq!(
             store.record(&again, TWO_HOURS).await.unwrap(),
-            [Recorded::Began, Recorded::Nothing]
+            [RecordOutcome::Began, RecordOutcome::Nothing]
         );
         assert_eq!(
             store.clusters().await.unwrap()[0].state.last_seen,
@@ -65,21 +65,27 @@ fn time_counts_from_report_to_report() {
     both(async |place| {
         let store = place.open().await;
         let record = async |reports: &[_]| store.record(reports, TWO_HOURS).await.unwrap();
-        assert_eq!(record(&[seen("a", "4.9.1", 0)]).await, [Recorded::Began]);
-        assert_eq!(record(&[seen("a", "4.9.1", 2)]).await, [Recorded::Extended]);
+        assert_eq!(
+            record(&[seen("a", "4.9.1", 0)]).await,
+            [RecordOutcome::Began]
+        );
         assert_eq!(
             record(&[seen("a", "4.9.1", 2)]).await,
-            [Recorded::Nothing],
+            [RecordOutcome::Extended]
+        );
+        assert_eq!(
+            record(&[seen("a", "4.9.1", 2)]).await,
+            [RecordOutcome::Nothing],
             "the same report twice"
         );
         assert_eq!(
             record(&[seen("a", "4.9.0", 1)]).await,
-            [Recorded::Nothing],
+            [RecordOutcome::Nothing],
             "a clock that goes back"
         );
         assert_eq!(
             record(&[seen("a", "4.9.1", 5)]).await,
-            [Recorded::Began],
+            [RecordOutcome::Began],
             "more than the allowance"
         );
         assert_eq!(
@@ -89,12 +95,16 @@ fn time_counts_from_report_to_report() {
                 unwell(seen("a", "4.9.1", 8))
             ])
             .await,
-            [Recorded::Extended, Recorded::Began, Recorded::Extended],
+            [
+                RecordOutcome::Extended,
+                RecordOutcome::Began,
+                RecordOutcome::Extended
+            ],
             "several of one cluster in a batch, in order"
         );
         assert_eq!(
             record(&[seen("a", "4.9.2", 9), seen("a", "4.9.2", 10)]).await[1],
-            Recorded::Extended
+            RecordOutcome::Extended
         );
 
         let spans = store.spans(&id("a")).await.unwrap();
@@ -180,15 +190,15 @@ fn five_hundred_at_once() {
         };
         assert_eq!(
             store.record(&batch(0), TWO_HOURS).await.unwrap(),
-            [Recorded::Began; 500]
+            [RecordOutcome::Began; 500]
         );
         assert_eq!(
             store.record(&batch(1), TWO_HOURS).await.unwrap(),
-            [Recorded::Extended; 500]
+            [RecordOutcome::Extended; 500]
         );
         assert_eq!(
             store.record(&batch(1), TWO_HOURS).await.unwrap(),
-            [Recorded::Nothing; 500]
+            [RecordOutcome::Nothing; 500]
         );
         let mut backwards = batch(2);
         backwards.reverse();
@@ -219,7 +229,7 @@ fn what_cannot_be_stored_does_not_stop_the_others() {
         let batch = [unfit, seen("b", "4.9.1", 0)];
         assert_eq!(
             store.record(&batch, TWO_HOURS).await.unwrap(),
-            [Recorded::Unfit, Recorded::Began]
+            [RecordOutcome::Unfit, RecordOutcome::Began]
         );
         assert_eq!(store.clusters().await.unwrap().len(), 1);
     });
@@ -424,7 +434,7 @@ fn who_is_forgotten_leaves_its_time_behind() {
         let again = [seen("a", "4.9.1", 1), seen("a", "4.9.1", 2)];
         assert_eq!(
             store.record(&again, TWO_HOURS).await.unwrap(),
-            [Recorded::Nothing, Recorded::Extended]
+            [RecordOutcome::Nothing, RecordOutcome::Extended]
         );
         assert_eq!(
             store.clusters().await.unwrap()[0].workloads,
@@ -446,7 +456,7 @@ fn an_upgrade_from_plan_to_end() {
             .claim(&lease, &[claim("a", "4.9.1", "4.9.2", &["prod"])], at(1))
             .await
             .unwrap();
-        let [Claimed::Started(first)] = claimed[..] else {
+        let [ClaimOutcome::Started(first)] = claimed[..] else {
             panic!("{claimed:?}")
         };
         let planned = Upgrade {
@@ -463,7 +473,7 @@ fn an_upgrade_from_plan_to_end() {
             note: None,
         };
         assert_eq!(
-            store.upgrades(&Which::Active).await.unwrap(),
+            store.upgrades(&UpgradeSelection::Active).await.unwrap(),
             std::slice::from_ref(&planned)
         );
         let step = async |from, to, hour, note| {
@@ -502,7 +512,7 @@ fn an_upgrade_from_plan_to_end() {
             (failed.state, failed.failures, failed.note.as_deref()),
             (UpgradeState::Failed, 1, Some("etcd"))
         );
-        assert_eq!(store.upgrades(&Which::Active).await.unwrap(), []);
+        assert_eq!(store.upgrades(&UpgradeSelection::Active).await.unwrap(), []);
         assert_eq!(store.newest_failures().await.unwrap(), [failed]);
 
         // The locks are free again; the failures count on, over what is cancelled, until one gets there.
@@ -517,7 +527,7 @@ fn an_upgrade_from_plan_to_end() {
                 .claim(&lease, &[claim("a", "4.9.1", "4.9.2", &["prod"])], at(1))
                 .await
                 .unwrap();
-            let [Claimed::Started(next)] = claimed[..] else {
+            let [ClaimOutcome::Started(next)] = claimed[..] else {
                 panic!("{claimed:?}")
             };
             store
@@ -530,11 +540,18 @@ fn an_upgrade_from_plan_to_end() {
                 "{end:?}"
             );
         }
-        assert_eq!(store.upgrades(&Which::Of(id("a"))).await.unwrap().len(), 6);
-        let recent = store.upgrades(&Which::Recent(2)).await.unwrap();
+        assert_eq!(
+            store
+                .upgrades(&UpgradeSelection::Of(id("a")))
+                .await
+                .unwrap()
+                .len(),
+            6
+        );
+        let recent = store.upgrades(&UpgradeSelection::Recent(2)).await.unwrap();
         assert_eq!((recent.len(), recent[0].id > recent[1].id), (2, true));
         let before = store
-            .upgrades(&Which::Before(recent[0].id, 2))
+            .upgrades(&UpgradeSelection::Before(recent[0].id, 2))
             .await
             .unwrap();
         assert_eq!(
@@ -556,7 +573,7 @@ fn refusals_are_remembered_and_are_no_failures() {
                 .claim(&lease, &[claim("a", "4.9.1", "4.9.2", &["prod"])], at(hour))
                 .await
                 .unwrap();
-            let [Claimed::Started(id)] = claimed[..] else {
+            let [ClaimOutcome::Started(id)] = claimed[..] else {
                 panic!("{claimed:?}")
             };
             let (planned, refused) = (UpgradeState::Planned, UpgradeState::Refused);
@@ -584,7 +601,7 @@ fn refusals_are_remembered_and_are_no_failures() {
             (vec![1, 2], vec![2], vec![])
         );
         assert_eq!(store.newest_failures().await.unwrap(), []);
-        assert_eq!(store.upgrades(&Which::Active).await.unwrap(), []);
+        assert_eq!(store.upgrades(&UpgradeSelection::Active).await.unwrap(), []);
         assert_eq!(store.check().await.unwrap(), [""; 0]);
     });
 }
@@ -646,10 +663,10 @@ fn claims_are_checked_against_what_is_true_now() {
             holders: 1,
             holder: id("a"),
         };
-        assert_eq!(claimed[2], Claimed::Refused(held));
+        assert_eq!(claimed[2], ClaimOutcome::Refused(held));
         assert_eq!(
             claimed[3],
-            Claimed::Refused(Refusal::Moved {
+            ClaimOutcome::Refused(Refusal::Moved {
                 version: version("4.9.1")
             })
         );
@@ -720,18 +737,19 @@ fn what_others_have_started_counts() {
             mutex: "prod".into(),
             sector: None,
         }];
-        let Claimed::Started(adopted) = store.adopt(&lease, &other, &takes).await.unwrap() else {
+        let ClaimOutcome::Started(adopted) = store.adopt(&lease, &other, &takes).await.unwrap()
+        else {
             panic!()
         };
         assert_eq!(
-            store.upgrades(&Which::Active).await.unwrap(),
+            store.upgrades(&UpgradeSelection::Active).await.unwrap(),
             [Upgrade {
                 id: adopted,
                 ..other.clone()
             }]
         );
         let again = store.adopt(&lease, &other, &takes).await.unwrap();
-        assert_eq!(again, Claimed::Refused(Refusal::UnderWay(adopted)));
+        assert_eq!(again, ClaimOutcome::Refused(Refusal::UnderWay(adopted)));
         let claims = [
             claim("a", "4.9.1", "4.9.2", &[]),
             claim("b", "4.9.1", "4.9.2", &["prod"]),

@@ -11,7 +11,9 @@ use std::time::{Duration, Instant};
 
 use sha2::{Digest, Sha256};
 use towpath_core::fleet::{Approval, UpgradeState};
-use towpath_store::{Backend, Claimed, InputPart, Store, StoreAddress, StoreError, Which};
+use towpath_store::{
+    Backend, ClaimOutcome, InputPart, Store, StoreAddress, StoreError, UpgradeSelection,
+};
 use towpath_testing_postgres::{Postgres, Sync};
 use towpath_testing_store::*;
 
@@ -150,11 +152,11 @@ fn a_check_finds_what_was_tampered_with() {
     for (tampering, expected) in [
         (
             "UPDATE decisions SET at = at + 1 WHERE seq = 2",
-            "decision 2 was changed: its hash is another",
+            "decision 2 was changed: its hash does not match",
         ),
         (
             "UPDATE decisions SET inputs = '[]' WHERE seq = 1",
-            "decision 1 was changed: its hash is another",
+            "decision 1 was changed: its hash does not match",
         ),
         (
             "UPDATE decisions SET body = hash WHERE seq = 3",
@@ -421,7 +423,7 @@ async fn fill(store: &Store) {
         claim("a", "4.9.1", "4.9.2", &[]),
     ];
     let claimed = store.claim(&lease, &claims, at(2)).await.unwrap();
-    let [_, Claimed::Started(second)] = claimed[..] else {
+    let [_, ClaimOutcome::Started(second)] = claimed[..] else {
         panic!("{claimed:?}")
     };
     store
@@ -483,7 +485,7 @@ async fn everything(store: &Store) -> String {
     );
     all + &format!(
         "{:#?}\n{:#?}\n",
-        store.upgrades(&Which::Recent(99)).await,
+        store.upgrades(&UpgradeSelection::Recent(99)).await,
         store.verify_chain().await
     )
 }

@@ -1,4 +1,4 @@
-//! What nobody needs any more goes, and nothing that is asked changes by it.
+//! Pruning removes old data and changes no answer.
 
 #![allow(
     clippy::unwrap_used,

@@ -12,7 +12,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use towpath_core::fleet::UpgradeState;
-use towpath_store::{Backend, Claim, Claimed, Lease, Need, Store, StoreError, Which};
+use towpath_store::{
+    Backend, Claim, ClaimOutcome, Lease, Need, Store, StoreError, UpgradeSelection,
+};
 use towpath_testing_postgres::Postgres;
 use towpath_testing_store::*;
 
@@ -108,7 +110,7 @@ fn a_deposed_scheduler_can_do_nothing() {
             .unwrap()
             .unwrap();
         let claimed = store.claim(&old, &[take("c0", 0)], at(0)).await.unwrap();
-        let [Claimed::Started(upgrade)] = claimed[..] else {
+        let [ClaimOutcome::Started(upgrade)] = claimed[..] else {
             panic!("{claimed:?}")
         };
         let running = store.upgrade(upgrade).await.unwrap().unwrap();
@@ -146,7 +148,10 @@ fn a_deposed_scheduler_can_do_nothing() {
                 Err(StoreError::Fenced)
             );
         }
-        assert_eq!(store.upgrades(&Which::Active).await.unwrap(), [running]);
+        assert_eq!(
+            store.upgrades(&UpgradeSelection::Active).await.unwrap(),
+            [running]
+        );
         assert_eq!(store.newest_decision().await.unwrap(), 0);
     });
 }
@@ -169,7 +174,10 @@ fn racing_schedulers_never_exceed_a_limit() {
         }
         let store = place.open().await;
         assert_eq!(store.check().await.unwrap(), [""; 0]);
-        let all = store.upgrades(&Which::Recent(10_000)).await.unwrap();
+        let all = store
+            .upgrades(&UpgradeSelection::Recent(10_000))
+            .await
+            .unwrap();
         assert_eq!(
             all.len(),
             started,
@@ -204,7 +212,7 @@ async fn race(store: &Store, number: usize, limit: usize) -> usize {
                     .count()
             }
         }
-        let active = store.upgrades(&Which::Active).await.unwrap();
+        let active = store.upgrades(&UpgradeSelection::Active).await.unwrap();
         assert!(active.len() <= limit, "{active:?}");
         let Some(oldest) = active.first() else {
             continue;
@@ -245,12 +253,22 @@ fn after_a_pause_nothing_starts() {
             }
             outcomes
         });
-        while other.upgrades(&Which::Active).await.unwrap().len() < 10 {
+        while other
+            .upgrades(&UpgradeSelection::Active)
+            .await
+            .unwrap()
+            .len()
+            < 10
+        {
             tokio::task::yield_now().await;
         }
         other.pause(&pause(Some("acme"), None)).await.unwrap();
         paused.store(true, Ordering::SeqCst);
-        let there_when_paused = other.upgrades(&Which::Active).await.unwrap().len();
+        let there_when_paused = other
+            .upgrades(&UpgradeSelection::Active)
+            .await
+            .unwrap()
+            .len();
         let outcomes = claims.await.unwrap();
         assert!(
             outcomes
@@ -259,7 +277,11 @@ fn after_a_pause_nothing_starts() {
             "{outcomes:?}"
         );
         assert_eq!(
-            other.upgrades(&Which::Active).await.unwrap().len(),
+            other
+                .upgrades(&UpgradeSelection::Active)
+                .await
+                .unwrap()
+                .len(),
             there_when_paused
         );
     });
@@ -315,7 +337,7 @@ fn a_killed_connection_leaves_nothing_behind() {
         let error = claim.await.unwrap().unwrap_err();
         assert_eq!(error.code(), "unavailable", "{error}");
         blocker.rollback().await.unwrap();
-        assert_eq!(store.upgrades(&Which::Active).await.unwrap(), []);
+        assert_eq!(store.upgrades(&UpgradeSelection::Active).await.unwrap(), []);
         // The same lease goes on, on another connection.
         assert_eq!(
             words(&store.claim(&lease, &[take("c0", 0)], at(0)).await.unwrap()),

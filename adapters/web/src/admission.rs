@@ -1,8 +1,8 @@
-//! Who is let in by what a request's head says: the name it calls us by, and the address it was forwarded for.
+//! Checks a request's head: its Host header, and the client that a proxy names.
 //!
-//! A page on the web can point a name of its own at our address ("rebinding") and then read what we answer. The Host header still has that name, so names
-//! that are not ours are refused. Nobody can point an IP address elsewhere: those are always ours.
-//! A forwarded address counts only if a trusted proxy sent it. It gives nobody a right; it is for limits and logs.
+//! A web page can point its own name at our address ("DNS rebinding") and then read our answers. The Host header still has
+//! that name, so foreign names are refused. IP addresses are always accepted.
+//! A forwarded address counts only from a trusted proxy. It grants no rights; it is for limits and logs.
 
 use std::collections::BTreeSet;
 use std::net::{IpAddr, Ipv6Addr};
@@ -13,22 +13,22 @@ use http::{HeaderMap, Response, StatusCode, Version, header};
 
 use crate::body::{self, AnswerBody};
 
-/// The most entries of forwarding headers that are looked at, from the last one on.
+/// The most entries of forwarding headers that are read, from the last one.
 const MAX_FORWARDED: usize = 32;
 const ONE_HOST: &str =
-    "a request has one Host header with a host name or address in it, and a port if need be";
+    "a request has one Host header with a host name or address, and optionally a port";
 const OTHER_HOST: &str = "this service does not go by that name: use its address, or start it with --allowed-hosts and the name";
 
-/// What a head has to say to be let in.
+/// The conditions on a request's head.
 #[derive(Debug, Clone, Default)]
 pub struct Admission {
-    /// The names that this service goes by.
+    /// The names of this service.
     pub hosts: AllowedHosts,
-    /// The proxies whose word on an address counts.
+    /// The proxies that may name a client's address.
     pub proxies: TrustedProxies,
 }
 
-/// The names that this service goes by.
+/// The names of this service.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum AllowedHosts {
     #[default]
@@ -37,7 +37,7 @@ pub enum AllowedHosts {
     Names(BTreeSet<String>),
 }
 
-/// Networks of proxies that tell for whom they ask.
+/// Networks of proxies that may name a client's address.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TrustedProxies(Vec<Network>);
 
@@ -47,18 +47,18 @@ struct Network {
     bits: u8,
 }
 
-/// For whom a trusted proxy asks.
+/// The client that a trusted proxy names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Forwarded {
-    /// It does not say.
+pub(crate) enum ForwardedClient {
+    /// It names none.
     Unsaid,
     For(IpAddr),
-    /// What it says cannot be read, or contradicts itself.
+    /// The headers are unreadable or contradictory.
     Disputed,
 }
 
 impl AllowedHosts {
-    /// A list of names with commas; `*` alone is any name. What is wrong with it, else.
+    /// Parses names separated by commas; `*` alone allows any name.
     pub fn parse(list: &str) -> Result<Self, String> {
         let names: Vec<&str> = list.split(',').map(str::trim).collect();
         if names == ["*"] {
@@ -95,7 +95,7 @@ impl AllowedHosts {
 }
 
 impl TrustedProxies {
-    /// A list of addresses and networks (`10.0.0.0/8`) with commas. What is wrong with it, else.
+    /// Parses addresses and networks (`10.0.0.0/8`), separated by commas.
     pub fn parse(list: &str) -> Result<Self, String> {
         list.split(',')
             .map(|network| network.trim().parse())
@@ -103,16 +103,16 @@ impl TrustedProxies {
             .map(Self)
     }
 
-    /// Whether it is the address of such a proxy.
+    /// Whether this is a trusted proxy.
     pub(crate) fn contain(&self, address: IpAddr) -> bool {
         self.0
             .iter()
             .any(|network| network.contains(address.to_canonical()))
     }
 
-    /// For whom a proxy asks: the last address that is not a trusted proxy's own. What stands before it, anybody may have written.
-    /// Where `X-Forwarded-For` and `Forwarded` name two, one of them came from the client.
-    pub(crate) fn forwarded(&self, headers: &HeaderMap) -> Forwarded {
+    /// The client that a proxy names: the last address that is not a trusted proxy. Anybody may have written earlier ones.
+    /// If `X-Forwarded-For` and `Forwarded` differ, the client wrote one of them.
+    pub(crate) fn forwarded(&self, headers: &HeaderMap) -> ForwardedClient {
         let listed = headers
             .get_all("x-forwarded-for")
             .iter()
@@ -127,19 +127,19 @@ impl TrustedProxies {
             .map(for_of)
             .collect();
         match (self.last_stranger(&listed), self.last_stranger(&standard)) {
-            (Forwarded::Unsaid, said) | (said, Forwarded::Unsaid) => said,
+            (ForwardedClient::Unsaid, said) | (said, ForwardedClient::Unsaid) => said,
             (one, other) if one == other => one,
-            _ => Forwarded::Disputed,
+            _ => ForwardedClient::Disputed,
         }
     }
 
-    fn last_stranger(&self, hops: &[&str]) -> Forwarded {
-        let mut nearest = Forwarded::Unsaid;
+    fn last_stranger(&self, hops: &[&str]) -> ForwardedClient {
+        let mut nearest = ForwardedClient::Unsaid;
         for hop in hops.iter().rev().take(MAX_FORWARDED) {
             match hop_address(hop) {
-                Some(address) if self.contain(address) => nearest = Forwarded::For(address),
-                Some(address) => return Forwarded::For(address),
-                None => return Forwarded::Disputed,
+                Some(address) if self.contain(address) => nearest = ForwardedClient::For(address),
+                Some(address) => return ForwardedClient::For(address),
+                None => return ForwardedClient::Disputed,
             }
         }
         // Proxies alone: the first of them asks for itself.
@@ -148,7 +148,7 @@ impl TrustedProxies {
 }
 
 impl Admission {
-    /// The answer to a request that is not let in.
+    /// The answer to a refused request.
     pub(crate) fn refusal(&self, head: &Parts) -> Option<Response<AnswerBody>> {
         let mut hosts = head.headers.get_all(header::HOST).iter();
         let host = match (hosts.next(), hosts.next()) {
@@ -213,7 +213,7 @@ impl FromStr for Network {
     }
 }
 
-/// The address that places are counted by: for IPv6 the first half, because one host has the whole rest of it.
+/// The address that limits count. For IPv6 the first half, because one host has the whole second half.
 pub(crate) fn counted_address(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V4(address) => IpAddr::V4(address),
@@ -221,7 +221,7 @@ pub(crate) fn counted_address(address: IpAddr) -> IpAddr {
     }
 }
 
-/// `for=` of one hop of a `Forwarded` header (RFC 7239); empty if it has none, which is no address.
+/// `for=` of one hop of a `Forwarded` header (RFC 7239); empty if it has none.
 fn for_of(hop: &str) -> &str {
     let pairs = hop
         .split(';')
@@ -256,7 +256,7 @@ fn hop_address(hop: &str) -> Option<IpAddr> {
         .map(|address: IpAddr| address.to_canonical())
 }
 
-/// Without its port. An IPv6 address in brackets has colons of its own.
+/// Removes the port. An IPv6 address in brackets has its own colons.
 fn without_port(host: &str) -> &str {
     match host.rsplit_once(':') {
         Some((name, port)) if port.bytes().all(|b| b.is_ascii_digit()) => name,
@@ -264,7 +264,7 @@ fn without_port(host: &str) -> &str {
     }
 }
 
-/// A name may end with the root's dot, and its case does not matter.
+/// Compares names without case and without the root's dot.
 fn canonical(name: &str) -> String {
     name.strip_suffix('.').unwrap_or(name).to_ascii_lowercase()
 }
@@ -277,7 +277,7 @@ fn is_name(name: &str) -> bool {
             .all(|b| b.is_ascii_alphanumeric() || b"-_.".contains(&b))
 }
 
-/// What a host and a port are made of (RFC 3986), cheaply: every request has one.
+/// Checks the characters of host and port (RFC 3986). Every request pays for it, so it is cheap.
 fn is_host(host: &str) -> bool {
     !host.is_empty()
         && host
@@ -427,8 +427,8 @@ mod tests {
             }
             proxies.forwarded(&map)
         };
-        let is = |text: &str| Forwarded::For(text.parse().unwrap());
-        assert_eq!(of(&[]), Forwarded::Unsaid);
+        let is = |text: &str| ForwardedClient::For(text.parse().unwrap());
+        assert_eq!(of(&[]), ForwardedClient::Unsaid);
         assert_eq!(of(&[("x-forwarded-for", "192.0.2.1")]), is("192.0.2.1"));
         assert_eq!(
             of(&[("x-forwarded-for", "1.1.1.1, 192.0.2.1, 10.0.0.3")]),
@@ -448,7 +448,7 @@ mod tests {
         );
         assert_eq!(
             of(&[("x-forwarded-for", "192.0.2.1, nonsense")]),
-            Forwarded::Disputed
+            ForwardedClient::Disputed
         );
         assert_eq!(
             of(&[("x-forwarded-for", "10.0.0.9")]),
@@ -463,7 +463,10 @@ mod tests {
             of(&[("forwarded", "proto=https;For=\"[2001:db8::7]:80\"")]),
             is("2001:db8::7")
         );
-        assert_eq!(of(&[("forwarded", "for=_hidden")]), Forwarded::Disputed);
+        assert_eq!(
+            of(&[("forwarded", "for=_hidden")]),
+            ForwardedClient::Disputed
+        );
         let both = [
             ("x-forwarded-for", "192.0.2.1"),
             ("forwarded", "for=192.0.2.1"),
@@ -473,7 +476,11 @@ mod tests {
             ("x-forwarded-for", "192.0.2.1"),
             ("forwarded", "for=192.0.2.2"),
         ];
-        assert_eq!(of(&two), Forwarded::Disputed, "a client wrote one of them");
+        assert_eq!(
+            of(&two),
+            ForwardedClient::Disputed,
+            "a client wrote one of them"
+        );
     }
 
     #[test]

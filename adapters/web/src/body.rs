@@ -13,25 +13,25 @@ use http_body::{Body, Frame, SizeHint};
 use jiff::Timestamp;
 use tokio::sync::OwnedSemaphorePermit;
 
-/// A body of chunks that are sent with one call, from where they are.
+/// A body of chunks, sent with one call and without copying.
 #[derive(Debug, Default)]
 pub struct AnswerBody(Option<Chunks>);
 
-/// Chunks that follow each other, shared with other answers.
+/// Consecutive chunks, shared with other answers.
 #[derive(Debug)]
 pub struct Chunks {
     chunks: Arc<[Bytes]>,
-    /// The first chunk that is not wholly consumed, …
+    /// The first chunk that is not completely consumed, …
     next: usize,
-    /// … and how much of it is.
+    /// … and how much of it is consumed.
     consumed: usize,
     remaining: usize,
-    /// What is given back once all is written, or nobody reads it any more.
+    /// Released once all is written or the reader is gone.
     held: Option<OwnedSemaphorePermit>,
 }
 
 impl AnswerBody {
-    /// The chunks, which have so many bytes together.
+    /// Chunks with this many bytes in total.
     pub(crate) fn new(chunks: Arc<[Bytes]>, bytes: usize) -> Self {
         Self((bytes > 0).then_some(Chunks {
             chunks,
@@ -42,7 +42,7 @@ impl AnswerBody {
         }))
     }
 
-    /// The same, which holds a place for as long as it is there.
+    /// Holds a place until the body is sent or dropped.
     pub(crate) fn holding(mut self, place: Option<OwnedSemaphorePermit>) -> Self {
         if let Some(chunks) = &mut self.0 {
             chunks.held = place;
@@ -139,10 +139,10 @@ pub(crate) fn json(status: StatusCode, text: String) -> Response<AnswerBody> {
     response
 }
 
-/// Where a request's name stands.
+/// The header with a request's id.
 pub(crate) const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
-/// Names for requests: the client's own, or a new one.
+/// Ids for requests: the client's own, or a new one.
 pub(crate) struct RequestIds {
     prefix: Vec<u8>,
     next: AtomicU64,
@@ -174,7 +174,7 @@ impl RequestIds {
     }
 }
 
-/// A number in sixteen hexadecimal digits; every answer has one, so it does not go through `format!`.
+/// A number in sixteen hexadecimal digits. Every answer has one, so `format!` would be too slow.
 fn hexadecimal(number: u64) -> [u8; 16] {
     std::array::from_fn(|at| b"0123456789abcdef"[(number >> (60 - 4 * at) & 15) as usize])
 }

@@ -1,7 +1,7 @@
-//! Cached answers: what was put together for one cluster serves all that answer a sheet's questions alike.
+//! Cached answers: clusters that answer a sheet's questions alike share one answer.
 //!
-//! Positions are rotations of one number, so a channel with twenty open windows has some twenty kinds of clusters per
-//! platform, and nearly every request finds its kind here. A ready answer holds its small pieces and shares the large ones.
+//! Positions are rotations of one number. So a channel with twenty open windows has about twenty kinds of clusters per
+//! platform, and nearly every request finds its kind here. An answer owns its small pieces and shares the large ones.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -12,14 +12,14 @@ use bytes::Bytes;
 use http::HeaderValue;
 use towpath_formats::graph::sheet::{Answers, Sheet};
 
-/// The most kinds of clusters that are kept of one sheet; past it, the sheet starts anew with those of now.
+/// The most kinds of clusters for one sheet. Beyond that, the sheet starts again from empty.
 const MAX_KINDS: usize = 512;
-/// What all ready answers of a snapshot may hold in memory.
+/// The most memory of all cached answers of a snapshot.
 const MAX_BYTES: usize = 8 << 20;
-/// Roughly what a ready answer holds besides its pieces.
+/// The approximate overhead of a cached answer.
 const OVERHEAD: usize = 512;
 
-/// An answer for one kind of clusters.
+/// The answer for one kind of clusters.
 pub(crate) struct CachedAnswer {
     pub(crate) tag: HeaderValue,
     pub(crate) length: HeaderValue,
@@ -27,12 +27,12 @@ pub(crate) struct CachedAnswer {
     pub(crate) bytes: usize,
 }
 
-/// A sheet, and the answers that are ready.
+/// A sheet and its cached answers.
 pub(crate) struct CachedSheet {
     pub(crate) sheet: Sheet,
     kinds: ArcSwap<HashMap<Answers, Arc<CachedAnswer>>>,
     held: AtomicUsize,
-    /// … and all ready answers of the snapshot together.
+    /// … and of all cached answers of the snapshot.
     budget: Arc<AtomicUsize>,
 }
 
@@ -94,7 +94,7 @@ impl CachedSheet {
         self.budget.fetch_sub(before, Ordering::Relaxed);
     }
 
-    /// What a ready answer holds that nothing else does.
+    /// The memory that only this answer uses.
     fn own_bytes(&self, ready: &CachedAnswer) -> usize {
         ready.bytes.saturating_sub(self.sheet.common_bytes()) + OVERHEAD
     }

@@ -1,7 +1,7 @@
-//! A connection that does not wait for ever, and does not copy what the page cache holds.
+//! A connection with write timeouts, which sends mirrored memory without copying.
 //!
-//! A peer that takes nothing for too long is cut off. When the server ends, a connection that is idle ends as if its client had closed it: only once
-//! everything that the client has sent is read.
+//! A peer that reads nothing for too long is cut off. When the server stops, an idle connection ends as if its client had
+//! closed it, after everything that the client has sent was read.
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;
@@ -16,14 +16,14 @@ use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::time::{Instant, Sleep, sleep_until};
 
-use crate::ending::Talk;
+use crate::ending::ConnectionState;
 use crate::page_cache::PageCache;
 
-/// How often somebody who works for a client looks whether it is still there.
+/// How often a long request checks whether its client is still there.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
 
-/// Whoever is at the other end. While a request is answered nobody reads from its connection, so that a client may close its side and
-/// still get its answer; here is noticed that it has closed its side while it was asking something that takes long.
+/// The client of a connection. During an answer nobody reads from the connection, so that a client may close its side and
+/// still get the answer. For long requests, this notices that the client has gone.
 #[derive(Debug, Default)]
 pub(crate) struct Peer {
     is_asked_for: AtomicBool,
@@ -31,7 +31,7 @@ pub(crate) struct Peer {
 }
 
 impl Peer {
-    /// Ends once the client has closed the connection, or its side of it.
+    /// Ends when the client has closed the connection or its side of it.
     pub(crate) async fn left(&self) {
         let mut looks = tokio::time::interval(LOOK_EVERY);
         while !self.has_left.load(Ordering::Relaxed) {
@@ -60,16 +60,16 @@ pub(crate) struct TimeoutStream {
     stream: TcpStream,
     page_cache: Arc<PageCache>,
     patience: Duration,
-    talk: Arc<Talk>,
-    last: Last,
+    talk: Arc<ConnectionState>,
+    last: LastTransfer,
     peer: Arc<Peer>,
-    /// Runs while a write waits.
+    /// Set while a write waits.
     deadline: Option<Pin<Box<Sleep>>>,
 }
 
-/// What happened last on a connection.
+/// The last transfer on a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Last {
+enum LastTransfer {
     Nothing,
     Read,
     Written,
@@ -80,7 +80,7 @@ impl TimeoutStream {
         stream: TcpStream,
         page_cache: Arc<PageCache>,
         patience: Duration,
-        talk: Arc<Talk>,
+        talk: Arc<ConnectionState>,
         peer: Arc<Peer>,
     ) -> Self {
         Self {
@@ -88,13 +88,13 @@ impl TimeoutStream {
             page_cache,
             patience,
             talk,
-            last: Last::Nothing,
+            last: LastTransfer::Nothing,
             peer,
             deadline: None,
         }
     }
 
-    /// Writes what comes before the first mirrored part, or that part from its file, or all of it.
+    /// Writes the part before the first mirrored piece, or that piece from its file, or everything.
     fn poll_write_parts(
         &mut self,
         cx: &mut Context<'_>,
@@ -138,14 +138,14 @@ impl TimeoutStream {
         }
     }
 
-    /// Passes on what a write came to; one that waits gets a deadline, one that moves loses it.
+    /// Sets a deadline while a write waits, and clears it on progress.
     fn watch<T>(
         &mut self,
         cx: &mut Context<'_>,
         progress: Poll<io::Result<T>>,
     ) -> Poll<io::Result<T>> {
         if progress.is_ready() {
-            self.last = Last::Written;
+            self.last = LastTransfer::Written;
             self.deadline = None;
             return progress;
         }
@@ -172,9 +172,11 @@ impl AsyncRead for TimeoutStream {
         let before = buf.filled().len();
         let progress = Pin::new(&mut self.stream).poll_read(cx, buf);
         match (&progress, self.last) {
-            (Poll::Ready(_), _) if buf.filled().len() > before => self.last = Last::Read,
+            (Poll::Ready(_), _) if buf.filled().len() > before => self.last = LastTransfer::Read,
             // To hyper, this is the client that will ask no more.
-            (Poll::Pending, Last::Written) if self.talk.is_over() => return Poll::Ready(Ok(())),
+            (Poll::Pending, LastTransfer::Written) if self.talk.is_over() => {
+                return Poll::Ready(Ok(()));
+            }
             _ => {}
         }
         progress

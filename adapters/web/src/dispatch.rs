@@ -1,4 +1,4 @@
-//! From a route to its answer: at once, or from another thread where that takes longer than its neighbours should wait.
+//! Answers a route: at once, or on another thread if it would delay other requests.
 
 use std::sync::Arc;
 
@@ -92,7 +92,7 @@ impl Service {
     async fn compile(
         self: &Arc<Self>,
         head: &Parts,
-        missing: graph::Missing,
+        missing: graph::CompileJob,
     ) -> Response<AnswerBody> {
         let response = match tokio::task::spawn_blocking(move || missing.compile()).await {
             Ok(compiled) => graph::answer(self, head, Some(&compiled)).ok(),
@@ -112,7 +112,7 @@ impl Service {
     }
 }
 
-/// Has it done in its turn, for as long as the client waits.
+/// Queues the work, as long as the client waits.
 async fn in_turn(
     work: Work,
     queue: &Queue,

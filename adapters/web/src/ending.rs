@@ -1,14 +1,14 @@
-//! The end of a server, in stages, so that no request is lost on the way.
+//! Shuts a server down in stages, so that no request is lost.
 //!
-//! First it tells load balancers and clients to go elsewhere and serves them all the same. Then it stops listening. Connections that were kept and are idle
-//! are closed; one that has asked nothing yet may still ask once, because its client may have sent a request already.
+//! First it tells load balancers and clients to go elsewhere, and still serves them. Then it stops listening and closes
+//! idle connections. A connection without any request yet may still send one, because it may be on its way.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 
 use tokio::sync::watch;
 
-/// How far the end has come.
+/// The stage of the shutdown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub(crate) enum Stage {
@@ -17,24 +17,24 @@ pub(crate) enum Stage {
     Draining,
     /// No new connections; idle ones that were kept are closed.
     ClosingKept,
-    /// Those that have asked nothing yet are closed too.
+    /// Connections without any request are closed too.
     ClosingAll,
 }
 
 pub(crate) struct Ending {
-    /// The same as in `stages`, to be looked at without a lock.
+    /// The same as in `stages`, for reading without a lock.
     stage: AtomicU8,
     stages: watch::Sender<Stage>,
 }
 
-/// One connection, as it matters for the end.
-pub(crate) struct Talk {
+/// The state of one connection, for the shutdown.
+pub(crate) struct ConnectionState {
     ending: Arc<Ending>,
     answering: AtomicBool,
 }
 
-/// While a request is being answered.
-pub(crate) struct Answering<'a>(&'a Talk);
+/// Marks that a request is being answered, until it is dropped.
+pub(crate) struct AnsweringGuard<'a>(&'a ConnectionState);
 
 impl Default for Ending {
     fn default() -> Self {
@@ -55,7 +55,7 @@ impl Ending {
         self.stage.load(Ordering::Acquire) >= stage as u8
     }
 
-    /// Tells of the stage there is, and of those to come.
+    /// The current stage and later ones.
     pub(crate) fn stages(&self) -> watch::Receiver<Stage> {
         let mut stages = self.stages.subscribe();
         stages.mark_changed();
@@ -63,7 +63,7 @@ impl Ending {
     }
 }
 
-impl Talk {
+impl ConnectionState {
     pub(crate) fn new(ending: Arc<Ending>) -> Self {
         Self {
             ending,
@@ -71,18 +71,18 @@ impl Talk {
         }
     }
 
-    pub(crate) fn begin(&self) -> Answering<'_> {
+    pub(crate) fn begin(&self) -> AnsweringGuard<'_> {
         self.answering.store(true, Ordering::Relaxed);
-        Answering(self)
+        AnsweringGuard(self)
     }
 
-    /// Whether a connection that waits for another request has to end.
+    /// Whether a connection that waits for another request must close.
     pub(crate) fn is_over(&self) -> bool {
         self.ending.has_come_to(Stage::ClosingKept) && !self.answering.load(Ordering::Relaxed)
     }
 }
 
-impl Drop for Answering<'_> {
+impl Drop for AnsweringGuard<'_> {
     fn drop(&mut self) {
         self.0.answering.store(false, Ordering::Relaxed);
     }

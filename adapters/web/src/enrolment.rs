@@ -1,7 +1,7 @@
-//! Enrolment: what the fleet's last pass says of each cluster, and who is held until the next one.
+//! Enrolment: what the fleet's last pass decided for each cluster, and which clusters wait for the next pass.
 //!
-//! A pass places clusters. Between two passes, clusters report for the first time and policies name new ones: they are held until a pass that
-//! began afterwards has been published. Requests read one immutable view without a lock; who changes it makes another.
+//! A pass places clusters. Between two passes, new clusters report and policies name new ones. They get no updates until a
+//! later pass is published. Requests read an immutable view without a lock; a change makes a new view.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -11,28 +11,28 @@ use arc_swap::{ArcSwapOption, Guard};
 use towpath_core::cluster::ClusterId;
 use towpath_core::fleet::{UnknownClusters, UnplacedReason};
 
-use crate::managed::{Allowed, Managed, Placed};
+use crate::managed::{AllowedUpdates, ClusterPlace, Managed};
 
-/// So many clusters that reported since the last pass are kept by id. When there are more, every unknown cluster is held.
+/// The most new clusters that are kept by id. Beyond that, every unknown cluster is held.
 const MAX_REPORTED: usize = 10_000;
 
-/// Passes over the fleet, counted from the start of the process.
+/// The number of a pass, counted from the start of the process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct PassNumber(u64);
 
-/// Who is placed, and who is held until then. Without a fleet there is no view, and everybody sees the graph.
+/// Which clusters are placed, and which are held. Without a fleet there is no view, and everybody sees the graph.
 #[derive(Default)]
 pub struct Enrolment {
     view: ArcSwapOption<View>,
     changing: Mutex<()>,
 }
 
-/// What is known at one moment.
+/// The state at one moment.
 #[derive(Clone)]
 pub(crate) struct View {
     managed: Arc<Managed>,
-    waiting: Arc<HashMap<ClusterId, Waiting>>,
-    /// More clusters reported than are kept, the last of them since this pass began.
+    waiting: Arc<HashMap<ClusterId, HeldCluster>>,
+    /// More clusters reported than we keep; the last of them during this pass.
     overflowed: Option<PassNumber>,
     state: FleetState,
     /// The newest pass that began.
@@ -41,9 +41,9 @@ pub(crate) struct View {
 
 /// A cluster that is held until a pass has placed it.
 #[derive(Debug, Clone, Copy)]
-struct Waiting {
+struct HeldCluster {
     why: UnplacedReason,
-    /// The newest pass that had begun by then. It may have missed the cluster; the next one has not.
+    /// The newest pass that had begun then. It may miss the cluster; the next one will not.
     since: PassNumber,
 }
 
@@ -54,28 +54,28 @@ enum FleetState {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Sees<'a> {
-    /// The graph, as without a fleet.
+pub(crate) enum ClusterView<'a> {
+    /// The whole graph, as without a fleet.
     Graph,
-    /// What its policy lets it take.
-    Allowed(&'a Allowed),
-    /// No edge: it has no place yet.
+    /// The updates that its policy allows.
+    Allowed(&'a AllowedUpdates),
+    /// No edges: no pass has placed it yet.
     Nothing(UnplacedReason),
 }
 
 impl Enrolment {
-    /// From now on there is a fleet, and nobody knows yet who is in it: every cluster that sends an id is held.
+    /// Starts with a fleet whose members are unknown: every cluster with an id is held.
     pub fn start(&self) {
         self.change(|_| {});
     }
 
-    /// A pass begins. It sees everything that is in the store by now.
+    /// A pass begins. It sees everything that the store has now.
     pub fn pass_begins(&self) -> PassNumber {
         self.change(|view| view.begun = PassNumber(view.begun.0 + 1))
             .begun
     }
 
-    /// What a pass found. Clusters wait no longer if it has placed them, or if it began after they came.
+    /// Publishes a pass. Releases clusters that it has placed, and those that came before it began.
     pub fn publish(&self, managed: Arc<Managed>, pass: PassNumber) {
         self.change(|view| {
             if view
@@ -96,13 +96,13 @@ impl Enrolment {
         });
     }
 
-    /// A pass failed: the fleet's state cannot be read. What is known of clusters stays; the others are held.
+    /// A pass failed. Known clusters keep their state; others are held.
     pub fn fleet_is_unread(&self) {
         self.change(|view| view.state = FleetState::Unread);
     }
 
-    /// The files were read. Clusters that policies name are held unless their policy is known to decide for them; clusters of a list
-    /// unless anything is known of them.
+    /// The files were read. Clusters that policies name are held, unless a policy already decides for them. Listed clusters are
+    /// held unless they are known.
     pub fn hold_named<'a>(
         &self,
         by_policies: impl Iterator<Item = &'a ClusterId>,
@@ -111,8 +111,12 @@ impl Enrolment {
         let _one_at_a_time = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
         let mut view = self.now();
         let managed = view.managed.clone();
-        let is_free =
-            |id: &&ClusterId| matches!(managed.clusters.get(*id), None | Some(Placed::Unmanaged));
+        let is_free = |id: &&ClusterId| {
+            matches!(
+                managed.clusters.get(*id),
+                None | Some(ClusterPlace::Unmanaged)
+            )
+        };
         let is_new = |id: &&ClusterId| !managed.clusters.contains_key(*id);
         let new: Vec<&ClusterId> = by_policies
             .filter(is_free)
@@ -123,7 +127,7 @@ impl Enrolment {
             for id in new {
                 waiting.insert(
                     id.clone(),
-                    Waiting {
+                    HeldCluster {
                         why: UnplacedReason::Named,
                         since: view.begun,
                     },
@@ -133,7 +137,7 @@ impl Enrolment {
         }
     }
 
-    /// These clusters have reported, and the store has their reports. Those that no pass has placed are held from now on.
+    /// These clusters have reported, and the store has their reports. Those without a place are held.
     pub fn hold_reported<'a>(&self, ids: impl Iterator<Item = &'a ClusterId>) {
         let managed = self.view.load_full();
         let placed = |id: &&ClusterId| {
@@ -152,7 +156,7 @@ impl Enrolment {
                 match (waiting.entry(id.clone()), room) {
                     (Entry::Occupied(mut known), _) => known.get_mut().since = view.begun,
                     (Entry::Vacant(place), true) => {
-                        place.insert(Waiting {
+                        place.insert(HeldCluster {
                             why: UnplacedReason::Reported,
                             since: view.begun,
                         });
@@ -163,12 +167,12 @@ impl Enrolment {
         });
     }
 
-    /// The view of now, for one request; none without a fleet.
+    /// The current view, for one request; none without a fleet.
     pub(crate) fn load(&self) -> Guard<Option<Arc<View>>> {
         self.view.load()
     }
 
-    /// The view of now, to be kept.
+    /// The current view, to keep.
     pub(crate) fn load_full(&self) -> Option<Arc<View>> {
         self.view.load_full()
     }
@@ -190,7 +194,7 @@ impl Enrolment {
     }
 }
 
-impl Waiting {
+impl HeldCluster {
     fn is_still(self, pass: PassNumber, managed: &Managed, id: &ClusterId) -> bool {
         self.since >= pass && !managed.clusters.contains_key(id)
     }
@@ -210,31 +214,31 @@ impl View {
         }
     }
 
-    /// What a cluster sees that sends this id. Ids are compared byte by byte.
-    pub(crate) fn sees(&self, id: &ClusterId) -> Sees<'_> {
+    /// What the cluster with this id sees. Ids are compared byte by byte.
+    pub(crate) fn sees(&self, id: &ClusterId) -> ClusterView<'_> {
         if let Some(waiting) = self.waiting.get(id) {
-            return Sees::Nothing(waiting.why);
+            return ClusterView::Nothing(waiting.why);
         }
         match self.managed.clusters.get(id) {
-            Some(Placed::Managed(allowed)) => Sees::Allowed(allowed),
-            Some(Placed::Unmanaged) => Sees::Graph,
-            Some(Placed::NotEnrolled) => Sees::Nothing(UnplacedReason::Named),
+            Some(ClusterPlace::Managed(allowed)) => ClusterView::Allowed(allowed),
+            Some(ClusterPlace::Unmanaged) => ClusterView::Graph,
+            Some(ClusterPlace::NotEnrolled) => ClusterView::Nothing(UnplacedReason::Named),
             None => match (self.state, self.overflowed, self.managed.others) {
-                (FleetState::Unread, ..) => Sees::Nothing(UnplacedReason::FleetUnread),
-                (FleetState::Read, Some(_), _) => Sees::Nothing(UnplacedReason::Reported),
+                (FleetState::Unread, ..) => ClusterView::Nothing(UnplacedReason::FleetUnread),
+                (FleetState::Read, Some(_), _) => ClusterView::Nothing(UnplacedReason::Reported),
                 (FleetState::Read, None, UnknownClusters::Hold) => {
-                    Sees::Nothing(UnplacedReason::Unknown)
+                    ClusterView::Nothing(UnplacedReason::Unknown)
                 }
-                (FleetState::Read, None, UnknownClusters::Serve) => Sees::Graph,
+                (FleetState::Read, None, UnknownClusters::Serve) => ClusterView::Graph,
             },
         }
     }
 
-    /// What a managed cluster may do.
-    pub(crate) fn allowed(&self, id: &ClusterId) -> Option<&Allowed> {
+    /// The updates that a managed cluster may take.
+    pub(crate) fn allowed(&self, id: &ClusterId) -> Option<&AllowedUpdates> {
         match self.managed.clusters.get(id) {
-            Some(Placed::Managed(allowed)) => Some(allowed),
-            Some(Placed::NotEnrolled | Placed::Unmanaged) | None => None,
+            Some(ClusterPlace::Managed(allowed)) => Some(allowed),
+            Some(ClusterPlace::NotEnrolled | ClusterPlace::Unmanaged) | None => None,
         }
     }
 }
@@ -247,7 +251,7 @@ mod tests {
         ClusterId::new(text).unwrap()
     }
 
-    fn managed(others: UnknownClusters, clusters: &[(&str, Placed)]) -> Arc<Managed> {
+    fn managed(others: UnknownClusters, clusters: &[(&str, ClusterPlace)]) -> Arc<Managed> {
         Arc::new(Managed {
             clusters: clusters
                 .iter()
@@ -257,8 +261,8 @@ mod tests {
         })
     }
 
-    fn policy() -> Placed {
-        Placed::Managed(Allowed {
+    fn policy() -> ClusterPlace {
+        ClusterPlace::Managed(AllowedUpdates {
             rule: towpath_core::graph::rules::Managed {
                 from: "4.9.1".parse().unwrap(),
                 to: [].into(),
@@ -271,9 +275,9 @@ mod tests {
     fn seen(enrolment: &Enrolment, ids: &str) -> String {
         let view = enrolment.load_full().expect("there is a fleet");
         let word = |name: &str| match view.sees(&id(name)) {
-            Sees::Graph => format!("{name} graph"),
-            Sees::Allowed(_) => format!("{name} policy"),
-            Sees::Nothing(why) => format!("{name} {why:?}"),
+            ClusterView::Graph => format!("{name} graph"),
+            ClusterView::Allowed(_) => format!("{name} policy"),
+            ClusterView::Nothing(why) => format!("{name} {why:?}"),
         };
         ids.split(' ').map(word).collect::<Vec<_>>().join(", ")
     }
@@ -291,7 +295,7 @@ mod tests {
         enrolment.publish(
             managed(
                 UnknownClusters::Serve,
-                &[("a", policy()), ("b", Placed::Unmanaged)],
+                &[("a", policy()), ("b", ClusterPlace::Unmanaged)],
             ),
             pass,
         );
@@ -304,7 +308,7 @@ mod tests {
         );
         let pass = enrolment.pass_begins();
         enrolment.publish(
-            managed(UnknownClusters::Hold, &[("b", Placed::Unmanaged)]),
+            managed(UnknownClusters::Hold, &[("b", ClusterPlace::Unmanaged)]),
             pass,
         );
         assert_eq!(seen(&enrolment, "a b"), "a Unknown, b graph");
@@ -318,7 +322,7 @@ mod tests {
         enrolment.publish(
             managed(
                 UnknownClusters::Serve,
-                &[("a", policy()), ("b", Placed::Unmanaged)],
+                &[("a", policy()), ("b", ClusterPlace::Unmanaged)],
             ),
             pass,
         );
@@ -337,9 +341,9 @@ mod tests {
             "b Named, c Named, d Named, e FleetUnread"
         );
         let placed = [
-            ("b", Placed::NotEnrolled),
-            ("c", Placed::NotEnrolled),
-            ("d", Placed::Unmanaged),
+            ("b", ClusterPlace::NotEnrolled),
+            ("c", ClusterPlace::NotEnrolled),
+            ("d", ClusterPlace::Unmanaged),
         ];
         enrolment.publish(managed(UnknownClusters::Serve, &placed), pass);
         assert_eq!(
@@ -354,7 +358,7 @@ mod tests {
         let enrolment = Enrolment::default();
         let pass = enrolment.pass_begins();
         enrolment.publish(
-            managed(UnknownClusters::Serve, &[("b", Placed::Unmanaged)]),
+            managed(UnknownClusters::Serve, &[("b", ClusterPlace::Unmanaged)]),
             pass,
         );
         enrolment.hold_named([].iter(), [id("b")].iter());
@@ -381,7 +385,10 @@ mod tests {
     #[test]
     fn too_many_first_reports_hold_every_unknown_cluster() {
         let enrolment = Enrolment::default();
-        let known = managed(UnknownClusters::Serve, &[("known", Placed::Unmanaged)]);
+        let known = managed(
+            UnknownClusters::Serve,
+            &[("known", ClusterPlace::Unmanaged)],
+        );
         let first = enrolment.pass_begins();
         enrolment.publish(known.clone(), first);
         let ids: Vec<ClusterId> = (0..=MAX_REPORTED)

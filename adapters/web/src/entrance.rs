@@ -1,4 +1,4 @@
-//! One request at the door: does it call us by our name, is there a place for whom it asks, and then its answer.
+//! The path of one request: check the Host header, take a place for its client, and answer.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -41,7 +41,7 @@ pub(crate) async fn answer(
     service.dressed(&head, response, client)
 }
 
-/// Whether there is a place for the question, and for whom a proxy asks it.
+/// Takes a place for the request and for the client that a proxy names.
 fn let_in(
     place: &Place,
     head: &Parts,

@@ -1,7 +1,8 @@
-//! `GET /api/v1/explain`: why an update is, or is not, offered to a cluster, and when it will be. And `GET /api/v1/rollouts`: every
-//! window that is running or to come.
+//! `GET /api/v1/explain`: why an update is, or is not, offered to a cluster, and when it will be.
+//! `GET /api/v1/rollouts`: every window that is running or to come.
 //!
-//! Explanations are for people (`Accept: text/plain`, or `form=text`) and for machines. The answer for a cluster of a fleet has what the fleet says, too.
+//! Answers are text (`Accept: text/plain`, or `form=text`) or JSON. For a cluster of a fleet, the answer includes the
+//! fleet's verdict.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -18,26 +19,26 @@ use towpath_formats::graph::explain::{self as format, ExplainRequest, Form, Told
 use towpath_formats::graph::rollouts as told_rollouts;
 
 use crate::body::{self, AnswerBody};
-use crate::enrolment::{Sees, View};
+use crate::enrolment::{ClusterView, View};
 use crate::questions::Work;
 use crate::refusal::{OrRefusal, Refusal};
 use crate::{Service, Snapshot, fleet};
 
-/// How long an answer about rollouts is good for.
+/// How long an answer about rollouts is cached.
 const KEPT_FOR: SignedDuration = SignedDuration::from_secs(1);
 
-/// A question, with all that is needed to answer it on another thread.
+/// A question with everything that another thread needs to answer it.
 struct ExplainQuestion {
     snapshot: Arc<Snapshot>,
     managed: Option<Arc<View>>,
     asked: ExplainRequest,
-    /// Whether the asker may know what we know of the cluster that it names.
+    /// Whether the caller may see what we know of the cluster.
     sight: fleet::Sight,
     form: Form,
     now: Timestamp,
 }
 
-/// Reads the question, or answers at once that it cannot be answered.
+/// Reads the question, or refuses it.
 pub(crate) fn question(service: &Arc<Service>, request: &Parts) -> OrRefusal<Work> {
     let asked = format::read(request.uri.query().unwrap_or_default())?;
     let snapshot = service.snapshot().ok_or_else(not_ready)?;
@@ -74,18 +75,17 @@ pub(crate) fn rollouts_question(service: &Arc<Service>, request: &Parts) -> OrRe
     }))
 }
 
-/// There is no graph to say anything about.
+/// The refusal where no graph is loaded.
 pub(crate) fn not_ready() -> Refusal {
     let sentence = "no graph has been loaded; /readyz says why";
     Refusal::new(StatusCode::SERVICE_UNAVAILABLE, "not_ready", sentence)
 }
 
-/// Every window that is running or to come. Finding them looks at every edge, so an answer is kept for a second: whoever asks
-/// more often gets the same.
+/// Every window that is running or to come. Finding them visits every edge, so an answer is cached for a second.
 #[derive(Default)]
-pub(crate) struct Rollouts(pub(crate) Mutex<Option<Kept>>);
+pub(crate) struct Rollouts(pub(crate) Mutex<Option<CachedRollouts>>);
 
-pub(crate) struct Kept {
+pub(crate) struct CachedRollouts {
     digest: String,
     at: Timestamp,
     text: String,
@@ -95,7 +95,7 @@ impl Rollouts {
     pub(crate) fn answer(&self, snapshot: &Snapshot, now: Timestamp) -> Response<AnswerBody> {
         // Whoever comes meanwhile waits for this answer instead of making one.
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_fresh = |kept: &&mut Kept| {
+        let is_fresh = |kept: &&mut CachedRollouts| {
             let age = kept.at.duration_until(now);
             kept.digest == snapshot.digest && !age.is_negative() && age < KEPT_FOR
         };
@@ -104,7 +104,7 @@ impl Rollouts {
             None => {
                 let told = told_rollouts::json(&rollouts(snapshot.graph(), now), now);
                 let text = format!("{told:#}\n");
-                *kept = Some(Kept {
+                *kept = Some(CachedRollouts {
                     digest: snapshot.digest.clone(),
                     at: now,
                     text: text.clone(),
@@ -116,7 +116,7 @@ impl Rollouts {
     }
 }
 
-/// People ask for text; whoever does not say gets JSON.
+/// Text if the request asks for it, otherwise JSON.
 pub(crate) fn accepted(request: &Parts) -> Form {
     let accept = request
         .headers
@@ -164,9 +164,9 @@ impl ExplainQuestion {
             .zip(id)
             .map(|(managed, id)| managed.sees(id))
         {
-            None | Some(Sees::Graph) => None,
-            Some(Sees::Allowed(allowed)) => Some(Box::new(allowed.rule.clone())),
-            Some(Sees::Nothing(unplaced)) => Some(Box::new(Enrolled { unplaced })),
+            None | Some(ClusterView::Graph) => None,
+            Some(ClusterView::Allowed(allowed)) => Some(Box::new(allowed.rule.clone())),
+            Some(ClusterView::Nothing(unplaced)) => Some(Box::new(Enrolled { unplaced })),
         };
         let at = Situation {
             graph: snapshot.graph(),

@@ -1,4 +1,4 @@
-//! The Cincinnati graph, for whoever asks.
+//! The Cincinnati graph endpoint.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -12,39 +12,39 @@ use towpath_formats::graph::sheet::{Client, Encoding};
 
 use crate::body::{self, AnswerBody};
 use crate::cached_answer::{CachedAnswer, CachedSheet};
-use crate::enrolment::Sees;
+use crate::enrolment::ClusterView;
 use crate::snapshot::ChannelArch;
 use crate::{Service, Snapshot, explain, managed};
 
-/// What an answer depends on besides its address, which holds the cluster's id. Each answer is one cluster's, and a
-/// block must reach it at once: caches may keep it for that client, and must ask before each use.
+/// The headers that an answer depends on, besides the address with the cluster's id. A block must reach clusters at once,
+/// so private caches must revalidate before each use.
 const CACHING: HeaderValue = HeaderValue::from_static("private, no-cache");
 const VARY: HeaderValue = HeaderValue::from_static("Accept, Accept-Encoding, Origin");
 
-/// What nobody has compiled yet; compiling takes milliseconds, so it is not done between two requests.
-pub(crate) struct Missing {
+/// An answer that must be compiled first. That takes milliseconds, so another thread does it.
+pub(crate) struct CompileJob {
     snapshot: Arc<Snapshot>,
     channel: String,
     arch: String,
     encoding: Encoding,
     now: Timestamp,
-    /// For a cluster that is managed or held, the edges that it sees.
-    shown: Option<managed::Shown>,
+    /// For a managed or held cluster: the edges that it sees.
+    shown: Option<managed::ShownEdges>,
 }
 
-/// What was missing, and the instant that it was missing for.
-pub(crate) struct Compiled {
-    made: Made,
+/// A compiled answer, and its instant.
+pub(crate) struct CompiledAnswer {
+    made: CompiledBody,
     now: Timestamp,
 }
 
-enum Made {
+enum CompiledBody {
     Sheet(Arc<CachedSheet>),
     Managed(Arc<CachedAnswer>),
 }
 
-impl Missing {
-    pub(crate) fn compile(self) -> Compiled {
+impl CompileJob {
+    pub(crate) fn compile(self) -> CompiledAnswer {
         let Self {
             snapshot,
             encoding,
@@ -54,20 +54,20 @@ impl Missing {
         let channel_arch = snapshot.channel_arch(&self.channel, &self.arch);
         let made = match (channel_arch, self.shown) {
             (Some(channel_arch), Some(shown)) => {
-                Made::Managed(snapshot.make_managed(channel_arch, encoding, now, shown))
+                CompiledBody::Managed(snapshot.make_managed(channel_arch, encoding, now, shown))
             }
-            _ => Made::Sheet(snapshot.compile(channel_arch, encoding, now)),
+            _ => CompiledBody::Sheet(snapshot.compile(channel_arch, encoding, now)),
         };
-        Compiled { made, now }
+        CompiledAnswer { made, now }
     }
 }
 
-/// Answers from the sheet at hand, else from the snapshot's; if that has none, says what is missing.
+/// Answers from the given sheet, or from the snapshot's. If there is none, returns the job to compile it.
 pub(crate) fn answer(
     service: &Service,
     request: &Parts,
-    at_hand: Option<&Compiled>,
-) -> Result<Response<AnswerBody>, Missing> {
+    at_hand: Option<&CompiledAnswer>,
+) -> Result<Response<AnswerBody>, CompileJob> {
     let started = Instant::now();
     let snapshot = service.snapshot.load();
     let (mut response, channel_arch) = match &*snapshot {
@@ -81,7 +81,7 @@ pub(crate) fn answer(
     Ok(response)
 }
 
-/// A browser asks before it asks.
+/// Answers a browser's CORS preflight.
 pub(crate) fn preflight(request: &Parts) -> Response<AnswerBody> {
     let mut response = Response::new(AnswerBody::default());
     *response.status_mut() = StatusCode::NO_CONTENT;
@@ -100,14 +100,14 @@ pub(crate) fn preflight(request: &Parts) -> Response<AnswerBody> {
 }
 
 /// An answer, and the channel and architecture it came from.
-type Answered<'a> = (Response<AnswerBody>, Option<&'a ChannelArch>);
+type GraphAnswer<'a> = (Response<AnswerBody>, Option<&'a ChannelArch>);
 
 fn answer_from<'a>(
     service: &Service,
     snapshot: &'a Arc<Snapshot>,
     request: &Parts,
-    at_hand: Option<&Compiled>,
-) -> Result<Answered<'a>, Missing> {
+    at_hand: Option<&CompiledAnswer>,
+) -> Result<GraphAnswer<'a>, CompileJob> {
     let headers = &request.headers;
     let Some(content_type) = accepted(headers) else {
         let sentence = "use Accept: application/json, or application/vnd.redhat.cincinnati.v1+json";
@@ -147,20 +147,20 @@ fn answer_from<'a>(
     let sees = view
         .as_ref()
         .zip(client.id)
-        .map_or(Sees::Graph, |(view, id)| view.sees(id));
+        .map_or(ClusterView::Graph, |(view, id)| view.sees(id));
     let shown = match (sees, channel_arch) {
-        (Sees::Graph, _) | (_, None) => None,
-        (Sees::Allowed(allowed), Some(channel_arch)) => Some(managed::shown(
+        (ClusterView::Graph, _) | (_, None) => None,
+        (ClusterView::Allowed(allowed), Some(channel_arch)) => Some(managed::shown(
             snapshot.graph(),
             channel_arch,
             allowed,
             client,
         )),
-        (Sees::Nothing(_), Some(_)) => Some(managed::Shown::new()),
+        (ClusterView::Nothing(_), Some(_)) => Some(managed::ShownEdges::new()),
     };
     let ready = match (at_hand.map(|compiled| &compiled.made), &shown, channel_arch) {
-        (Some(Made::Managed(ready)), ..) => Some(ready.clone()),
-        (Some(Made::Sheet(ready)), ..) => Some(from_sheet(ready)),
+        (Some(CompiledBody::Managed(ready)), ..) => Some(ready.clone()),
+        (Some(CompiledBody::Sheet(ready)), ..) => Some(from_sheet(ready)),
         (None, Some(shown), Some(channel_arch)) => {
             snapshot.managed(channel_arch, encoding, now, shown)
         }
@@ -168,7 +168,7 @@ fn answer_from<'a>(
     };
     match ready {
         Some(ready) => {
-            if let (Sees::Nothing(_), Some(_)) = (sees, channel_arch) {
+            if let (ClusterView::Nothing(_), Some(_)) = (sees, channel_arch) {
                 service.metrics.not_enrolled.inc();
             }
             Ok((
@@ -176,7 +176,7 @@ fn answer_from<'a>(
                 channel_arch,
             ))
         }
-        None => Err(Missing {
+        None => Err(CompileJob {
             snapshot: snapshot.clone(),
             channel: asked.channel.to_string(),
             arch: asked.arch.to_string(),
@@ -217,7 +217,7 @@ fn ready_response(
     response
 }
 
-/// The form to answer in. A header that is not text takes nothing.
+/// The content type of the answer; none for a header that is not text.
 fn accepted(headers: &HeaderMap) -> Option<ContentType> {
     match headers.contains_key(header::ACCEPT) {
         true => ContentType::accepted(Some(&joined(headers, header::ACCEPT)?)),
@@ -238,7 +238,7 @@ fn joined(headers: &HeaderMap, name: HeaderName) -> Option<std::borrow::Cow<'_, 
     }
 }
 
-/// Whether the client has this very answer. Compared weakly, as If-None-Match wants it.
+/// Whether the client already has this answer, by the weak comparison of If-None-Match.
 fn is_known(headers: &HeaderMap, tag: &HeaderValue) -> bool {
     let same = |known: &str| {
         let known = known.trim();

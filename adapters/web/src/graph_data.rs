@@ -1,4 +1,4 @@
-//! The graph data that is being served, as a `tar.gz`: so that another service, or a person, can have the same.
+//! Serves the current graph data as a `tar.gz`, for other services and for people.
 
 use std::sync::{Arc, OnceLock};
 
@@ -17,11 +17,11 @@ use crate::questions::Work;
 use crate::refusal::OrRefusal;
 use crate::{Service, Snapshot, explain};
 
-/// The files of a snapshot, and the archive of them once somebody has asked.
+/// The files of a snapshot, and their archive after the first request.
 #[derive(Default)]
 pub(crate) struct GraphDataFiles {
     files: Vec<SourceFile>,
-    /// When they were made, or else when we got them.
+    /// When they were made, or when we read them.
     modified_at: Timestamp,
     archive: OnceLock<Option<Archive>>,
 }
@@ -40,7 +40,7 @@ impl GraphDataFiles {
         }
     }
 
-    /// Made once; it takes some milliseconds, so not on a thread that answers graphs.
+    /// Creates the archive once. It takes milliseconds, so not on a thread that answers graphs.
     fn archive(&self) -> Option<&Archive> {
         self.archive
             .get_or_init(|| Archive::of(&self.files))
@@ -62,15 +62,15 @@ impl Archive {
 
 pub(crate) fn question(service: &Arc<Service>, request: &Parts) -> OrRefusal<Work> {
     let snapshot = service.snapshot().ok_or_else(explain::not_ready)?;
-    let known = Known::of(&request.headers);
+    let known = KnownTags::of(&request.headers);
     Ok(Box::new(move |_| answer(&snapshot, &known)))
 }
 
-/// The tags of what a client says that it has. A date tells nothing: two commits can be of one second, and a block by somebody whose clock is slow has an
-/// earlier one. So `If-Modified-Since` is passed over, and `Last-Modified` is for whoever wants to know how old it is.
-struct Known(String);
+/// The entity tags that a client has. Dates are not reliable: two commits may have the same second, and clocks may be slow.
+/// So `If-Modified-Since` is ignored, and `Last-Modified` only shows the age.
+struct KnownTags(String);
 
-impl Known {
+impl KnownTags {
     fn of(headers: &HeaderMap) -> Self {
         let lists = headers
             .get_all(header::IF_NONE_MATCH)
@@ -87,7 +87,7 @@ impl Known {
     }
 }
 
-fn answer(snapshot: &Snapshot, known: &Known) -> Response<AnswerBody> {
+fn answer(snapshot: &Snapshot, known: &KnownTags) -> Response<AnswerBody> {
     let files = &snapshot.graph_data;
     if let Some(stale) = snapshot.graph().stale().first() {
         // What is too old to recommend anything by must not look new elsewhere.

@@ -1,6 +1,7 @@
-//! The HTTP door. It parses requests, asks sheets or the fleet's desk, and writes answers; it decides nothing.
+//! The HTTP server. It parses requests, reads sheets or asks the fleet, and writes answers. It decides nothing.
 //!
-//! The graph path sits directly on hyper: at a static file's speed, a router would be most of the cost. `routes` lists what there is; `dispatch` has it answered.
+//! Graph requests run directly on hyper, because a router would be most of their cost. `routes` lists the endpoints, and
+//! `dispatch` answers them.
 
 mod admission;
 mod body;
@@ -50,29 +51,29 @@ pub use admission::{Admission, AllowedHosts, TrustedProxies};
 pub use body::AnswerBody;
 pub use enrolment::{Enrolment, PassNumber};
 pub use fleet::{
-    ClusterCount, Fleet, FleetAnswer, FleetDesk, FleetHealth, FleetMetrics, FleetRequest, Reads,
+    ClusterCount, Fleet, FleetAnswer, FleetApi, FleetHealth, FleetMetrics, FleetRequest, Reads,
     RemainingSoak, TokenKeys,
 };
-pub use managed::{Allowed, Managed, Placed};
+pub use managed::{AllowedUpdates, ClusterPlace, Managed};
 pub use metrics::{Metrics, ReloadResult};
 pub use probes::{Probe, ProbeAnswer, Probes};
-pub use reload::{ReloadDoor, ReloadRequest, Woken};
+pub use reload::{ReloadDoor, ReloadRequest, WakeOutcome};
 pub use routes::{Cost, ROUTES, Role, Route, Verb, Who};
 pub use server::{Limits, Server};
 pub use signatures::{KeyringHealth, SignatureHealth, StoreHealth};
 pub use snapshot::Snapshot;
 pub use sources::{SourceHealth, SourceProblem, SourceReads, StricterPart};
 
-/// Says what time it is. A parameter, so that a service can be asked about any instant.
+/// The clock. A parameter, so that tests can choose any instant.
 pub type Clock = Arc<dyn Fn() -> Timestamp + Send + Sync>;
 
-/// Everything that requests share.
+/// The state that all requests share.
 pub struct Service {
     clock: Clock,
     metrics: Metrics,
     snapshot: ArcSwapOption<Snapshot>,
     reload: ArcSwap<Reload>,
-    /// About the snapshot that is being served.
+    /// The state of the current snapshot.
     warnings: ArcSwap<Vec<Finding>>,
     request_ids: body::RequestIds,
     page_cache: Arc<page_cache::PageCache>,
@@ -88,21 +89,21 @@ pub struct Service {
     reload_door: ArcSwapOption<ReloadDoor>,
     ending: Arc<ending::Ending>,
     started: Instant,
-    /// How often each cluster reports; none where there is no limit.
+    /// Limits how often each cluster reports; none without a limit.
     report_rates: Mutex<Option<Rates<ClusterId>>>,
 }
 
-/// Reports of one cluster in a minute, unless the app says otherwise. An agent sends at most six.
+/// The default limit of reports per cluster and minute. An agent sends at most six.
 pub const REPORTS_PER_MINUTE: u32 = 60;
 /// The most clusters whose reports are counted.
 const MAX_COUNTED_CLUSTERS: usize = 100_000;
 
-/// How the last attempt to load a graph ended.
+/// The result of the last attempt to load a graph.
 #[derive(Debug, Clone)]
 pub struct Reload {
     pub at: Timestamp,
     pub result: ReloadResult,
-    /// What there is to say about it.
+    /// Its findings.
     pub findings: Vec<Finding>,
 }
 
@@ -141,12 +142,12 @@ impl Service {
         self.snapshot.load_full()
     }
 
-    /// The time, as this service has it.
+    /// The time of this service's clock.
     pub fn now(&self) -> Timestamp {
         (self.clock)()
     }
 
-    /// Serves a new graph from the next request on. Sheets that are in use are compiled first, so that nobody waits.
+    /// Serves a new graph from the next request on. Compiles the sheets in use first, so that nobody waits.
     pub fn replace(&self, snapshot: Snapshot, warnings: Vec<Finding>) {
         let snapshot = snapshot.mirrored_in(self.page_cache.clone());
         self.warnings.store(Arc::new(warnings.clone()));
@@ -157,12 +158,12 @@ impl Service {
         self.reloaded(ReloadResult::Changed, warnings);
     }
 
-    /// Notes that the inputs are what they were, and so are the warnings about them.
+    /// Records that the inputs and their warnings are unchanged.
     pub fn unchanged(&self) {
         self.reloaded(ReloadResult::Unchanged, self.warnings.load().to_vec());
     }
 
-    /// Notes that the inputs could not be used. What is being served stays.
+    /// Records that the inputs could not be used. The current graph stays.
     pub fn failed(&self, findings: Vec<Finding>) {
         self.reloaded(ReloadResult::Failed, findings);
     }
@@ -176,24 +177,24 @@ impl Service {
         }));
     }
 
-    /// Compiles ahead what will be asked for soon; to be called about once a second.
+    /// Compiles sheets that will be needed soon. Call it about once a second.
     pub fn prepare(&self) {
         if let Some(snapshot) = self.snapshot() {
             snapshot.prepare(self.now());
         }
     }
 
-    /// Says how the keyring and the signature stores are.
+    /// Sets the health of the keyring and the signature stores.
     pub fn signatures(&self, health: SignatureHealth) {
         self.signatures.store(Some(Arc::new(health)));
     }
 
-    /// Notes how the sources are, for `/readyz` and `/metrics`.
+    /// Sets the health of the sources, for `/readyz` and `/metrics`.
     pub fn sources(&self, sources: Vec<SourceHealth>) {
         self.sources.store(Some(Arc::new(sources)));
     }
 
-    /// How long ago the oldest of the graph's inputs was last found to be good; none if there is no graph.
+    /// The age of the graph's oldest input since it was last good; none without a graph.
     pub(crate) fn graph_age_seconds(&self) -> Option<i64> {
         let now = self.now();
         let sources = self.sources.load();
@@ -208,12 +209,12 @@ impl Service {
             .map(|confirmed| oldest.map_or(confirmed, age))
     }
 
-    /// Lets those who may wake the readers of the sources.
+    /// Enables `POST /api/v1/reload`.
     pub fn reload_door(&self, door: ReloadDoor) {
         self.reload_door.store(Some(Arc::new(door)));
     }
 
-    /// The keys that tokens are checked with: the fleet's, where there is one; else those of whoever may wake readers.
+    /// The keys that verify tokens: the fleet's, or else those of the reload endpoint.
     pub(crate) fn token_keys(&self) -> Option<TokenKeys> {
         match (&*self.fleet.load(), &*self.reload_door.load()) {
             (Some(fleet), _) => fleet.keys.clone(),
@@ -222,7 +223,7 @@ impl Service {
         }
     }
 
-    /// Takes so many reports of one cluster in a minute; 0 is no limit.
+    /// Limits the reports of one cluster per minute; 0 for no limit.
     pub fn limit_reports(&self, per_minute: u32) {
         *self
             .report_rates
@@ -230,7 +231,7 @@ impl Service {
             .unwrap_or_else(PoisonError::into_inner) = report_rates(per_minute);
     }
 
-    /// Counts a report of a cluster. How long it has to wait, if it reports too often.
+    /// Counts a report of a cluster. Returns the wait if it reports too often.
     pub(crate) fn count_report(&self, cluster: &ClusterId) -> Result<(), Duration> {
         let mut rates = self
             .report_rates
@@ -241,27 +242,27 @@ impl Service {
             .map_or(Ok(()), |rates| rates.take(cluster, self.started.elapsed()))
     }
 
-    /// Serves the fleet from the next request on; again, to change its keys.
+    /// Serves the fleet from the next request on. Call it again to change the keys.
     pub fn fleet(&self, fleet: Fleet) {
         self.fleet.store(Some(Arc::new(fleet)));
     }
 
-    /// Notes how the fleet's parts are, for `/readyz`. Whether graphs can be served does not depend on it.
+    /// Sets the fleet's health, for `/readyz`. Graphs do not depend on it.
     pub fn fleet_health(&self, health: FleetHealth) {
         self.fleet_health.store(Some(Arc::new(health)));
     }
 
-    /// Notes what a pass over the fleet found, for `/metrics`.
+    /// Sets the results of a pass over the fleet, for `/metrics`.
     pub fn fleet_metrics(&self, metrics: Arc<FleetMetrics>) {
         self.fleet_metrics.store(Some(metrics));
     }
 
-    /// Who of the fleet sees what. Whatever is changed there counts from the next request on.
+    /// What each cluster of the fleet sees. Changes apply from the next request on.
     pub fn enrolment(&self) -> &Enrolment {
         &self.enrolment
     }
 
-    /// Adds what every answer has.
+    /// Adds the headers of every answer.
     pub(crate) fn dressed(
         &self,
         request: &Parts,

@@ -1,8 +1,8 @@
-//! What managed clusters see: all releases of their channel, and only the edges that they may take now.
+//! Answers for managed clusters: all releases of their channel, and only the edges that they may take now.
 //!
-//! Never more than the plain view: each edge is judged as if the cluster were not managed, and shown if it is offered and
-//! allowed. Most managed clusters are held, or may go to the same few versions; so what their answers have in common, the
-//! nodes, is written and compressed once, and each set of edges that was shown is kept ready.
+//! They never see more than unmanaged clusters: an edge is shown if it is offered to everybody and allowed by the policy.
+//! Most managed clusters may take no edge, or the same few. So the nodes are written and compressed once, and each set of
+//! edges is cached.
 
 use std::collections::HashMap;
 use std::io::Write;
@@ -32,62 +32,62 @@ use crate::cached_answer::CachedAnswer;
 use crate::page_cache;
 use crate::snapshot::ChannelArch;
 
-/// The most sets of edges that are kept ready of one prefix of nodes; past it, the prefix starts anew with that of now.
+/// The most sets of edges for one prefix of nodes. Beyond that, the prefix starts again from empty.
 const MAX_KINDS: usize = 512;
-/// What all that is kept for managed clusters may hold in memory; past it, it starts anew with that of now.
+/// The most memory of all answers for managed clusters. Beyond that, the cache starts again from empty.
 const MAX_BYTES: usize = 16 << 20;
-/// Roughly what a ready answer holds besides its last piece.
+/// The approximate overhead of a cached answer.
 const OVERHEAD: usize = 512;
 
-/// How a graph ends that has no edges; what stands before is the same for all.
+/// The end of a graph without edges. Everything before it is the same for all.
 const NO_EDGES: &str = "],\"edges\":[],\"conditionalEdges\":[]}";
 /// The beginning of every gzip body: no name, no time, so that equal texts give equal bytes.
 const GZIP_HEADER: [u8; 10] = [0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 0xff];
 
-/// What a pass over the fleet found out about clusters.
+/// The result of a pass over the fleet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Managed {
-    /// Those that are known, or that the fleet's files name.
-    pub clusters: HashMap<ClusterId, Placed>,
-    /// What others see that send an id.
+    /// The clusters that are known or named in the fleet's files.
+    pub clusters: HashMap<ClusterId, ClusterPlace>,
+    /// What other clusters with an id see.
     pub others: UnknownClusters,
 }
 
-/// What is known of a cluster.
+/// The place of a cluster in the fleet.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Placed {
-    /// A policy decides what it may do.
-    Managed(Allowed),
-    /// The files name its id, and it is not known in the organisation that they name: it is held.
+pub enum ClusterPlace {
+    /// A policy decides its updates.
+    Managed(AllowedUpdates),
+    /// The files name its id, but it is not known in that organisation: it is held.
     NotEnrolled,
-    /// It is known, and no policy is about it: it sees the graph.
+    /// It is known, and no policy covers it: it sees the graph.
     Unmanaged,
 }
 
-/// What a managed cluster may do now.
+/// The updates that a managed cluster may take now.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Allowed {
-    /// What the policy lets it take.
+pub struct AllowedUpdates {
+    /// What the policy allows.
     pub rule: towpath_core::graph::rules::Managed,
-    /// What it runs on, as it reported: for targeted blocks, where its request does not say.
+    /// Its reported platform, for targeted blocks, if its request names none.
     pub platform: Option<Platform>,
 }
 
 /// The edges that a managed cluster is shown.
-pub(crate) type Shown = Vec<(Edge, Verdict)>;
+pub(crate) type ShownEdges = Vec<(Edge, Verdict)>;
 
-/// What makes answers equal that have the same nodes: each edge, with its risks if it has any to weigh.
+/// The key of an answer among those with the same nodes: each edge, with its conditional risks.
 type EdgeSet = Vec<(ReleaseId, ReleaseId, Option<Vec<RiskId>>)>;
 
-/// What a cluster is shown: of the edges that it may take, those that it would be offered anyway.
+/// The edges that a cluster sees: allowed by its policy, and offered to everybody.
 pub(crate) fn shown(
     graph: &Graph,
     channel_arch: &ChannelArch,
-    allowed: &Allowed,
+    allowed: &AllowedUpdates,
     client: Client<'_>,
-) -> Shown {
+) -> ShownEdges {
     let Some(channel) = ChannelName::new(channel_arch.channel()) else {
-        return Shown::new();
+        return ShownEdges::new();
     };
     let cluster = Cluster {
         id: client.id.cloned().into(),
@@ -107,7 +107,7 @@ pub(crate) fn shown(
     recommend_managed(Policy::graph(), &allowed.rule, &at)
 }
 
-/// The prefixes of one channel, architecture and encoding: that of now and its neighbour in time.
+/// The prefixes of one channel, architecture and encoding: the current one and its neighbour in time.
 #[derive(Default)]
 pub(crate) struct NodePrefixes {
     prefixes: ArcSwap<Vec<Arc<NodePrefix>>>,
@@ -116,7 +116,7 @@ pub(crate) struct NodePrefixes {
     pub(crate) last_used: AtomicI64,
 }
 
-/// All nodes of one channel and architecture, for as long as none enters, and the answers that begin with them.
+/// All nodes of one channel and architecture until the next one enters, and the answers that begin with them.
 pub(crate) struct NodePrefix {
     epoch: Epoch,
     encoding: Encoding,
@@ -133,13 +133,13 @@ pub(crate) struct NodePrefix {
 }
 
 impl Snapshot {
-    /// The answer with these edges, if it is ready.
+    /// The answer with these edges, if it is cached.
     pub(crate) fn managed(
         &self,
         channel_arch: &ChannelArch,
         encoding: Encoding,
         now: Timestamp,
-        shown: &Shown,
+        shown: &ShownEdges,
     ) -> Option<Arc<CachedAnswer>> {
         let prefixes = channel_arch.prefixes(encoding);
         prefixes
@@ -150,19 +150,19 @@ impl Snapshot {
         prefix.kinds.load().get(&kind(shown)).cloned()
     }
 
-    /// Makes the answer with these edges ready; takes milliseconds if nobody has asked for that channel.
+    /// Builds the answer with these edges. Takes milliseconds for a channel that nobody has requested yet.
     pub(crate) fn make_managed(
         &self,
         channel_arch: &ChannelArch,
         encoding: Encoding,
         now: Timestamp,
-        shown: Shown,
+        shown: ShownEdges,
     ) -> Arc<CachedAnswer> {
         self.prefix(channel_arch, encoding, now)
             .answer(self.graph(), shown, now)
     }
 
-    /// The prefix that is good then; written now unless somebody has.
+    /// The prefix that is valid then, written if needed.
     pub(crate) fn prefix(
         &self,
         channel_arch: &ChannelArch,
@@ -196,7 +196,7 @@ impl Snapshot {
 }
 
 impl NodePrefixes {
-    /// When the prefix of now ends, if there is one.
+    /// When the current prefix ends, if there is one.
     pub(crate) fn until(&self, now: Timestamp) -> Option<Timestamp> {
         self.prefixes
             .load()
@@ -258,7 +258,7 @@ impl NodePrefix {
         prefix
     }
 
-    fn answer(&self, graph: &Graph, shown: Shown, now: Timestamp) -> Arc<CachedAnswer> {
+    fn answer(&self, graph: &Graph, shown: ShownEdges, now: Timestamp) -> Arc<CachedAnswer> {
         let kind = kind(&shown);
         if let Some(ready) = self.kinds.load().get(&kind) {
             return ready.clone();
@@ -283,7 +283,7 @@ impl NodePrefix {
         ready
     }
 
-    /// The whole answer, its end being this.
+    /// The whole answer with this end.
     fn ended_with(&self, text: &str) -> CachedAnswer {
         let end = match self.encoding {
             Encoding::Identity => Bytes::from(text.as_bytes().to_vec()),
@@ -309,7 +309,7 @@ impl NodePrefix {
         }
     }
 
-    /// Counts anew what is kept, so that a race between two threads leaves no error behind.
+    /// Counts the cached bytes again, so that a race between threads leaves no lasting error.
     fn hold(&self) {
         let mirrored = if self.bytes.len() >= page_cache::MIN_BYTES {
             self.bytes.len()
@@ -338,12 +338,12 @@ impl Drop for NodePrefix {
     }
 }
 
-/// What a ready answer holds that its prefix does not.
+/// The memory that only this answer uses.
 fn own_bytes(ready: &CachedAnswer) -> usize {
     ready.chunks.last().map_or(0, Bytes::len) + OVERHEAD
 }
 
-fn kind(shown: &Shown) -> EdgeSet {
+fn kind(shown: &ShownEdges) -> EdgeSet {
     let risks = |verdict: &Verdict| match &verdict.answer {
         Answer::RecommendUnless(risks) => Some(risks.iter().copied().collect()),
         _ => None,
@@ -354,7 +354,7 @@ fn kind(shown: &Shown) -> EdgeSet {
         .collect()
 }
 
-/// Compresses a text behind what is there, into blocks that end on a byte boundary; the last ends the stream.
+/// Appends a compressed text, in blocks that end on a byte boundary. The last block ends the stream.
 fn compressed(before: Vec<u8>, text: &[u8], is_last: bool) -> Vec<u8> {
     let mut encoder = DeflateEncoder::new(before, Compression::new(6));
     let written = encoder.write_all(text).and_then(|()| match is_last {

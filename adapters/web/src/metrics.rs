@@ -1,4 +1,4 @@
-//! What is measured. Every label comes from a closed set: channels that exist, statuses that we send.
+//! Metrics. Every label comes from a closed set: existing channels, statuses that we send.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -31,21 +31,21 @@ const MAX_ROLLOUT_SERIES: usize = 20_000;
 /// The most channels that have series of their own; the rest are counted together.
 const MAX_CHANNELS: usize = 1_000;
 
-/// How the fleet, the sources and the signature stores are.
+/// The health of the fleet, the sources and the signature stores.
 type Health = (
     Option<(Arc<FleetMetrics>, Sight)>,
     Option<Arc<Vec<SourceHealth>>>,
     Option<Arc<SignatureHealth>>,
 );
 
-/// How an attempt to load a graph ended.
+/// The result of an attempt to load a graph.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ReloadResult {
-    /// None has been made.
+    /// No attempt yet.
     Pending,
     /// A new graph is served.
     Changed,
-    /// The inputs are what they were.
+    /// The inputs are unchanged.
     Unchanged,
     /// The last good graph, if any, is kept.
     Failed,
@@ -76,13 +76,13 @@ pub struct Metrics {
     /// The channels that have series of their own.
     channels: Mutex<BTreeSet<String>>,
     pub(crate) connections: Gauge,
-    /// Connections that were turned away or closed, by reason.
+    /// Refused or closed connections, by reason.
     pub(crate) connections_closed: Family<ReasonLabels, Counter>,
     /// Reports of clusters, by result.
     pub(crate) reports: ReportResults,
     /// Graphs without edges, because no pass has placed the cluster.
     pub(crate) not_enrolled: Counter,
-    /// Questions that took a while, by what became of them.
+    /// Queued questions, by outcome.
     pub(crate) questions: Results,
 }
 
@@ -120,7 +120,7 @@ struct RolloutLabels {
     to: String,
 }
 
-/// The series of one channel that requests touch, found once.
+/// The series of one channel, looked up once.
 pub(crate) struct ChannelMetrics {
     ok: (Counter, Histogram),
     not_modified: (Counter, Histogram),
@@ -291,7 +291,7 @@ impl Metrics {
         }
     }
 
-    /// How long ago the inputs were last found to be good; none if they never were.
+    /// The time since the inputs were last good; none if they never were.
     pub(crate) fn graph_age_seconds(&self, now: Timestamp) -> Option<i64> {
         let confirmed = self.confirmed_at.load(Ordering::Relaxed);
         (confirmed > 0).then(|| now.as_second().saturating_sub(confirmed).max(0))
@@ -332,8 +332,8 @@ impl Metrics {
     }
 }
 
-/// OpenMetrics as the classic text format, which every scraper and every person's tool reads: a counter is described by
-/// the name that its samples have, and there are no units.
+/// Converts OpenMetrics into the classic text format, which every scraper reads: HELP and TYPE of a counter use the name of
+/// its samples, and there are no units.
 fn classic(open_metrics: &str) -> String {
     let counters: BTreeSet<&str> = open_metrics
         .lines()
@@ -373,7 +373,7 @@ fn histogram() -> Histogram {
     ])
 }
 
-/// What is known of the graph at the time of a scrape.
+/// Collects the metrics of the graph during a scrape.
 #[derive(Debug)]
 struct GraphCollector {
     snapshot: Option<Arc<Snapshot>>,

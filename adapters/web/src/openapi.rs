@@ -1,5 +1,5 @@
-//! `/api/v1/openapi.json`: the paths, methods, tokens and common refusals of the table, and what is written by hand in `openapi.json`: parameters, bodies,
-//! answers and schemas, by the routes' labels.
+//! `/api/v1/openapi.json`: paths, methods, tokens and common refusals come from the route table. Parameters, bodies, answers
+//! and schemas are written by hand in `openapi.json`, by the routes' labels.
 
 use std::sync::LazyLock;
 
@@ -38,7 +38,7 @@ fn description() -> Value {
     description
 }
 
-/// What is written by hand, and what the table says. A refusal that is written by hand stays as it is.
+/// Merges the handwritten part with the table. Handwritten refusals take precedence.
 fn operation(route: &Route, mut written: Value) -> Value {
     written["operationId"] = json!(route.label);
     written["summary"] = json!(route.summary);
@@ -59,7 +59,7 @@ fn method(route: &Route) -> &'static str {
     }
 }
 
-/// An empty list where no token changes anything.
+/// An empty list where no token is needed.
 fn security(route: &Route) -> Value {
     let scheme = |role: &Role| match role {
         Role::Nobody => json!({}),
@@ -74,7 +74,7 @@ fn security(route: &Route) -> Value {
     }
 }
 
-/// How requests can be refused that come this way, by status and the name of the description.
+/// The possible refusals of a route, by status and name of the description.
 fn refusals(route: &Route) -> impl Iterator<Item = (&'static str, &'static str)> {
     let asks_the_fleet = matches!(route.cost(), Cost::Fleet | Cost::Report);
     let refusals = [

@@ -1,4 +1,4 @@
-//! For those on call: alive, ready and why not, metrics.
+//! Endpoints for operators: liveness, readiness, metrics.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -24,7 +24,7 @@ pub(crate) fn liveness(_: &Service, _: &Parts, _: &str) -> OrRefusal<Response<An
     Ok(body::json(StatusCode::OK, text))
 }
 
-/// Ready as soon as there is a graph to serve, and until the service is told to stop; a reload that failed since is shown, and does not take that away.
+/// Ready once there is a graph, until the service is told to stop. A failed reload is shown, but the service stays ready.
 pub(crate) fn readiness(
     service: &Service,
     head: &Parts,
@@ -67,7 +67,7 @@ pub(crate) fn readiness(
     Ok(body::json(status, format!("{text:#}\n")))
 }
 
-/// Shown, and no more: graphs are served whatever becomes of the fleet.
+/// The fleet's state is only shown: graphs do not depend on it.
 fn fleet_health(service: &Service, headers: &HeaderMap) -> serde_json::Value {
     let health = service.fleet_health.load();
     match (service.fleet.load().is_some(), &*health) {
@@ -85,8 +85,7 @@ fn fleet_health(service: &Service, headers: &HeaderMap) -> serde_json::Value {
     }
 }
 
-/// How many findings there are of each kind; and the first of them, with the names that stand in them, to those who may read
-/// the fleet.
+/// The number of findings of each kind. Readers of the fleet also get the first ones, with names.
 fn findings(findings: &[Finding], may_read: bool) -> serde_json::Value {
     let mut kinds: BTreeMap<&str, u64> = BTreeMap::new();
     for finding in findings {

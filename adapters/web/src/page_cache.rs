@@ -1,8 +1,8 @@
-//! Large pieces in the page cache: the kernel sends them without copying.
+//! Mirrors large pieces in the page cache, so that the kernel sends them without copying.
 //!
-//! A piece of a few hundred kilobytes costs more to copy into a socket than all the rest of an answer. So it is also
-//! kept in an anonymous file, and where a connection is asked to write memory that such a file mirrors, it sends the file.
-//! An entry lives exactly as long as the memory it mirrors: the owner of the memory removes it before freeing.
+//! Copying a few hundred kilobytes into a socket costs more than the rest of an answer. So an anonymous file mirrors such a
+//! piece, and a connection sends the file instead of the memory. A mirror lives exactly as long as its memory: the owner
+//! of the memory removes it before freeing.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -16,9 +16,9 @@ use rustix::fs::{MemfdFlags, memfd_create};
 /// Below this, copying is cheaper.
 pub(crate) const MIN_BYTES: usize = 64 * 1024;
 
-/// The memory that is mirrored, sorted by address.
+/// The mirrored memory, sorted by address.
 pub(crate) struct PageCache {
-    entries: ArcSwap<Vec<Mirrored>>,
+    entries: ArcSwap<Vec<MemoryMirror>>,
     /// The most entries: each has a file open.
     most: AtomicUsize,
 }
@@ -33,25 +33,25 @@ impl Default for PageCache {
 }
 
 #[derive(Clone)]
-struct Mirrored {
+struct MemoryMirror {
     address: usize,
     length: usize,
     file: Arc<OwnedFd>,
 }
 
-/// Memory whose mirror goes with it.
+/// Memory that removes its mirror when it is dropped.
 struct Owner {
     bytes: Bytes,
     cache: Arc<PageCache>,
 }
 
 impl PageCache {
-    /// Mirrors at most so many pieces; what is more is sent by copying.
+    /// Mirrors at most this many pieces. Others are copied.
     pub(crate) fn limit(&self, most: usize) {
         self.most.store(most, Ordering::Relaxed);
     }
 
-    /// The same bytes, mirrored; if they cannot be, they are sent by copying.
+    /// Mirrors the bytes if possible.
     pub(crate) fn mirror(self: &Arc<Self>, bytes: Bytes) -> Bytes {
         if self.entries.load().len() >= self.most.load(Ordering::Relaxed) {
             return bytes;
@@ -63,7 +63,7 @@ impl PageCache {
                 return bytes;
             }
         };
-        let entry = Mirrored {
+        let entry = MemoryMirror {
             address: address(&bytes),
             length: bytes.len(),
             file,
@@ -80,7 +80,7 @@ impl PageCache {
         })
     }
 
-    /// The file that mirrors this memory, and where in it.
+    /// The file that mirrors this memory, and the offset.
     pub(crate) fn find(&self, memory: &[u8]) -> Option<(Arc<OwnedFd>, u64)> {
         if memory.len() < MIN_BYTES / 2 {
             return None;

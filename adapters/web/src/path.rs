@@ -1,7 +1,7 @@
-//! `GET /api/v1/path`: the way from one release to another, hop by hop, or why there is none.
+//! `GET /api/v1/path`: the path from one release to another, hop by hop, or why there is none.
 //!
-//! For people (`Accept: text/plain`, or `form=text`) and for machines. What a fleet's policy holds back today is not asked: a plan is
-//! about what the graph offers. A question has a budget of steps, and ends when nobody waits for its answer.
+//! Answers are text (`Accept: text/plain`, or `form=text`) or JSON. The path ignores the fleet's policies: it shows what
+//! the graph offers. A search has a limit of steps, and ends when its client has gone.
 
 use std::sync::Arc;
 
@@ -18,17 +18,17 @@ use crate::questions::Work;
 use crate::refusal::OrRefusal;
 use crate::{Service, Snapshot, explain, fleet};
 
-/// A question, with all that is needed to answer it on another thread.
+/// A question with everything that another thread needs to answer it.
 struct PathQuestion {
     snapshot: Arc<Snapshot>,
     managed: Option<Arc<View>>,
     asked: PathRequest,
-    /// Whether the asker may know what we know of the cluster that it names.
+    /// Whether the caller may see what we know of the cluster.
     sight: fleet::Sight,
     form: Form,
 }
 
-/// Reads the question, or answers at once that it cannot be answered.
+/// Reads the question, or refuses it.
 pub(crate) fn question(service: &Arc<Service>, request: &Parts) -> OrRefusal<Work> {
     let asked = format::read(request.uri.query().unwrap_or_default(), service.now())?;
     let snapshot = service.snapshot().ok_or_else(explain::not_ready)?;
@@ -103,7 +103,7 @@ impl PathQuestion {
     }
 }
 
-/// The search came to an end before it had an answer.
+/// The answer to a search that reached its limit.
 fn gave_up(unfinished: Unfinished) -> Response<AnswerBody> {
     match unfinished {
         Unfinished::NoStepsLeft { most } => {

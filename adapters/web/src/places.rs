@@ -1,7 +1,8 @@
-//! Places for connections: so many in all, so many for one address, and a few that are kept for probes.
+//! Limits on connections: in total, per address, and a reserve for probes.
 //!
-//! A service that is only busy must not look dead, so a connection that finds no place gets one of the reserve. There it may ask one question: `/livez`,
-//! `/readyz` or `/metrics`. When the reserve is full, its oldest connection goes: a probe asks at once, and is answered long before its turn comes.
+//! A busy service must not look dead. So a connection beyond the limits gets a place of the reserve, where it may only ask
+//! for `/livez`, `/readyz` or `/metrics`. When the reserve is full, its oldest connection is closed: probes ask at once, so
+//! they are answered before that.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::net::IpAddr;
@@ -11,13 +12,13 @@ use std::time::Duration;
 
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 
-use crate::admission::{Admission, Forwarded, counted_address};
+use crate::admission::{Admission, ForwardedClient, counted_address};
 
-/// Connections of the reserve that may wait for a question to be asked; one more sends the oldest away.
+/// The most connections of the reserve without a request yet. One more closes the oldest.
 const RESERVE: usize = 32;
-/// Places of the reserve in all: those that were sent away take a moment to go, and `/metrics` takes longer than the rest.
+/// All places of the reserve: closed connections take a moment to go, and `/metrics` takes longer than the rest.
 pub(crate) const RESERVE_PLACES: usize = 48;
-/// How long a new connection waits for those that were sent away to go.
+/// How long a new connection waits for closed ones to go.
 const RESERVE_WAIT: Duration = Duration::from_secs(1);
 /// Readers of `/metrics` in the reserve, one for each address.
 const RESERVE_SCRAPES: usize = 4;
@@ -29,11 +30,11 @@ pub(crate) struct Places {
     admission: Arc<Admission>,
 }
 
-/// A place for one connection, until it is dropped.
+/// A connection's place, until it is dropped.
 pub(crate) enum Place {
-    /// It may ask whatever it likes.
+    /// It may send any request.
     Full(FullPlace),
-    /// It may ask one question about how we are.
+    /// It may send one probe.
     Probe(ProbePlace),
 }
 
@@ -44,12 +45,12 @@ pub(crate) struct FullPlace {
     holder: PlaceOwner,
 }
 
-/// For whom a connection is counted.
+/// The address that a connection counts for.
 enum PlaceOwner {
     Peer {
         _counted: AddressPlace,
     },
-    /// A trusted proxy's, counted for the address that it asked for last.
+    /// A trusted proxy's connection, counted for its last client.
     Proxy {
         own: IpAddr,
         asked_for: Mutex<Option<AddressPlace>>,
@@ -81,7 +82,7 @@ struct Reserve {
 #[derive(Default)]
 struct ReserveState {
     next: u64,
-    /// Those that have asked nothing yet, oldest first.
+    /// Connections without a request yet, oldest first.
     silent: BTreeMap<u64, Arc<Notify>>,
     /// Who reads `/metrics`.
     scraping: BTreeSet<IpAddr>,
@@ -89,7 +90,7 @@ struct ReserveState {
 
 /// How many places each address has taken.
 struct Addresses {
-    /// None: as many as there are.
+    /// None: no limit.
     most: Option<usize>,
     taken: Mutex<HashMap<IpAddr, usize>>,
 }
@@ -101,7 +102,7 @@ struct AddressPlace {
 }
 
 impl Places {
-    /// So many in all, and for one address.
+    /// With these limits in total and per address.
     pub(crate) fn new(
         all: usize,
         for_one_address: Option<usize>,
@@ -121,8 +122,7 @@ impl Places {
         }
     }
 
-    /// A place for a connection from there. If the reserve is full to its last place, it waits a moment for those that were sent away to go; none if
-    /// they do not.
+    /// Takes a place for a connection from this address. If the reserve is full, it waits a moment for closed connections to go.
     pub(crate) async fn take(&self, address: IpAddr) -> Option<Place> {
         let why = match self.full_place(address) {
             Ok(place) => return Some(Place::Full(place)),
@@ -202,16 +202,16 @@ impl Places {
 }
 
 impl FullPlace {
-    /// Counts a request for whom it was forwarded, and says for whom that is; none if that address has all its places.
+    /// Counts a request for its forwarded client, and returns that address; none if the address has no place left.
     pub(crate) fn asks(&self, headers: &http::HeaderMap) -> Result<Option<IpAddr>, NoPlace> {
         let PlaceOwner::Proxy { own, asked_for } = &self.holder else {
             return Ok(None);
         };
         let address = match self.admission.proxies.forwarded(headers) {
-            Forwarded::Unsaid => None,
-            Forwarded::For(address) => Some(address),
+            ForwardedClient::Unsaid => None,
+            ForwardedClient::For(address) => Some(address),
             // Nobody knows for whom it is, so all such requests of a proxy are as one address.
-            Forwarded::Disputed => Some(*own),
+            ForwardedClient::Disputed => Some(*own),
         };
         let mut asked_for = locked(asked_for);
         let is_same =
@@ -228,12 +228,13 @@ impl FullPlace {
 }
 
 impl ProbePlace {
-    /// Returns when the connection has to go, because there are newer ones.
+    /// Returns when the connection must close, because there are newer ones.
     pub(crate) async fn sent_away(&self) {
         self.sent_away.notified().await;
     }
 
-    /// It asks for metrics, which may take a while, so it is not sent away from here on. Refused if this address reads them already, or too many others do.
+    /// It asks for metrics, which may take a while, so it is not closed from now on. Refused if this address already reads them,
+    /// or too many others do.
     pub(crate) fn scrape(&self) -> Result<(), NoPlace> {
         let mut state = locked(&self.reserve.state);
         if state.scraping.len() >= RESERVE_SCRAPES || !state.scraping.insert(self.address) {
@@ -283,7 +284,7 @@ impl Drop for AddressPlace {
     }
 }
 
-/// Nothing that holds one of these locks can leave it half done.
+/// A panic cannot leave the data inconsistent, so poisoning is ignored.
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

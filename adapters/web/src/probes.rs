@@ -1,4 +1,4 @@
-//! A small door for a process that serves no graphs: alive, ready, metrics, and nothing else.
+//! A small server for a process without graphs: liveness, readiness and metrics.
 
 use std::collections::BTreeSet;
 use std::convert::Infallible;
@@ -19,7 +19,7 @@ use towpath_core::repeats::Repeats;
 
 use crate::{Admission, AllowedHosts, AnswerBody};
 
-/// Connections at once; one more waits its turn.
+/// The most connections at once. Others wait.
 const MAX_CONNECTIONS: usize = 64;
 /// How long a client may take for a request's head, and how long a connection may live.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
@@ -27,9 +27,9 @@ const LONGEST: Duration = Duration::from_secs(120);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Probe {
-    /// Whether it runs, or has to be started anew.
+    /// Whether the process works, or must be restarted.
     Alive,
-    /// Whether it knows what it has to know.
+    /// Whether it is ready.
     Ready,
     Metrics,
 }
@@ -37,7 +37,6 @@ pub enum Probe {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ProbeAnswer {
     Yes(String),
-    /// It is not so.
     No(String),
     Metrics(String),
 }
@@ -60,12 +59,12 @@ impl Probes {
         })
     }
 
-    /// Where it listens; of interest where the port was left to the system.
+    /// The listening address, for when the system chose the port.
     pub fn address(&self) -> io::Result<SocketAddr> {
         self.listener.local_addr()
     }
 
-    /// On loopback only addresses and `localhost`: a page in a browser of this machine cannot read it by another name.
+    /// On loopback, only IP addresses and `localhost` are accepted, so that web pages cannot read it under another name.
     fn hosts(&self) -> AllowedHosts {
         match self.listener.local_addr() {
             Ok(address) if !address.ip().is_loopback() => AllowedHosts::Any,

@@ -1,7 +1,7 @@
-//! Questions that take a while: a queue that has an end, and few threads for it.
+//! Slow questions: a bounded queue and a few threads.
 //!
-//! Who comes when the queue is full is told so at once. A question whose asker has gone is not begun; one that has begun can look whether
-//! anybody still waits for it.
+//! When the queue is full, a question is refused at once. If its client has gone, it is not started; a running one can
+//! check whether its client still waits.
 
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -16,7 +16,7 @@ use tokio::sync::oneshot;
 use crate::body::AnswerBody;
 use crate::refusal::Refusal;
 
-/// What became of questions, counted.
+/// Counts questions by outcome.
 pub(crate) type Results = Family<[(&'static str, &'static str); 2], Counter>;
 
 pub(crate) struct Queue {
@@ -25,7 +25,7 @@ pub(crate) struct Queue {
     results: Results,
 }
 
-/// What comes first where there is not enough of the processor for all.
+/// The priority when the processor is busy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Urgency {
     LikeGraphs,
@@ -34,12 +34,11 @@ pub(crate) enum Urgency {
 
 type Job = Box<dyn FnOnce() + Send>;
 
-/// What makes an answer, once it is its turn. It can look whether anybody still waits.
+/// Makes an answer. Its argument tells whether the client still waits.
 pub(crate) type Work = Box<dyn FnOnce(&dyn Fn() -> bool) -> Response<AnswerBody> + Send>;
 
-/// Why there is no answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Unanswered {
+pub(crate) enum AnswerFailure {
     Full,
     Failed,
 }
@@ -70,12 +69,11 @@ impl Queue {
         Ok(queue)
     }
 
-    /// The answer, once somebody has made it. The work is given a way to look whether anybody still waits: nobody does once this future is
-    /// dropped.
+    /// Queues the work and returns its answer. The work can check whether the client still waits: dropping this future means no.
     pub(crate) async fn ask<T: Send + 'static>(
         &self,
         work: impl FnOnce(&dyn Fn() -> bool) -> T + Send + 'static,
-    ) -> Result<T, Unanswered> {
+    ) -> Result<T, AnswerFailure> {
         let (waiting, answer) = oneshot::channel();
         let [answered, abandoned] = ["answered", "abandoned"].map(|result| self.result(result));
         let job = move || {
@@ -93,11 +91,11 @@ impl Queue {
         };
         if self.jobs.try_send(Box::new(job)).is_err() {
             self.result("turned_away").inc();
-            return Err(Unanswered::Full);
+            return Err(AnswerFailure::Full);
         }
         answer.await.map_err(|_| {
             self.result("failed").inc();
-            Unanswered::Failed
+            AnswerFailure::Failed
         })
     }
 
@@ -108,7 +106,7 @@ impl Queue {
     }
 }
 
-/// Works until nobody can ask any more.
+/// Runs jobs until the queue is dropped.
 fn work(jobs: &Mutex<Receiver<Job>>, urgency: Urgency) {
     if urgency == Urgency::AfterGraphs
         && let Err(error) = rustix::process::setpriority_process(None, 5)
@@ -124,15 +122,15 @@ fn work(jobs: &Mutex<Receiver<Job>>, urgency: Urgency) {
     }
 }
 
-impl From<Unanswered> for Refusal {
-    fn from(why: Unanswered) -> Self {
+impl From<AnswerFailure> for Refusal {
+    fn from(why: AnswerFailure) -> Self {
         match why {
-            Unanswered::Full => Self::new(
+            AnswerFailure::Full => Self::new(
                 StatusCode::SERVICE_UNAVAILABLE,
                 "busy",
                 "too many questions wait to be answered; try again in a few seconds",
             ),
-            Unanswered::Failed => Self::new(
+            AnswerFailure::Failed => Self::new(
                 StatusCode::INTERNAL_SERVER_ERROR,
                 "failed_question",
                 "the answer could not be prepared; the log says why",

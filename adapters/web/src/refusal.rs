@@ -12,7 +12,7 @@ pub(crate) struct Refusal {
     pub(crate) status: StatusCode,
     kind: &'static str,
     sentence: String,
-    /// What its header says, where that is not always the same.
+    /// The value of its header, if it is not the default.
     value: Option<HeaderValue>,
 }
 
@@ -36,7 +36,7 @@ impl Refusal {
         Self::new(StatusCode::BAD_REQUEST, "invalid_body", sentence)
     }
 
-    /// The same, with this in the header that its status asks for.
+    /// Sets the value of the header that its status requires.
     pub(crate) fn with(self, value: HeaderValue) -> Self {
         Self {
             value: Some(value),
@@ -61,7 +61,7 @@ impl From<BadRequest> for Refusal {
     }
 }
 
-/// The header that an answer with this status has, and what it usually says.
+/// The header that a status requires, and its default value.
 fn header_of(status: StatusCode) -> Option<(HeaderName, HeaderValue)> {
     let fixed = HeaderValue::from_static;
     match status {

@@ -1,6 +1,6 @@
-//! `POST /api/v1/reload`: look at the sources now. For whoever has just changed one of them, and has a token that says so.
+//! `POST /api/v1/reload`: read the sources now. For pipelines that have just changed one, with a token.
 //!
-//! It wakes the readers and does not wait for them; calls that come while one of them reads are one more read afterwards.
+//! It wakes the readers and does not wait for them. Calls during a read cause one more read afterwards.
 
 use http::request::Parts;
 use http::{Response, StatusCode};
@@ -15,27 +15,27 @@ use crate::fleet::{Purpose, TokenKeys, check_token, query, receive};
 use crate::refusal::{OrRefusal, Refusal};
 use crate::workers::Surroundings;
 
-/// Who may wake the readers, and how.
+/// How to wake the readers, and who may do it.
 pub struct ReloadDoor {
-    /// The keys of those who may; without any, nobody may.
+    /// The keys of the tokens; without any, nobody may.
     pub keys: Option<TokenKeys>,
-    pub wake: Box<dyn Fn(&ReloadRequest) -> Woken + Send + Sync>,
+    pub wake: Box<dyn Fn(&ReloadRequest) -> WakeOutcome + Send + Sync>,
 }
 
-/// What somebody who may wants to be read.
+/// An authorised request to reload.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ReloadRequest {
     pub source: Option<String>,
-    /// What its next copy is allowed, once.
+    /// The checks that its next copy may fail, once.
     pub allow: Vec<CopyObjection>,
-    /// The stricter parts of it that are to hold no more, by name.
+    /// Its stricter parts to discard, by name.
     pub discard: Vec<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Woken {
+pub enum WakeOutcome {
     Sources(Vec<String>),
-    /// None: there is no source of that name. These there are.
+    /// There is no source of that name; these exist.
     NoSuchSource(Vec<String>),
 }
 
@@ -77,11 +77,11 @@ pub(crate) async fn answer(
         return Err(not_found(sentence));
     }
     match door.map(|door| (door.wake)(&wanted)) {
-        Some(Woken::Sources(names)) => Ok(body::json(
+        Some(WakeOutcome::Sources(names)) => Ok(body::json(
             StatusCode::ACCEPTED,
             json!({ "woken": names }).to_string(),
         )),
-        Some(Woken::NoSuchSource(names)) => Err(not_found(format!(
+        Some(WakeOutcome::NoSuchSource(names)) => Err(not_found(format!(
             "there is no such source; there are {}",
             names.join(", ")
         ))),
@@ -93,7 +93,7 @@ fn not_found(sentence: String) -> Refusal {
     Refusal::new(StatusCode::NOT_FOUND, "not_found", sentence)
 }
 
-/// The first name of a stricter part that there is none of.
+/// The first name that is not an existing stricter part.
 fn unknown_part<'a>(service: &Service, wanted: &'a ReloadRequest) -> Option<&'a String> {
     let sources = service.sources.load();
     let sources = sources.iter().flat_map(|sources| sources.iter());

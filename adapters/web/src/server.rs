@@ -1,4 +1,4 @@
-//! Listening: connections within limits, and an end that loses no request.
+//! The server: accepts connections within limits, and shuts down without losing requests.
 
 use std::convert::Infallible;
 use std::io;
@@ -18,35 +18,35 @@ use crate::admission::Admission;
 use crate::ending::Stage;
 use crate::metrics::ReasonLabels;
 use crate::places::{NoPlace, Places, RESERVE_PLACES};
-use crate::workers::{Open, Workers};
+use crate::workers::{ConnectionGuard, Workers};
 
 /// The longest path and query that we read; a longer one is answered with 414.
 pub(crate) const MAX_TARGET_BYTES: usize = 8 * 1024;
-/// Connections over the limit that are told so at once; further ones are closed without a word.
+/// The most connections over the limit that get an answer. Others are just closed.
 const MAX_LINGERING: usize = 16;
-/// How long telling them may take.
+/// How long that answer may take.
 const LINGER: Duration = Duration::from_secs(1);
 /// How long a client that was connected when we stopped listening may take for its first request.
 const FIRST_REQUEST: Duration = Duration::from_secs(10);
 /// How long to wait after a connection could not be accepted.
 const AFTER_FAILURE: Duration = Duration::from_millis(50);
 
-/// What a stranger may take up.
+/// Limits on clients.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
-    /// Connections at once; one more is told to come back.
+    /// The most connections. Others are told to come back.
     pub connections: usize,
-    /// Connections of one address at once; none is no limit.
+    /// The most connections of one address; none for no limit.
     pub connections_per_address: Option<usize>,
     /// How long a client may take for a request's head, and how long a connection may idle.
     pub head_timeout: Duration,
-    /// How long a client may take nothing of its answer.
+    /// How long a client may read nothing of its answer.
     pub write_timeout: Duration,
-    /// How long connections are still taken after the server was told to stop.
+    /// How long connections are still accepted after the server was told to stop.
     pub drain: Duration,
     /// How long open requests have to end after that.
     pub shutdown_timeout: Duration,
-    /// Large pieces of answers that are kept in files; each needs a descriptor.
+    /// The most large pieces that are mirrored in files. Each needs a descriptor.
     pub mirrored_pieces: usize,
 }
 
@@ -76,12 +76,12 @@ pub struct Server {
     admission: Arc<Admission>,
 }
 
-/// What connections are given to.
+/// The parts that accept connections.
 struct Gate {
     workers: Workers,
     places: Places,
     lingering: Arc<Semaphore>,
-    open: Open,
+    open: ConnectionGuard,
     failures: Mutex<Repeats>,
     began: Instant,
 }
@@ -102,7 +102,7 @@ impl Server {
         })
     }
 
-    /// Lets in who says what it has to say.
+    /// Sets the conditions on requests.
     pub fn admitting(self, admission: Admission) -> Self {
         Self {
             admission: Arc::new(admission),
@@ -110,7 +110,7 @@ impl Server {
         }
     }
 
-    /// Where it listens; of interest where the port was left to the system.
+    /// The listening address, for when the system chose the port.
     pub fn address(&self) -> io::Result<SocketAddr> {
         self.listener.local_addr()
     }
@@ -120,8 +120,8 @@ impl Server {
         self.serve_until(stop, std::future::pending()).await
     }
 
-    /// Serves until told to stop. Then it drains: it is not ready, takes connections for a while, and makes every answer the last of its connection.
-    /// Then it listens no more and lets open requests end. Whenever it is told to stop at once, it returns.
+    /// Serves until told to stop. Then it drains: it is not ready, still accepts connections for a while, and closes each after
+    /// its answer. Then it stops listening and waits for open requests. When told to stop at once, it returns.
     pub async fn serve_until(
         self,
         stop: impl Future<Output = ()>,
@@ -193,7 +193,7 @@ impl Server {
         }
     }
 
-    /// Listens no more, closes what is idle, and lets open requests end.
+    /// Stops listening, closes idle connections, and waits for open requests.
     async fn end(self, gate: Gate, mut gone: Receiver<Infallible>) -> io::Result<()> {
         tracing::info!("stopping: no new connections, open requests may end");
         let listener = self.listener.into_std()?;
@@ -219,7 +219,7 @@ impl Server {
         Ok(())
     }
 
-    /// Tells a connection over the limit to come back, and closes it once it has heard that.
+    /// Tells a connection over the limit to come back, and closes it.
     fn turn_away(&self, stream: TcpStream, lingering: &Arc<Semaphore>) {
         self.service
             .metrics
@@ -241,7 +241,7 @@ impl Server {
 }
 
 impl Gate {
-    /// Takes what the kernel has already connected. Their clients have sent requests, or are about to.
+    /// Accepts connections that the kernel has already established, because their clients may have sent requests.
     fn take_waiting(&self, listener: &std::net::TcpListener) {
         while let Ok((stream, peer)) = listener.accept() {
             if let (Ok(()), Some(place)) = (
@@ -268,7 +268,7 @@ impl Gate {
     }
 }
 
-/// Says it, and reads what the client had sent: a close with bytes unread would take the answer back.
+/// Sends the refusal, and reads what the client has sent: closing with unread bytes would destroy the answer.
 async fn say_and_close(mut stream: TcpStream) {
     let mut unread = [0; 1024];
     let said = async {

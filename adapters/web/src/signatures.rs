@@ -1,4 +1,4 @@
-//! How the keyring and the signature stores are: for `/readyz` and metrics.
+//! The health of the keyring and the signature stores, for `/readyz` and metrics.
 
 use std::fmt;
 use std::sync::Arc;
@@ -18,11 +18,11 @@ const STORE_KINDS: [&str; 3] = [
     "signature-store-slow",
 ];
 
-/// All that verifies releases. Shown to anybody: it must hold no secret.
+/// The health of verification. Everybody sees it, so it must hold no secret.
 #[derive(Debug, Clone)]
 pub struct SignatureHealth {
     pub keyring: KeyringHealth,
-    /// Where they are looked for.
+    /// The signature stores.
     pub stores: Vec<StoreHealth>,
 }
 
@@ -30,7 +30,7 @@ pub struct SignatureHealth {
 pub struct KeyringHealth {
     /// How many keys are in use.
     pub keys: usize,
-    /// What is wrong with a newer one, which is not in use therefore; none while all is well.
+    /// The problem of a newer keyring that is not used; none while all is well.
     pub problem: Option<SourceProblem>,
 }
 
@@ -81,7 +81,7 @@ pub(crate) fn told(health: Option<&SignatureHealth>, now: Timestamp) -> Value {
     })
 }
 
-/// What is known of signatures at the time of a scrape.
+/// Collects the metrics of signatures during a scrape.
 #[derive(Debug)]
 pub(crate) struct SignaturesCollector {
     pub(crate) health: Arc<SignatureHealth>,

@@ -1,7 +1,7 @@
-//! A snapshot: one graph, immutable, and the sheets that have been compiled from it.
+//! A snapshot: one immutable graph and its compiled sheets.
 //!
-//! Sheets are compiled when they are first asked for, kept within a budget, and compiled again for the next epoch just
-//! before it begins. Readers never wait for each other, only for a sheet that nobody has asked for yet.
+//! A sheet is compiled at its first request, kept within a memory limit, and compiled again just before the next epoch.
+//! Readers never wait for each other, only for the first compilation of a sheet.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
@@ -25,20 +25,20 @@ use crate::metrics::ChannelMetrics;
 use crate::page_cache::{self, PageCache};
 use crate::step_graph_cache::StepGraphCache;
 
-/// What the sheets of a snapshot may hold in memory together; the least recently used go first.
+/// The most memory of a snapshot's sheets. The least recently used are dropped first.
 const MAX_SHEET_BYTES: usize = 32 << 20;
-/// What may be compiled ahead of a new graph, while the old one is still served.
+/// The most memory of sheets compiled for a new graph while the old one is served.
 const MAX_WARM_BYTES: usize = MAX_SHEET_BYTES / 2;
-/// Sheets that were asked for within this time are compiled ahead of a new graph or epoch.
+/// Sheets requested within this time are compiled ahead of a new graph or epoch.
 const IN_USE: SignedDuration = SignedDuration::from_mins(15);
 /// How long before an epoch ends the next one's sheet is compiled.
 const AHEAD: SignedDuration = SignedDuration::from_secs(10);
 
-/// A graph and what is ready to be served of it.
+/// A graph and its compiled answers.
 pub struct Snapshot {
     graph: Graph,
     platforms: Platforms,
-    /// Names the inputs: equal inputs, equal digests.
+    /// The digest of the inputs.
     pub digest: String,
     pub loaded_at: Timestamp,
     channel_archs: HashMap<Box<str>, Vec<(Arch, ChannelArch)>>,
@@ -63,7 +63,7 @@ pub(crate) struct ChannelArch {
     pub(crate) metrics: OnceLock<ChannelMetrics>,
 }
 
-/// The sheets of one encoding: that of this epoch and its neighbour.
+/// The sheets of one encoding: of this epoch and its neighbour.
 struct Slot {
     sheets: ArcSwap<Vec<Arc<CachedSheet>>>,
     compiling: Mutex<()>,
@@ -127,7 +127,7 @@ impl Snapshot {
         }
     }
 
-    /// With the graph data that it was made of, to be given to whoever asks.
+    /// Adds the graph data, for the graph-data endpoint.
     pub fn with_graph_data(self, files: Vec<SourceFile>, modified_at: Timestamp) -> Self {
         Self {
             graph_data: GraphDataFiles::new(files, modified_at),
@@ -139,12 +139,12 @@ impl Snapshot {
         &self.graph
     }
 
-    /// The rollouts that were not over when the snapshot was made.
+    /// The rollouts that had not ended when the snapshot was made.
     pub(crate) fn rollouts(&self) -> &[RolloutWindow] {
         &self.rollouts
     }
 
-    /// What the lookup says about a cluster.
+    /// Looks up a cluster.
     pub(crate) fn platform_of(&self, id: Option<&ClusterId>) -> Option<&Platform> {
         self.platforms.get(id?.as_str())
     }
@@ -157,7 +157,7 @@ impl Snapshot {
             .map(|(_, channel_arch)| channel_arch)
     }
 
-    /// Reads the sheet of a channel and architecture that is good now; none if nobody has compiled it.
+    /// The current sheet of a channel and architecture, if it is compiled.
     pub(crate) fn with_sheet<T>(
         &self,
         channel_arch: Option<&ChannelArch>,
@@ -180,7 +180,7 @@ impl Snapshot {
         &slots[encoding as usize]
     }
 
-    /// Compiles the sheets that an older snapshot has been asked for lately, the latest first, as far as they fit.
+    /// Compiles the sheets that an older snapshot used lately, latest first, within the memory limit.
     pub(crate) fn warm_like(&self, old: &Self, now: Timestamp) {
         let encodings = [Encoding::Gzip, Encoding::Identity];
         let slots = old
@@ -283,7 +283,7 @@ impl Snapshot {
             .map(|(_, channel_arch)| channel_arch)
     }
 
-    /// Compiles the sheet that is good then, unless somebody has.
+    /// Compiles the sheet for that time, unless it exists.
     pub(crate) fn compile(
         &self,
         channel_arch: Option<&ChannelArch>,
@@ -318,7 +318,7 @@ impl Snapshot {
         ready
     }
 
-    /// Keeps large pieces where connections can send them from.
+    /// Mirrors large pieces in the page cache.
     pub(crate) fn mirrored_in(self, page_cache: Arc<PageCache>) -> Self {
         Self { page_cache, ..self }
     }
@@ -337,7 +337,7 @@ impl Snapshot {
             .fetch_sub(total(&replaced), Ordering::Relaxed);
     }
 
-    /// Drops sheets that were not used for longest until the rest fits the budget. The slot in hand stays.
+    /// Drops the least recently used sheets until the rest fits. The given slot stays.
     fn make_room(&self, in_hand: &Slot) {
         if self.sheet_bytes.load(Ordering::Relaxed) <= MAX_SHEET_BYTES {
             return;

@@ -1,4 +1,4 @@
-//! How the sources of the graph are: for `/readyz`, metrics, and whoever asks whether to believe an answer.
+//! The health of the graph's sources, for `/readyz`, metrics and answers.
 
 use std::fmt;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use towpath_core::finding::Finding;
 use towpath_core::intake::{Ages, Freshness};
 
-/// How one source is. Shown to anybody: it must hold no secret.
+/// The health of one source. Everybody sees it, so it must hold no secret.
 #[derive(Debug, Clone)]
 pub struct SourceHealth {
     pub name: Arc<str>,
@@ -23,17 +23,17 @@ pub struct SourceHealth {
     pub location: String,
     /// When a copy of it was last found to be good.
     pub last_success: Option<Timestamp>,
-    /// What was wrong the last time that something was, and since when; none while all is well.
+    /// The current problem and since when; none while all is well.
     pub problem: Option<SourceProblem>,
     /// How often it was read, by result.
     pub reads: SourceReads,
-    /// Blocks of copies that were not taken, which hold all the same.
+    /// Blocks of refused copies, which still apply.
     pub stricter: Vec<StricterPart>,
     /// When it counts as old.
     pub ages: Ages,
 }
 
-/// A block of a copy that was not taken. It holds until a copy is taken, or until somebody discards it by name.
+/// A block of a refused copy. It applies until a copy is accepted, or until somebody discards it by name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StricterPart {
     /// Its file in that copy, by which it is discarded.
@@ -61,7 +61,7 @@ pub struct SourceReads {
     pub unchanged: u64,
     /// It could not be read or understood.
     pub failed: u64,
-    /// It could, and was not taken: empty, shrunk, or older than before.
+    /// It was read but refused: empty, shrunk, or older than before.
     pub refused: u64,
 }
 
@@ -71,7 +71,7 @@ const MAX_FINDINGS: usize = 5;
 const MAX_PARTS: usize = 100;
 
 impl SourceHealth {
-    /// How good the copy in use is; none if there never was one.
+    /// The state of the copy in use; none if there never was one.
     pub fn freshness(&self, now: Timestamp) -> Option<Freshness> {
         self.last_success
             .map(|at| Freshness::of(at, now, &self.ages))
@@ -124,7 +124,7 @@ pub(crate) fn told(sources: &[SourceHealth], now: Timestamp) -> Value {
     sources.iter().map(|source| source.json(now)).collect()
 }
 
-/// What the status says of sources that are old; none while all are as they should be.
+/// The status text about old sources; none while all are fresh.
 pub(crate) fn complaint(sources: &[SourceHealth], now: Timestamp) -> Option<String> {
     let of = |wanted: Freshness| -> Vec<String> {
         let old = sources
@@ -150,7 +150,7 @@ pub(crate) fn complaint(sources: &[SourceHealth], now: Timestamp) -> Option<Stri
     }
 }
 
-/// What is known of the sources at the time of a scrape.
+/// Collects the metrics of sources during a scrape.
 #[derive(Debug)]
 pub(crate) struct SourcesCollector {
     pub(crate) sources: Arc<Vec<SourceHealth>>,

@@ -1,6 +1,7 @@
-//! The step graphs that paths are searched on, drawn once for each kind of question.
+//! A cache of the step graphs that path searches use, one for each kind of question.
 //!
-//! What people ask for differs in few ways: channels, platform, architecture, and what is done about risks. When there are too many, those go that nobody has asked for the longest.
+//! Questions differ in channels, platform, architecture, and how they treat risks. When there are too many, the least
+//! recently used are dropped.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -9,14 +10,14 @@ use towpath_core::graph::{BlockVerdicts, ClientClass};
 use towpath_core::path::{RiskPolicy, StepGraph, StepGraphSpec, StepGraphs};
 use towpath_core::version::Arch;
 
-/// For this many kinds of clients the verdicts are kept.
+/// The most kinds of clients whose verdicts are cached.
 const MAX_VERDICTS: usize = 16;
-/// The most that are kept: a stranger can ask in any number of ways.
+/// The most step graphs, because clients can ask in many ways.
 const MAX_STEP_GRAPHS: usize = 32;
-/// What all step graphs of a graph may take together.
+/// The most memory of all step graphs.
 const MAX_STEP_GRAPH_BYTES: usize = 32 << 20;
 
-/// Step graphs of one graph, and the verdicts that they are drawn with. What was asked for last comes first.
+/// Step graphs of one graph and their verdicts, most recently used first.
 #[derive(Debug, Default)]
 pub(crate) struct StepGraphCache {
     verdicts: Mutex<Vec<(ClientClass, Arc<BlockVerdicts>)>>,
@@ -78,7 +79,7 @@ impl StepGraphCache {
     }
 }
 
-/// Finds something, which then comes first.
+/// Finds an entry and moves it to the front.
 fn to_the_front<K: PartialEq, V: Clone>(cache: &Mutex<Vec<(K, V)>>, wanted: &K) -> Option<V> {
     let mut kept = cache.lock().unwrap_or_else(PoisonError::into_inner);
     let place = kept.iter().position(|(key, _)| key == wanted)?;

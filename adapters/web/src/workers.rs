@@ -1,7 +1,6 @@
-//! Workers: one thread a core, each with the connections it was given.
+//! Workers: one thread per core, each with its own connections.
 //!
-//! A connection stays where it is: no task moves between cores, and an answer costs no wake-up of another thread. New
-//! connections are dealt out in turn.
+//! A connection stays on its thread, so an answer wakes no other thread. New connections go to the workers in turn.
 
 use std::convert::Infallible;
 use std::io;
@@ -22,7 +21,7 @@ use tokio::sync::mpsc::{Sender, UnboundedReceiver, UnboundedSender, unbounded_ch
 
 use crate::admission::Admission;
 use crate::connection::{Peer, TimeoutStream};
-use crate::ending::{Stage, Talk};
+use crate::ending::{ConnectionState, Stage};
 use crate::metrics::ReasonLabels;
 use crate::places::{Place, ProbePlace};
 use crate::questions::{Queue, Urgency};
@@ -34,15 +33,15 @@ const MAX_HEADERS: usize = 64;
 /// How long a connection of the reserve may take for its question, and for all.
 const PROBE_HEAD_TIMEOUT: Duration = Duration::from_secs(3);
 const PROBE_TIMEOUT: Duration = Duration::from_secs(10);
-/// Threads that answer questions which take a while.
+/// Threads for slow questions.
 pub(crate) const QUESTION_THREADS: usize = 2;
-/// So many questions wait for one of them; one more is told to come back.
+/// The most queued questions. Others are told to come back.
 pub(crate) const MAX_QUESTIONS: usize = 64;
-/// So many scrapes wait for the thread that writes metrics.
+/// The most queued scrapes.
 const MAX_SCRAPES: usize = 16;
 
 pub(crate) struct Workers {
-    /// Bounded by the limit of connections: each that waits here holds its place.
+    /// Bounded by the limit of connections: each waiting one holds its place.
     queues: Vec<UnboundedSender<Connection>>,
     next: AtomicUsize,
 }
@@ -50,29 +49,29 @@ pub(crate) struct Workers {
 struct Connection {
     stream: std::net::TcpStream,
     place: Place,
-    open: Open,
+    open: ConnectionGuard,
 }
 
-/// Held by every connection that is open. Who has the other end learns when the last one has gone.
-pub(crate) type Open = Sender<Infallible>;
+/// Held by every open connection. The other end learns when the last one is closed.
+pub(crate) type ConnectionGuard = Sender<Infallible>;
 
-/// What a request may use besides the service.
+/// What a request uses besides the service.
 #[derive(Clone)]
 pub(crate) struct Surroundings {
     /// How long a body may take.
     pub(crate) body_timeout: Duration,
-    /// Where work goes on that must not delay graphs.
+    /// Runs work that must not delay graphs.
     pub(crate) runtime: Handle,
-    /// Where questions wait that take a while.
+    /// The queue of slow questions.
     pub(crate) questions: Arc<Queue>,
-    /// Where scrapes wait. Nothing else keeps them waiting.
+    /// The queue of scrapes, separate from questions.
     pub(crate) scrapes: Arc<Queue>,
-    /// Who is at the other end of this connection.
+    /// The client of this connection.
     pub(crate) peer: Arc<Peer>,
 }
 
 impl Workers {
-    /// Starts them; what is not theirs to do is done on the runtime this is called from.
+    /// Starts the workers. Other work runs on the current runtime.
     pub(crate) fn start(
         service: &Arc<Service>,
         limits: Limits,
@@ -126,15 +125,20 @@ impl Workers {
     }
 
     /// Gives a connection to the next worker.
-    pub(crate) fn take(&self, stream: TcpStream, place: Place, open: Open) {
+    pub(crate) fn take(&self, stream: TcpStream, place: Place, open: ConnectionGuard) {
         match stream.into_std() {
             Ok(stream) => self.take_std(stream, place, open),
             Err(error) => tracing::debug!(%error, "a connection could not be handed over"),
         }
     }
 
-    /// The same for a stream that does not block.
-    pub(crate) fn take_std(&self, stream: std::net::TcpStream, place: Place, open: Open) {
+    /// The same, for a non-blocking stream.
+    pub(crate) fn take_std(
+        &self,
+        stream: std::net::TcpStream,
+        place: Place,
+        open: ConnectionGuard,
+    ) {
         let turn = self.next.fetch_add(1, Ordering::Relaxed) % self.queues.len();
         drop(self.queues[turn].send(Connection {
             stream,
@@ -189,7 +193,7 @@ async fn serve(
     drop((place, open));
 }
 
-/// A connection of the reserve does not stay: not for long, and not while there are many newer ones.
+/// Serves a connection of the reserve, which closes after a short time, or when there are many newer ones.
 async fn within_the_reserve(
     talking: impl Future<Output = ()>,
     place: &ProbePlace,
@@ -207,7 +211,7 @@ async fn within_the_reserve(
         .inc();
 }
 
-/// Counts a connection for as long as it is open, however it ends.
+/// Counts a connection while it is open.
 struct OpenConnection(Gauge);
 
 impl OpenConnection {
@@ -235,7 +239,7 @@ async fn serve_stream(
     if let Err(error) = stream.set_nodelay(true) {
         tracing::debug!(%error, "TCP_NODELAY could not be set");
     }
-    let talk = Arc::new(Talk::new(service.ending.clone()));
+    let talk = Arc::new(ConnectionState::new(service.ending.clone()));
     let around = &Surroundings {
         peer: Arc::default(),
         ..around.clone()

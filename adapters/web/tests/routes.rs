@@ -1,4 +1,4 @@
-//! The manual's table of paths is made from the table of routes. `UPDATE_EXPECT=1 cargo test -p towpath-web --test routes` writes it.
+//! The manual's table of paths comes from the route table. `UPDATE_EXPECT=1 cargo test -p towpath-web --test routes` writes it.
 
 #![allow(clippy::unwrap_used, reason = "in a test, a panic is the finding")]
 

@@ -12,8 +12,8 @@ use towpath_core::verdict::{Answer, Verdict};
 use towpath_core::version::Version;
 use towpath_formats::agent::{upgradeable, write_record};
 use towpath_kube::{
-    Cluster, Condition, KubeError, OperatorStatus, OperatorVersion, Remembered,
-    Started as Answered, Status, Update,
+    Cluster, Condition, KubeError, OperatorStatus, OperatorVersion, RecordOutcome, StartOutcome,
+    Status, Update,
 };
 
 use super::pass::{Judged, Seen};
@@ -95,9 +95,9 @@ async fn start(cluster: &Cluster, judged: &Judged, offer: &UpdateOffer) -> Resul
         record: &record,
     };
     match cluster.start_update(seen, update).await? {
-        Answered::Started => Ok(Done::Started(offer.version.clone())),
-        Answered::Conflict => Ok(Done::Conflict),
-        Answered::Refused(why) => {
+        StartOutcome::Started => Ok(Done::Started(offer.version.clone())),
+        StartOutcome::Conflict => Ok(Done::Conflict),
+        StartOutcome::Refused(why) => {
             let failures = judged.seen.memory.failures.saturating_add(1);
             let failed = Some((offer.version.clone(), judged.seen.now));
             remember(
@@ -120,8 +120,8 @@ async fn start(cluster: &Cluster, judged: &Judged, offer: &UpdateOffer) -> Resul
 
 async fn remember(cluster: &Cluster, seen: &str, memory: &Memory) -> Result<Done, KubeError> {
     Ok(match cluster.remember(seen, &write_record(memory)).await? {
-        Remembered::Written => Done::Remembered,
-        Remembered::Conflict => Done::Conflict,
+        RecordOutcome::Written => Done::Remembered,
+        RecordOutcome::Conflict => Done::Conflict,
     })
 }
 

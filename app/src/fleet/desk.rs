@@ -15,8 +15,8 @@ use towpath_core::simulate::forecast_days;
 use towpath_core::version::Version;
 use towpath_formats::fleet::report::Report;
 use towpath_formats::fleet::{self, pages};
-use towpath_store::{Recorded, Reported, Store, StoreError, Which};
-use towpath_web::{Clock, FleetAnswer, FleetDesk, FleetRequest};
+use towpath_store::{ClusterReport, RecordOutcome, Store, StoreError, UpgradeSelection};
+use towpath_web::{Clock, FleetAnswer, FleetApi, FleetRequest};
 
 use super::board::{Board, GraphSource, Held, Published};
 
@@ -41,7 +41,7 @@ impl Place {
     }
 }
 
-impl FleetDesk for Place {
+impl FleetApi for Place {
     fn answer(&self, request: FleetRequest) -> Pin<Box<dyn Future<Output = FleetAnswer> + Send>> {
         match self.0.get() {
             Some(counter) => counter.answer(request),
@@ -65,8 +65,8 @@ pub(crate) struct Counter {
 }
 
 struct Waiting {
-    report: Reported,
-    done: oneshot::Sender<Result<Recorded, String>>,
+    report: ClusterReport,
+    done: oneshot::Sender<Result<RecordOutcome, String>>,
 }
 
 impl Counter {
@@ -105,7 +105,7 @@ impl Counter {
         })
     }
 
-    async fn report(reports: mpsc::Sender<Waiting>, report: Reported) -> FleetAnswer {
+    async fn report(reports: mpsc::Sender<Waiting>, report: ClusterReport) -> FleetAnswer {
         let (done, written) = oneshot::channel();
         if reports.try_send(Waiting { report, done }).is_err() {
             return FleetAnswer::Unavailable(
@@ -113,14 +113,14 @@ impl Counter {
             );
         }
         match written.await {
-            Ok(Ok(Recorded::Unfit)) => {
+            Ok(Ok(RecordOutcome::Unfit)) => {
                 let sentence = "the report has a name or a time that cannot be kept".to_owned();
                 FleetAnswer::Refused {
                     kind: "unfit_report",
                     sentence,
                 }
             }
-            Ok(Ok(Recorded::NotAsBound)) => {
+            Ok(Ok(RecordOutcome::NotAsBound)) => {
                 let sentence = "the cluster is bound to another organisation or name than the report says; list it anew, or `towpath fleet forget` it and report again".to_owned();
                 FleetAnswer::Forbidden {
                     kind: "not_as_bound",
@@ -129,9 +129,11 @@ impl Counter {
             }
             Ok(Ok(recorded)) => {
                 let recorded = match recorded {
-                    Recorded::Extended => "extended",
-                    Recorded::Began => "began",
-                    Recorded::Nothing | Recorded::NotAsBound | Recorded::Unfit => "nothing",
+                    RecordOutcome::Extended => "extended",
+                    RecordOutcome::Began => "began",
+                    RecordOutcome::Nothing | RecordOutcome::NotAsBound | RecordOutcome::Unfit => {
+                        "nothing"
+                    }
                 };
                 FleetAnswer::Json(json!({"kind": "accepted", "recorded": recorded}).to_string())
             }
@@ -155,7 +157,7 @@ async fn write(
         if waiting.lock().await.recv_many(&mut batch, BATCH).await == 0 {
             return;
         }
-        let (reports, done): (Vec<Reported>, Vec<_>) =
+        let (reports, done): (Vec<ClusterReport>, Vec<_>) =
             batch.into_iter().map(|one| (one.report, one.done)).unzip();
         match store.record_all(&reports, allowance).await {
             Ok(written) => {
@@ -167,7 +169,7 @@ async fn write(
                     let kept = reports
                         .iter()
                         .zip(&written.recorded)
-                        .filter(|(_, recorded)| **recorded != Recorded::Unfit);
+                        .filter(|(_, recorded)| **recorded != RecordOutcome::Unfit);
                     enrolment.hold_reported(kept.map(|(report, _)| &report.state.id));
                 }
                 for (done, recorded) in done.into_iter().zip(written.recorded) {
@@ -200,7 +202,7 @@ fn covered(published: &RwLock<Published>, pause: &Pause) -> usize {
     roster.in_order().iter().filter(is_covered).count()
 }
 
-impl FleetDesk for Counter {
+impl FleetApi for Counter {
     fn answer(&self, request: FleetRequest) -> Pin<Box<dyn Future<Output = FleetAnswer> + Send>> {
         let (store, board, graph, now) = (
             self.store.clone(),
@@ -221,7 +223,7 @@ impl FleetDesk for Counter {
                 // cluster could make up days of soak within a minute.
                 let counts_from = received.checked_sub(self.allowance).ok();
                 let Report { id, updates, .. } = *report;
-                let reported = Reported {
+                let reported = ClusterReport {
                     state,
                     authority,
                     body,
@@ -311,8 +313,8 @@ impl FleetDesk for Counter {
                 let turns = self.questions.clone();
                 Box::pin(async move {
                     let which = match pages::upgrades_before(&filter) {
-                        Ok(Some(id)) => Which::Before(id, pages::UPGRADES_LOOKED_AT),
-                        Ok(None) => Which::Recent(pages::UPGRADES_LOOKED_AT),
+                        Ok(Some(id)) => UpgradeSelection::Before(id, pages::UPGRADES_LOOKED_AT),
+                        Ok(None) => UpgradeSelection::Recent(pages::UPGRADES_LOOKED_AT),
                         Err(sentence) => return bad_filter(sentence),
                     };
                     let upgrades = match store.upgrades(&which).await {

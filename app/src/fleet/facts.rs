@@ -18,7 +18,7 @@ use towpath_formats::SourceFile;
 use towpath_formats::fleet::cluster_list::{self, ClusterList, labels};
 use towpath_formats::fleet::policy::{self, PolicyRead};
 use towpath_sources::{Contents, Directory, read_file};
-use towpath_store::{Store, Which};
+use towpath_store::{Store, UpgradeSelection};
 
 use crate::example;
 use crate::sources::Sources;
@@ -336,7 +336,7 @@ impl Known {
 
     /// What is small enough to be read in every pass.
     pub(crate) async fn read_small(&mut self, store: &Store, now: Timestamp) -> anyhow::Result<()> {
-        self.upgrades = store.upgrades(&Which::Active).await?;
+        self.upgrades = store.upgrades(&UpgradeSelection::Active).await?;
         self.upgrades.extend(store.newest_failures().await?);
         if let Ok(since) = now.checked_sub(REFUSAL_MEMORY) {
             self.upgrades.extend(store.refusals(since).await?);

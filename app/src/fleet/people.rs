@@ -18,7 +18,7 @@ use towpath_formats::fleet::token::{Claims, Enrolment, Grant};
 use towpath_formats::fleet::{cluster_list, token};
 use towpath_formats::words::counted;
 use towpath_sources::read_file;
-use towpath_store::{Recorded, Reported, Store, StoreAddress, Which};
+use towpath_store::{ClusterReport, RecordOutcome, Store, StoreAddress, UpgradeSelection};
 
 use super::facts::Files;
 use super::{DEFAULT_STORE, open};
@@ -328,7 +328,9 @@ pub(super) async fn import(args: ImportArgs) -> anyhow::Result<ExitCode> {
     let store = open(&args.store).await?;
     let (mut new, mut known) = (0, 0);
     for batch in list.clusters.chunks(BATCH) {
-        let reports = batch.iter().map(|state| Reported::listed(state.clone()));
+        let reports = batch
+            .iter()
+            .map(|state| ClusterReport::listed(state.clone()));
         let recorded = store
             .record(
                 &reports.collect::<Vec<_>>(),
@@ -337,7 +339,7 @@ pub(super) async fn import(args: ImportArgs) -> anyhow::Result<ExitCode> {
             .await?;
         new += recorded
             .iter()
-            .filter(|one| **one == Recorded::Began)
+            .filter(|one| **one == RecordOutcome::Began)
             .count();
         known += recorded.len();
     }
@@ -375,7 +377,9 @@ pub(super) async fn forget(args: ForgetArgs) -> anyhow::Result<ExitCode> {
 
 pub(super) async fn upgrades(args: UpgradesArgs) -> anyhow::Result<ExitCode> {
     let store = open(&args.store).await?;
-    let upgrades = store.upgrades(&Which::Recent(args.limit)).await?;
+    let upgrades = store
+        .upgrades(&UpgradeSelection::Recent(args.limit))
+        .await?;
     let names: std::collections::BTreeMap<ClusterId, _> = store
         .clusters()
         .await?

@@ -17,8 +17,8 @@ use towpath_core::retry::Backoff;
 use towpath_core::verdict::{Reason, Value};
 use towpath_store::{Store, StoreAddress, StoreError};
 use towpath_web::{
-    Allowed, Clock, ClusterCount, Fleet, FleetHealth, FleetMetrics, Managed, Placed, RemainingSoak,
-    Service, TokenKeys,
+    AllowedUpdates, Clock, ClusterCount, ClusterPlace, Fleet, FleetHealth, FleetMetrics, Managed,
+    RemainingSoak, Service, TokenKeys,
 };
 
 use super::board::{Board, GraphSource, Outcome, Published};
@@ -332,10 +332,10 @@ fn managed(published: &Published) -> Managed {
     let (lost, free): (Vec<_>, Vec<_>) = roster.unmanaged().partition(is_lost);
     let mut clusters: HashMap<_, _> = free
         .into_iter()
-        .map(|state| (state.id.clone(), Placed::Unmanaged))
+        .map(|state| (state.id.clone(), ClusterPlace::Unmanaged))
         .collect();
     let named = published.policy.named_ids().chain(&published.strays);
-    clusters.extend(named.map(|id| (id.clone(), Placed::NotEnrolled)));
+    clusters.extend(named.map(|id| (id.clone(), ClusterPlace::NotEnrolled)));
     let allowed = known.chain(lost).map(|state| {
         let to = started
             .get(state.id.as_str())
@@ -344,18 +344,20 @@ fn managed(published: &Published) -> Managed {
             Fact::Known(platform) => Some(platform.clone()),
             Fact::Unknown => None,
         };
-        let allowed = Allowed {
+        let allowed = AllowedUpdates {
             rule: towpath_core::graph::rules::Managed {
                 from: state.version.clone(),
                 to: to.into_iter().collect(),
             },
             platform,
         };
-        (state.id.clone(), Placed::Managed(allowed))
+        (state.id.clone(), ClusterPlace::Managed(allowed))
     });
     clusters.extend(allowed);
     for id in &published.left_out {
-        clusters.entry(id.clone()).or_insert(Placed::NotEnrolled);
+        clusters
+            .entry(id.clone())
+            .or_insert(ClusterPlace::NotEnrolled);
     }
     Managed {
         clusters,

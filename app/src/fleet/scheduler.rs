@@ -19,7 +19,7 @@ use towpath_core::fleet::{FleetInput, Name, Upgrade, UpgradeId, UpgradeState};
 use towpath_formats::fleet::input;
 use towpath_formats::fleet::log;
 use towpath_store::{
-    ChangeMark, Claim, Claimed, InputPart, Lease, Lock, Need, Reported, Retention, Store,
+    ChangeMark, Claim, ClaimOutcome, ClusterReport, InputPart, Lease, Lock, Need, Retention, Store,
 };
 
 use super::board::{Board, GraphSource, Held, Outcome, Published};
@@ -292,9 +292,9 @@ impl Scheduler {
     async fn record_list(&mut self) -> anyhow::Result<()> {
         let list = &self.read.list.clusters;
         for batch in list.chunks(BATCH) {
-            let reports: Vec<Reported> = batch
+            let reports: Vec<ClusterReport> = batch
                 .iter()
-                .map(|state| Reported::listed(state.clone()))
+                .map(|state| ClusterReport::listed(state.clone()))
                 .collect();
             self.store.record(&reports, self.settings.allowance).await?;
         }
@@ -567,11 +567,11 @@ impl Scheduler {
         }
         for (start, claimed) in decision.starts.iter().zip(all_claimed) {
             match claimed {
-                Claimed::Started(id) => {
+                ClaimOutcome::Started(id) => {
                     outcome.planned += 1;
                     tracing::info!(upgrade = id.0, cluster = %start.name, from = %start.from, to = %start.to, at = %start.at, "an upgrade was planned");
                 }
-                Claimed::Refused(refusal) => {
+                ClaimOutcome::Refused(refusal) => {
                     outcome.refused += 1;
                     tracing::info!(cluster = %start.name, to = %start.to, refusal = refusal.code(), "a start was refused by the store");
                 }

@@ -26,7 +26,7 @@ use towpath_core::finding::{Finding, escaped};
 use towpath_core::intake::{Ages, CopyObjection};
 use towpath_core::signatures::SignaturePolicy;
 use towpath_sources::{Copies, Watch};
-use towpath_web::{ReloadRequest, Service, Woken};
+use towpath_web::{ReloadRequest, Service, WakeOutcome};
 
 use address::{Location, SourceSpec};
 pub(crate) use answered::GraphArgs;
@@ -124,13 +124,13 @@ impl Wakers {
     }
 
     /// Lets those look who are meant.
-    pub(crate) fn wake(&self, wanted: &ReloadRequest) -> Woken {
+    pub(crate) fn wake(&self, wanted: &ReloadRequest) -> WakeOutcome {
         let is_meant = |name: &String| wanted.source.as_ref().is_none_or(|source| source == name);
         let meant: Vec<usize> = (0..self.names.len())
             .filter(|number| is_meant(&self.names[*number]))
             .collect();
         if meant.is_empty() {
-            return Woken::NoSuchSource(self.names.clone());
+            return WakeOutcome::NoSuchSource(self.names.clone());
         }
         // If nobody listens any more there is nothing to be looked at.
         let _ = self.messages.send(Message::Woken);
@@ -152,7 +152,7 @@ impl Wakers {
             }
             (self.wakers[*number])();
         }
-        Woken::Sources(
+        WakeOutcome::Sources(
             meant
                 .into_iter()
                 .map(|number| self.names[number].clone())

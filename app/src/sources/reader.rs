@@ -8,8 +8,8 @@ use towpath_core::finding::{Finding, Place};
 use towpath_formats::SourceFile;
 use towpath_formats::graph::data;
 use towpath_sources::{
-    Contents, Directory, Git, GitMirror, Got, Http, HttpAccess, Upstream, Validators, read_file,
-    unpack,
+    Contents, Directory, GetOutcome, Git, GitMirror, Http, HttpAccess, Upstream, Validators,
+    read_file, unpack,
 };
 
 use super::address::{Location, Role, SourceSpec};
@@ -202,7 +202,7 @@ impl ArchiveReader {
         let got =
             self.runtime
                 .block_on(self.http.get(&self.url, "*/*", &known, MAX_ARCHIVE_BYTES))?;
-        if let Got::Body { bytes, validators } = got {
+        if let GetOutcome::Body { bytes, validators } = got {
             let place = towpath_sources::without_credentials(&self.url);
             let contents = unpack(&place, &bytes, data::is_part)?;
             let made_at = validators.made_at();

@@ -11,7 +11,8 @@ use towpath_core::cluster::ClusterId;
 use towpath_core::retry::Backoff;
 use towpath_formats::agent::stamp::Nonce;
 use towpath_service::{
-    Answered, Bounds, Event, Outbox, Pace, Queue, Sender, ServiceClient, ServiceConfig, SystemClock,
+    Bounds, Event, Outbox, Pace, Queue, ReportOutcome, Sender, ServiceClient, ServiceConfig,
+    SystemClock,
 };
 
 use towpath_testing_services::{Towpath, example};
@@ -167,11 +168,11 @@ fn a_report_of_the_agent_is_taken_once_and_shown() {
     let client = ground.client(towpath.address);
     let sent = report("r1", "2026-11-16T11:59:00Z", "4.20.1");
     for _ in 0..3 {
-        assert_eq!(run(client.report(&id(), &sent)), Answered::Sent);
+        assert_eq!(run(client.report(&id(), &sent)), ReportOutcome::Sent);
     }
     let refused = run(client.report(&id(), b"{}"));
     assert!(
-        matches!(&refused, Answered::Refused { why } if why.contains("missing field")),
+        matches!(&refused, ReportOutcome::Refused { why } if why.contains("missing field")),
         "{refused:?}"
     );
     towpath.until("it is shown", |t| {
@@ -279,7 +280,7 @@ fn what_was_queued_through_an_outage_arrives_once_it_is_over() {
     let late = report("r0", "2026-11-16T01:00:00Z", "4.20.0");
     assert_eq!(
         run(ground.client(towpath.address).report(&id(), &late)),
-        Answered::Sent
+        ReportOutcome::Sent
     );
     towpath.until("what is later than the newest is kept", |t| {
         t.get("/api/v1/clusters/s1/why").json()["updates"]

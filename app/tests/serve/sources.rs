@@ -236,7 +236,7 @@ fn a_state_folder_that_cannot_be_written_to_prevents_no_start() {
     let towpath = site.serve(&data, &releases, &["--state", "/sys/towpath"]);
     assert!(offers(&towpath));
     assert_eq!(
-        towpath.log_line("the copies cannot be kept")["level"],
+        towpath.log_line("the copies cannot be written")["level"],
         "ERROR"
     );
     fs::write(site.block(), BLOCK).unwrap();

@@ -1,5 +1,5 @@
-//! Checks what an audit says without searching as it does: each way is walked with the rules, and where blocks strand a release
-//! they are taken out of the data, then each put back, to see whether there is a way.
+//! Checks an audit's results independently of its search. It walks each path with the rules. Where blocks strand a release,
+//! it removes them from the data and puts each back, to see whether there is a path.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -38,7 +38,7 @@ impl Checker {
         }
     }
 
-    /// The graph that there is without these files of blocks.
+    /// The graph without these block files.
     fn graph_without(&self, files: &Files) -> Rc<Graph> {
         let build = || {
             let mut data = self.data.clone();
@@ -53,7 +53,7 @@ impl Checker {
             .clone()
     }
 
-    /// Checks every word that a section says about a kind of client. Panics where one is wrong.
+    /// Checks every claim of a section about a kind of client. Panics on a wrong one.
     pub fn check(&self, section: &Section, class: &ClientClass) {
         let known: RefCell<BTreeMap<Files, Rc<Steps>>> = RefCell::default();
         let look = |files: &Files| Rc::new(self.steps_without(files, section, class));
@@ -133,7 +133,7 @@ impl Checker {
         }
     }
 
-    /// What clients of a kind may recommend without these files: what the service offers, less what is nobody's.
+    /// The edges that clients of a kind may recommend without these files.
     pub fn steps_without(&self, files: &Files, section: &Section, class: &ClientClass) -> Steps {
         let platform = match class {
             ClientClass::On(platform) => Fact::Known(platform.clone()),
@@ -170,7 +170,7 @@ impl Checker {
     }
 }
 
-/// Whether one can get there, looking around from the start.
+/// Whether the target is reachable, by breadth-first search.
 pub fn reaches(steps: &Steps, from: ReleaseId, to: ReleaseId) -> bool {
     let (mut reached, mut waiting) = (BTreeSet::from([from]), vec![from]);
     while let Some(at) = waiting.pop() {

@@ -12,7 +12,7 @@
 //! arches amd64 arm64                           (else amd64)
 //! ```
 //!
-//! What a text says stands in the file `data`, at the text's own line. A block may name a file; then it stands there, at no line.
+//! Facts are in the file `data`, at the text's own line. A block that names a file is in that file, without a line.
 
 use std::collections::BTreeSet;
 
@@ -33,12 +33,12 @@ pub fn graph(text: &str) -> Graph {
     Graph::build(data, releases).0
 }
 
-/// What a text says of a graph.
+/// The facts of a text about a graph.
 pub fn read(text: &str) -> (GraphData, Releases) {
     read_with(text, |words| panic!("{words:?} says nothing"))
 }
 
-/// What a text says of a graph. Lines about something else are the caller's.
+/// The facts of a text about a graph. The caller gets all other lines.
 pub fn read_with(text: &str, mut other: impl FnMut(&[&str])) -> (GraphData, Releases) {
     let mut facts = Facts {
         arches: vec![Arch::default()],
@@ -69,7 +69,7 @@ struct Facts {
 }
 
 impl Facts {
-    /// Takes a line in, if it is about the graph.
+    /// Takes a line, if it is about the graph.
     fn hear(&mut self, words: &[&str], number: u32) -> bool {
         let place = |file: &str| match file {
             "data" => Place::file(file).at(number, 1),
@@ -171,7 +171,7 @@ impl Facts {
     }
 }
 
-/// The file that a block stands in, and the words after it.
+/// The file of a block, and the words after it.
 fn file<'a>(words: &'a [&'a str]) -> (&'a str, &'a [&'a str]) {
     match words {
         [file, rest @ ..] if file.ends_with(".yaml") => (file, rest),

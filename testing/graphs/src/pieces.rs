@@ -1,4 +1,4 @@
-//! The pieces of a graph, with everything plain that a test does not care about.
+//! The parts of a graph, with defaults for what a test does not care about.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! Random graphs, clusters and instants: small, and full of what matters.
+//! Random graphs, clusters and instants: small, with many interesting cases.
 
 use std::collections::BTreeMap;
 

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::server::KubeApi;
 
 impl KubeApi {
-    /// A token for a service account, made as Kubernetes makes those of pods. The account is made if it is not there.
+    /// A service account token, as Kubernetes makes it for pods. Creates the account if needed.
     pub async fn token_of(&self, namespace: &str, account: &str) -> String {
         let object = json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": account, "namespace": namespace}});
         self.put(object).await;
@@ -25,7 +25,7 @@ impl KubeApi {
             .to_owned()
     }
 
-    /// Lets a service account do this, everywhere: groups, resources and verbs of a ClusterRole's rules.
+    /// Grants a service account these rules of a ClusterRole: groups, resources and verbs.
     pub async fn allow(&self, namespace: &str, account: &str, rules: Value) {
         let name = format!("towpath-test-{account}");
         let version = "rbac.authorization.k8s.io/v1";

@@ -1,4 +1,4 @@
-//! Where the programs are.
+//! The paths of etcd, kube-apiserver and kubectl.
 
 use std::path::{Path, PathBuf};
 

@@ -1,13 +1,13 @@
-//! OpenShift's kinds, as small as they can be and still refuse what a real cluster refuses.
+//! Minimal definitions of OpenShift's kinds. They refuse what a real cluster refuses.
 
 use serde_json::{Value, json};
 
 /// Whether ClusterVersion has the property `spec.automaticUpdates`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AutomaticUpdates {
-    /// It has. No shipped release of OpenShift is so yet.
+    /// It has. No released OpenShift has it yet.
     Property,
-    /// It has not, and drops it silently from whatever is written.
+    /// It has not, and silently drops it from writes.
     Unknown,
 }
 
@@ -107,7 +107,8 @@ impl Crd {
     }
 }
 
-/// With the real names, so that a misspelt one is dropped as a real cluster drops it; and with the rule that a real cluster has about an architecture and an image. The limit is a test's own: something must be refused.
+/// Has the real field names, so that a misspelt one is dropped as in a real cluster, and the real rule about an architecture
+/// and an image. The limit is only for tests: something must be refused.
 fn cluster_version_spec(automatic_updates: AutomaticUpdates) -> Value {
     let (text, flag) = (json!({"type": "string"}), json!({"type": "boolean"}));
     let anything = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});

@@ -1,12 +1,12 @@
-//! For tests alone: a real Kubernetes API server with OpenShift's kinds, and a simulated cluster-version operator.
+//! For tests only: a real Kubernetes API server with OpenShift's kinds, and a simulated cluster-version operator.
 //!
-//! [`KubeApi::start`] gives a test an API server to itself: etcd and kube-apiserver are started once for each test binary, tests take turns, and whoever comes next finds it empty.
-//! (ClusterVersion is the only one of its kind in a cluster, so two tests cannot share one. A server for each test would cost six seconds each; emptying costs a few
-//! dozen milliseconds.) Both servers end with the test binary, however that ends.
+//! [`KubeApi::start`] gives a test an empty API server for itself. etcd and kube-apiserver start once for each test binary,
+//! and tests take turns: a cluster has only one ClusterVersion, so two tests cannot share it. A server for each test would
+//! cost six seconds; emptying it costs a few dozen milliseconds. Both servers end with the test binary.
 //!
-//! [`ClusterVersionOperator`] stands for OpenShift's: it does what it does in [`ClusterVersionOperator::step`], and nothing in between, so no test sleeps.
+//! [`ClusterVersionOperator`] simulates OpenShift's. It acts only in [`ClusterVersionOperator::step`], so no test sleeps.
 //!
-//! This is a crate because the adapter's tests and the app's need it. It knows nothing of ours: it speaks to the API as any other client does.
+//! It is a crate because the tests of the adapter and of the app need it. It depends on none of our crates.
 
 // Nothing of this ships: what goes wrong here is a test that fails, with the reason.
 #![allow(clippy::unwrap_used, clippy::missing_panics_doc)]

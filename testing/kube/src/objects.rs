@@ -1,4 +1,4 @@
-//! Putting objects into the API, and taking everything out of it.
+//! Writes objects to the API, and empties it between tests.
 
 use kube::api::{Api, DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams};
 use kube::core::ApiResource;
@@ -36,7 +36,7 @@ impl KubeApi {
         }
     }
 
-    /// Writes an object, with its status, over what is there.
+    /// Writes an object with its status, replacing an existing one.
     pub async fn put(&self, object: Value) -> DynamicObject {
         let text = |pointer: &str| {
             object
@@ -111,7 +111,7 @@ impl KubeApi {
         }
     }
 
-    /// Takes a kind away, with its objects.
+    /// Removes a kind and its objects.
     pub async fn remove_kind(&self, crd: &Crd) {
         let api = self.api("apiextensions.k8s.io/v1", "CustomResourceDefinition", None);
         api.delete(&crd.name(), &DeleteParams::default())
@@ -128,7 +128,7 @@ impl KubeApi {
         .await;
     }
 
-    /// A definition is in force a moment after it is written: ask what would become of an object.
+    /// Waits until a definition is in force, with a dry run of an object.
     async fn wait_for_schema(&self, wanted: AutomaticUpdates) {
         let api = self.api("config.openshift.io/v1", "ClusterVersion", None);
         let object = json!({
@@ -148,7 +148,7 @@ impl KubeApi {
         .await;
     }
 
-    /// Takes out whatever a test may have left, and puts in what every test finds.
+    /// Removes what an earlier test has left, and adds what every test expects.
     pub(crate) async fn empty(&mut self) {
         let all = |_: &str| true;
         for crd in &CRDS {
@@ -174,7 +174,7 @@ impl KubeApi {
         }
     }
 
-    /// Takes out objects of a kind, in all namespaces. What is Kubernetes' own stays.
+    /// Removes objects of a kind in all namespaces, except Kubernetes' own.
     async fn remove(&self, api_version: &str, kind: &str, is_wanted: impl Fn(&str) -> bool) {
         for object in self
             .api(api_version, kind, None)

@@ -1,7 +1,7 @@
-//! Servers that end with us, however we end.
+//! Server processes that end with the test binary, even if it is killed.
 //!
-//! Each runs below a shell that waits for the end of its own input. Our end of that pipe is closed by the system when the test binary is gone, be it killed; then the shell kills
-//! the server, and removes what it was told to remove.
+//! Each runs below a shell that waits for the end of its input. The system closes our end of that pipe when the test binary
+//! ends. Then the shell kills the server and removes its folder.
 
 use std::fs::File;
 use std::path::Path;
@@ -20,7 +20,7 @@ kill -KILL $server; wait $server
 pub(crate) struct Server(Child);
 
 impl Server {
-    /// Starts it. What it says goes to the log; at its end the folder is removed, if one is given.
+    /// Starts the server. Its output goes to the log. At its end, the folder is removed, if one is given.
     pub(crate) fn start(command: &[String], log: &Path, removed_at_end: Option<&Path>) -> Self {
         let log = File::options().create(true).append(true).open(log).unwrap();
         let mut shell = Command::new("sh");

@@ -1,4 +1,4 @@
-//! A way to the API server on which answers can be lost: requests arrive and are carried out, and nobody hears of it.
+//! A proxy to the API server that can lose answers: requests arrive and take effect, but the client gets no answer.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -8,7 +8,7 @@ use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinHandle;
 
-/// A proxy that runs as long as this lives. It knows bytes alone; TLS goes through.
+/// A proxy that runs until it is dropped. It forwards bytes, so TLS works.
 #[derive(Debug)]
 pub struct Proxy {
     port: u16,
@@ -33,12 +33,12 @@ impl Proxy {
         self.port
     }
 
-    /// From now on no answer arrives, on connections old and new.
+    /// From now on no answer arrives, on old and new connections.
     pub fn lose_answers(&self) {
         self.loses_answers.store(true, Ordering::SeqCst);
     }
 
-    /// From now on new connections are whole again. Those that lost something stay silent.
+    /// From now on new connections work again. Connections that lost answers stay silent.
     pub fn heal(&self) {
         self.loses_answers.store(false, Ordering::SeqCst);
     }
@@ -62,7 +62,7 @@ async fn accept(listener: TcpListener, to: u16, loses_answers: Arc<AtomicBool>) 
     }
 }
 
-/// Carries bytes one way, until they are to be lost: from then on this connection carries no more of them.
+/// Forwards bytes in one direction, until answers are to be lost. From then on this connection forwards none.
 async fn carry(mut from: OwnedReadHalf, mut to: OwnedWriteHalf, loses: Option<Arc<AtomicBool>>) {
     let (mut buffer, mut is_lost) = (vec![0; 16 << 10], false);
     while let Ok(count @ 1..) = from.read(&mut buffer).await {

@@ -1,4 +1,4 @@
-//! etcd and kube-apiserver, one of each for a test binary, and one test at a time.
+//! Starts one etcd and one kube-apiserver for each test binary, used by one test at a time.
 
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
@@ -27,7 +27,7 @@ struct Running {
     _etcd: Server,
 }
 
-/// An API server that is this test's alone, and empty: OpenShift's kinds are there, and the namespaces that they live in.
+/// An API server for one test, empty except for OpenShift's kinds and their namespaces.
 pub struct KubeApi {
     running: MutexGuard<'static, Option<Running>>,
     pub(crate) admin: kube::Client,
@@ -76,7 +76,7 @@ impl KubeApi {
             .write_kubeconfig(name, &format!("tokenFile: {}", token.display()))
     }
 
-    /// A way to the server on which answers can be lost, and an administrator's kubeconfig that goes that way.
+    /// A proxy to the server that can lose answers, and an administrator's kubeconfig that uses it.
     pub async fn proxy(&self) -> (Proxy, PathBuf) {
         let proxy = Proxy::start(self.running().port).await;
         let direct = std::fs::read_to_string(self.kubeconfig("admin", ADMIN_TOKEN)).unwrap();
@@ -265,7 +265,7 @@ async fn client(kubeconfig: &Path) -> kube::Client {
     kube::Client::try_from(config).unwrap()
 }
 
-/// Waits until something is so; fails if it takes too long.
+/// Waits for a condition; fails if it takes too long.
 pub async fn wait_for<T, F: Future<Output = Option<T>>>(
     what: &str,
     mut ask: impl FnMut() -> F,

@@ -1,4 +1,4 @@
-//! An update service for the simulated operator: answers whatever graph it was last given, over plain HTTP on loopback.
+//! An update service for the simulated operator. It serves the last graph that it was given, over plain HTTP on loopback.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -7,7 +7,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 
-/// A service that runs as long as this lives.
+/// A service that runs until it is dropped.
 #[derive(Debug)]
 pub struct Upstream {
     url: String,
@@ -17,7 +17,7 @@ pub struct Upstream {
 }
 
 impl Upstream {
-    /// Starts it, with nothing to say: it answers 503.
+    /// Starts it without a graph: it answers 503.
     pub async fn start() -> Self {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
         let url = format!("http://{}/graph", listener.local_addr().unwrap());
@@ -35,7 +35,7 @@ impl Upstream {
         &self.url
     }
 
-    /// What it answers from now on; nothing is 503.
+    /// Sets its answer; none for 503.
     pub fn set_graph(&self, graph: Option<Value>) {
         *self.graph.lock().unwrap_or_else(PoisonError::into_inner) = graph;
     }

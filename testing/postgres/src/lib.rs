@@ -1,10 +1,10 @@
-//! A real PostgreSQL of one's own: its own directory, a socket and no port, gone when the test's process is gone.
+//! A private PostgreSQL for tests, with its own directory, and a socket instead of a port.
 //!
-//! A shell holds the reading end of a pipe whose other end is ours: when we end, however we end, it stops the server and
+//! It ends with the test's process: a shell reads from a pipe whose other end is ours. When we end, it stops the server and
 //! removes the directory.
 //!
-//! This is a crate because the store's tests and xtask's benches need it. It uses nothing but the standard library, so that
-//! `cargo xtask` starts as soon as before.
+//! It is a crate because the store's tests and xtask's benches need it. It uses only the standard library, so that
+//! `cargo xtask` builds quickly.
 
 // Nothing of this ships: what goes wrong here is a test that fails, with the reason.
 #![allow(clippy::missing_panics_doc)]
@@ -17,12 +17,12 @@ use std::process::{Child, Command, Stdio};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// Who runs the server if we are root and there is no user `postgres`: nobody.
+/// The user `nobody` runs the server if we are root and there is no user `postgres`.
 const NOBODY: (u32, u32) = (65534, 65534);
 
 static COUNT: AtomicU32 = AtomicU32::new(0);
 
-/// Whether what is committed survives a crash of the machine: nothing a test can see, and slow.
+/// Whether commits survive a crash of the machine. Tests cannot see that, and it is slow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sync {
     On,
@@ -39,13 +39,13 @@ pub struct Postgres {
 }
 
 impl Postgres {
-    /// The server of this process, started when it is first asked for.
+    /// The server of this process, started at its first use.
     pub fn shared() -> &'static Self {
         static SHARED: OnceLock<Postgres> = OnceLock::new();
         SHARED.get_or_init(|| Self::boot(Sync::Off))
     }
 
-    /// A server of one's own, that can be stopped without anybody else noticing.
+    /// A separate server, which a test can stop without disturbing others.
     pub fn boot(sync: Sync) -> Self {
         let number = COUNT.fetch_add(1, Ordering::Relaxed);
         // Short: the path of a socket has at most 107 bytes.
@@ -102,7 +102,7 @@ impl Postgres {
         );
     }
 
-    /// Stops it as a crash would: connections break, nothing is tidied up.
+    /// Stops it like a crash: connections break, without cleanup.
     pub fn stop_at_once(&self) {
         self.run("pg_ctl", &["-D", "data", "-w", "-m", "immediate", "stop"]);
     }
@@ -122,7 +122,7 @@ impl Postgres {
         )
     }
 
-    /// Runs SQL behind everybody's back, in the database of a URL or of a name; the answer, one row a line.
+    /// Runs SQL directly in a database, given by URL or name. Returns one line per row.
     pub fn sql(&self, database: &str, text: &str) -> String {
         let name = database
             .strip_prefix("postgres:///")
@@ -226,7 +226,7 @@ fn user_for_server() -> Option<(u32, u32)> {
     })
 }
 
-/// Where the server's programs are; they are installed if they are nowhere.
+/// The folder of the server's programs. Installs them if needed.
 fn binaries() -> PathBuf {
     if let Some(found) = find_binaries() {
         return found;

@@ -1,15 +1,15 @@
-//! For tests alone: the services that Towpath talks to, real or doubled, and a running Towpath to talk to.
+//! For tests only: the services that Towpath uses, real or as doubles, and a running Towpath.
 //!
 //! | what | for |
 //! |---|---|
-//! | [`Towpath`] | the real binary, serving, and a small HTTP client that hides nothing |
-//! | [`registry`] | Debian's docker-registry, a double that misbehaves as it is told, and images for both |
+//! | [`Towpath`] | the real binary as a server, and a small HTTP client for it |
+//! | [`registry`] | Debian's docker-registry, a double with faults on demand, and images for both |
 //! | [`ocm`] | a double of an OCM-style fleet API |
-//! | [`scripted`] | an HTTP server that says what it is told to, byte by byte |
-//! | [`Signer`] | somebody who signs releases, with GnuPG |
+//! | [`scripted`] | an HTTP server that sends scripted bytes |
+//! | [`Signer`] | signs releases with GnuPG |
 //! | [`git`] | commits at a time that a test chooses |
 //!
-//! This is a crate because the tests of several adapters and the app need it. Of ours it knows formats alone.
+//! It is a crate because the tests of several adapters and of the app need it. Of our crates it depends only on formats.
 
 // Nothing of this ships: what goes wrong here is a test that fails, with the reason.
 #![allow(clippy::unwrap_used, clippy::missing_panics_doc, clippy::print_stdout)]

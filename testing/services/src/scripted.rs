@@ -1,4 +1,4 @@
-//! An HTTP server that says what it is told to, byte by byte, once it has read a whole request.
+//! An HTTP server that reads a whole request and then sends scripted bytes.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};

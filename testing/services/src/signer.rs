@@ -1,10 +1,9 @@
-//! Somebody who signs releases, with GnuPG.
+//! Signs releases with GnuPG.
 
 use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-/// Somebody who signs releases, with GnuPG.
 pub struct Signer {
     home: std::path::PathBuf,
 }

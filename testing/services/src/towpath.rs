@@ -1,4 +1,4 @@
-//! A real towpath to talk to, and a small HTTP client that hides nothing.
+//! A running towpath, and a small HTTP client that hides nothing.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -36,13 +36,13 @@ impl Towpath {
         Self::serve_by(Command::new(binary()), address, options)
     }
 
-    /// Starts `serve` of a command that is towpath, or that becomes it.
+    /// Starts `serve` with a command that is towpath, or that executes it.
     pub fn serve_by(mut towpath: Command, address: &str, options: &[&str]) -> Self {
         towpath.args(["serve", "--listen", address]).args(options);
         Self::start(towpath)
     }
 
-    /// Starts `towpath serve` with at most so many open files.
+    /// Starts `towpath serve` with a limit on open files.
     pub fn serve_with_descriptors(limit: usize, options: &[&str]) -> Self {
         Self::start(with_descriptors(limit, options))
     }
@@ -91,7 +91,7 @@ impl Towpath {
         ["--graph-data".into(), data, "--releases".into(), releases]
     }
 
-    /// The example's data as one's own, in a folder.
+    /// A copy of the example's data in a folder.
     pub fn demo() -> tempfile::TempDir {
         let folder = tempfile::tempdir().expect("a folder");
         let done = Command::new(binary())
@@ -123,12 +123,12 @@ impl Towpath {
         }
     }
 
-    /// What it has logged and nobody has looked at.
+    /// The log lines that no test has read yet.
     pub fn logged(&self) -> String {
         self.logs.try_iter().collect::<Vec<_>>().join("\n")
     }
 
-    /// Asks again and again until it is so.
+    /// Repeats a request until the condition holds.
     pub fn until(&self, what: &str, is_so: impl Fn(&Self) -> bool) {
         let deadline = Instant::now() + PATIENCE;
         while !is_so(self) {
@@ -267,7 +267,7 @@ pub fn binary() -> PathBuf {
     folder.expect("a test lies in target/").join("towpath")
 }
 
-/// `towpath serve` with at most so many open files.
+/// `towpath serve` with a limit on open files.
 pub fn with_descriptors(limit: usize, options: &[&str]) -> Command {
     let mut command = Command::new("sh");
     let script = format!("ulimit -n {limit} && exec \"$@\"");

@@ -1,4 +1,4 @@
-//! For tests alone: a place for each kind of store, and short ways to say what goes into one.
+//! For tests only: a place for each kind of store, and short ways to write test data.
 //!
 //! This is a crate because the store's tests and the measurement of its throughput need it.
 
@@ -16,7 +16,7 @@ use towpath_core::fleet::{Binding, ClusterState, Health, Name, NodePool, Pause, 
 use towpath_core::graph::ChannelName;
 use towpath_core::version::{Arch, Version};
 use towpath_store::{
-    Backend, ChangeMark, Claim, Claimed, Lease, Lock, Need, Reported, Start, Store,
+    Backend, ChangeMark, Claim, ClaimOutcome, ClusterReport, Lease, Lock, Need, Start, Store,
 };
 
 use towpath_testing_postgres::Postgres;
@@ -67,7 +67,7 @@ impl Place {
         Store::open(&self.url).await.unwrap()
     }
 
-    /// Changes the database behind the store's back.
+    /// Changes the database directly.
     pub async fn tamper(&self, text: &str) {
         sqlx::any::install_default_drivers();
         let pool = AnyPool::connect(&self.url.replace(' ', "%20"))
@@ -116,7 +116,7 @@ pub fn set(names: &[&str]) -> BTreeSet<Name> {
 }
 
 /// A healthy cluster that was seen at an hour.
-pub fn seen(cluster: &str, on: &str, hour: i64) -> Reported {
+pub fn seen(cluster: &str, on: &str, hour: i64) -> ClusterReport {
     let state = ClusterState {
         id: id(cluster),
         name: format!("name of {cluster}").into(),
@@ -137,16 +137,16 @@ pub fn seen(cluster: &str, on: &str, hour: i64) -> Reported {
         offers: [].into(),
         acknowledged_gates: Default::default(),
     };
-    Reported::listed(state)
+    ClusterReport::listed(state)
 }
 
-pub fn unwell(mut report: Reported) -> Reported {
+pub fn unwell(mut report: ClusterReport) -> ClusterReport {
     report.state.health = Health::Unhealthy { why: "etcd".into() };
     report
 }
 
 /// A cluster with everything there is to know.
-pub fn rich(cluster: &str, on: &str, hour: i64) -> Reported {
+pub fn rich(cluster: &str, on: &str, hour: i64) -> ClusterReport {
     let mut report = unwell(seen(cluster, on, hour));
     let state = &mut report.state;
     state.name = "Zoë's \"cluster\" \\ \u{1F6A2}\n".into();
@@ -192,11 +192,11 @@ pub fn claim(cluster: &str, from: &str, to: &str, mutexes: &[&str]) -> Claim {
     }
 }
 
-/// What became of claims, in a word each.
-pub fn words(claimed: &[Claimed]) -> Vec<&'static str> {
-    let word = |claimed: &Claimed| match claimed {
-        Claimed::Started(_) => "started",
-        Claimed::Refused(refusal) => refusal.code(),
+/// The outcomes of claims, in one word each.
+pub fn words(claimed: &[ClaimOutcome]) -> Vec<&'static str> {
+    let word = |claimed: &ClaimOutcome| match claimed {
+        ClaimOutcome::Started(_) => "started",
+        ClaimOutcome::Refused(refusal) => refusal.code(),
     };
     claimed.iter().map(word).collect()
 }
@@ -219,8 +219,8 @@ pub async fn lease(store: &Store) -> Lease {
         .unwrap()
 }
 
-/// A mark with nothing after it. A change is told again while a transaction that is older than it runs, in any database of
-/// the server, and the other tests have theirs; so one asks until they have ended.
+/// Waits for a mark without later changes. A change is repeated while an older transaction runs in any database of the
+/// server, and other tests have such transactions.
 pub async fn settle(store: &Store, mut mark: ChangeMark) -> ChangeMark {
     for _ in 0..100_000 {
         let changes = store.clusters_changed_since(mark).await.unwrap();

@@ -1,7 +1,8 @@
 //! `cargo xtask bench reload`: how long a block takes from being committed to the first answer that has it.
 //!
-//! Two services read one git repository with the real graph data: one is woken by its webhook, one looks every second. A block is committed, and taken away
-//! again, round by round; a service is asked until its answer changes. Answers come of one graph that is swapped whole: the first that has the block is followed by all.
+//! Two services read one git repository with the real graph data: a webhook wakes one, the other polls every second. Each
+//! round commits a block or removes it, and asks until the answer changes. A graph is swapped as a whole, so all later
+//! answers have the change too.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -21,7 +22,7 @@ use super::{Options, median, tools};
 use crate::Outcome;
 use crate::say::say;
 
-/// So many blocks are committed, and as many taken away.
+/// How many blocks are committed and removed again.
 const ROUNDS: usize = 20;
 /// How often the service without a webhook looks.
 const INTERVAL_SECONDS: f64 = 1.0;

@@ -1,7 +1,6 @@
-//! Clients: who asks, as scripts for wrk and as samples for ourselves.
+//! Simulated clients: scripts for wrk, and samples for our own requests.
 //!
-//! nginx is asked by the same script, with the same query, which it ignores: what it costs to make up a client is
-//! then the same on both sides of a ratio.
+//! nginx gets the same script and query, which it ignores. So generating clients costs the same on both sides of a ratio.
 
 use super::http::Encoding;
 

@@ -50,7 +50,7 @@ pub(super) fn run(options: &FleetOptions) -> anyhow::Result<Outcome> {
     Ok(bars.outcome())
 }
 
-/// What else the machine does, roughly: how many wanted to run in the last one, five and fifteen minutes.
+/// The machine's load average over one, five and fifteen minutes.
 fn load() -> String {
     let text = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
     let figures: Vec<&str> = text.split(' ').take(3).collect();

@@ -1,7 +1,7 @@
-//! An open-loop load: requests are due at a steady rate, whether or not those before were answered.
+//! An open-loop load: requests are due at a steady rate, even if earlier ones are not answered yet.
 //!
-//! A time is counted from the moment at which its request was due, so that a server which makes its clients wait does not hide it
-//! (wrk asks only as fast as it is answered).
+//! The time of a request counts from when it was due, so that a slow server cannot hide its delays (wrk only asks as fast as
+//! it is answered).
 
 use std::collections::BTreeMap;
 use std::io::{self, Read, Write};
@@ -32,7 +32,7 @@ pub(super) struct Load<'a> {
 
 /// How it went.
 #[derive(Debug, Default)]
-pub(super) struct Measured {
+pub(super) struct Measurement {
     /// Requests that were answered as they must be.
     pub(super) answered: usize,
     /// From the first that was due to the last answer.
@@ -42,13 +42,13 @@ pub(super) struct Measured {
     problems: BTreeMap<String, usize>,
 }
 
-impl Measured {
+impl Measurement {
     /// Answers per second, over all of the time.
     pub(super) fn per_second(&self) -> f64 {
         self.answered as f64 / self.seconds
     }
 
-    /// The time that so many hundredths of the answers took at most; none: not a number.
+    /// A percentile of the answer times; NaN without answers.
     pub(super) fn percentile(&self, hundredths: usize) -> f64 {
         let rank = (self.micros.len() * hundredths).div_ceil(100).max(1);
         self.micros.get(rank - 1).copied().unwrap_or(f64::NAN)
@@ -74,13 +74,13 @@ impl Measured {
 
 impl Load<'_> {
     /// Sends everything.
-    pub(super) fn run(&self) -> anyhow::Result<Measured> {
+    pub(super) fn run(&self) -> anyhow::Result<Measurement> {
         let connections: Vec<TcpStream> = (0..self.connections)
             .map(|_| self.connect())
             .collect::<io::Result<_>>()
             .context("a load cannot connect")?;
         let (next, start) = (AtomicUsize::new(0), Instant::now());
-        let mut measured = Measured::default();
+        let mut measured = Measurement::default();
         std::thread::scope(|scope| -> anyhow::Result<()> {
             let mut threads = Vec::new();
             for stream in connections {
@@ -104,8 +104,8 @@ impl Load<'_> {
     }
 
     /// Takes the next request that nobody has taken, until there are none.
-    fn ask(&self, mut stream: TcpStream, next: &AtomicUsize, start: Instant) -> Measured {
-        let (mut measured, mut buffer) = (Measured::default(), Vec::new());
+    fn ask(&self, mut stream: TcpStream, next: &AtomicUsize, start: Instant) -> Measurement {
+        let (mut measured, mut buffer) = (Measurement::default(), Vec::new());
         loop {
             let number = next.fetch_add(1, Ordering::Relaxed);
             if number >= self.requests {
@@ -194,7 +194,7 @@ mod tests {
     #[test]
     fn percentiles_are_times_that_were_measured() {
         let micros = (1..=200).map(f64::from).collect();
-        let measured = Measured {
+        let measured = Measurement {
             answered: 200,
             seconds: 2.0,
             micros,
@@ -205,14 +205,14 @@ mod tests {
             [100.0, 198.0]
         );
         assert_eq!(measured.per_second(), 100.0);
-        assert!(Measured::default().percentile(99).is_nan());
+        assert!(Measurement::default().percentile(99).is_nan());
     }
 
     #[test]
     fn what_went_wrong_adds_up() {
-        let one = || Measured {
+        let one = || Measurement {
             problems: BTreeMap::from([("answered with 503".to_owned(), 1)]),
-            ..Measured::default()
+            ..Measurement::default()
         };
         let mut all = one();
         all.add(one());

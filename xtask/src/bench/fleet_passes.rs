@@ -2,9 +2,8 @@
 //!
 //! Each size has a process of its own, so that its memory is its own. The core decides on one thread.
 //!
-//! A pass is what a desk does that has its fleet numbered (names looked up, clusters sorted, patterns matched) and has judged nothing.
-//! Numbering is not reading files, and it is done only when policies change, so it is neither in the bars nor hidden: it has a
-//! column of its own, and one together with the pass.
+//! A pass starts with a numbered fleet (names looked up, clusters sorted, patterns matched) and no judgements. Numbering
+//! happens only when policies change, so the bars leave it out. It has its own column, and one together with the pass.
 
 use std::process::Stdio;
 
@@ -23,7 +22,7 @@ const FASTER: f64 = 10.0;
 const GROWTH: f64 = 2.0;
 const PEAK_MIB: f64 = 4096.0;
 
-/// The longest that a full pass over so many clusters may take, in seconds.
+/// The time limit of a full pass for a number of clusters, in seconds.
 fn full_seconds(clusters: usize) -> Option<f64> {
     match clusters {
         10_000 => Some(0.05),

@@ -8,7 +8,7 @@ use std::time::Duration;
 use super::bars::Bars;
 use super::clients::{self, PLATFORMS};
 use super::fleet_files::{ORGANISATION, POLICIES};
-use super::fleet_load::{Load, Measured};
+use super::fleet_load::{Load, Measurement};
 use super::fleet_service::{self, Service};
 use super::table::{Table, shown_micros};
 use super::{Options, synthetic};
@@ -82,7 +82,7 @@ fn reports(
     tokens: &[String],
     base: usize,
     per_second: f64,
-) -> anyhow::Result<Measured> {
+) -> anyhow::Result<Measurement> {
     let request = |number: usize| report(number, base + number, &tokens[number]);
     let (port, requests) = (service.towpath.port, tokens.len());
     Load {
@@ -97,7 +97,7 @@ fn reports(
 }
 
 /// Half of the graphs are asked for by clusters that report, half by others.
-fn graph_load(port: u16, requests: usize) -> anyhow::Result<Measured> {
+fn graph_load(port: u16, requests: usize) -> anyhow::Result<Measurement> {
     let target = fleet_service::target();
     let request = |number: usize| {
         let id = clients::known_id(if number.is_multiple_of(2) {
@@ -121,7 +121,7 @@ fn graph_load(port: u16, requests: usize) -> anyhow::Result<Measured> {
     .run()
 }
 
-/// What a cluster sends. That it has so many nodes is how a report is told from others.
+/// A cluster's report. The number of nodes identifies the report.
 fn report(cluster: usize, nodes: usize, token: &str) -> Vec<u8> {
     let (id, channel) = (clients::known_id(cluster), fleet_service::channel());
     let version = channel.replace("stable-", "")
@@ -146,7 +146,7 @@ fn kept(service: &Service, base: usize) -> anyhow::Result<usize> {
     ))
 }
 
-fn show(reported: &Measured, graphs: &Measured, bars: &mut Bars) -> anyhow::Result<()> {
+fn show(reported: &Measurement, graphs: &Measurement, bars: &mut Bars) -> anyhow::Result<()> {
     let mut table = Table::new([
         "load",
         "due/s",

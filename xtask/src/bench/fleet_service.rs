@@ -1,4 +1,4 @@
-//! The service with a fleet behind it: a PostgreSQL of its own, a graph, keys, and as many clusters as report.
+//! The service with a fleet: its own PostgreSQL, a graph, keys and reporting clusters.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -76,7 +76,7 @@ impl Service {
         Ok(self.postgres.sql(&self.database, text).parse()?)
     }
 
-    /// Waits until a pass has seen so many clusters; says how long the last pass took, in seconds.
+    /// Waits until a pass has seen this many clusters. Returns how long the last pass took, in seconds.
     pub(super) fn await_clusters(&self, clusters: usize) -> anyhow::Result<f64> {
         let asked = Instant::now();
         loop {
@@ -93,7 +93,7 @@ impl Service {
         }
     }
 
-    /// Waits until so many more passes have ended.
+    /// Waits for this many more passes.
     fn await_passes(&self, passes: u32) -> anyhow::Result<()> {
         let asked = Instant::now();
         for _ in 0..passes {

@@ -1,9 +1,9 @@
-//! `cargo xtask bench path`: ways between random releases, over all the real data, through many channels at once.
+//! `cargo xtask bench path`: paths between random releases of the real data, through many channels at once.
 //!
-//! The service is asked one question after the other over HTTP; what is measured includes the connection. The data of five
-//! architectures has as many edges of each as that of one has: a question is about one of them.
+//! The service answers one question after the other over HTTP; the times include the connection. A question is about one
+//! of five architectures, each with all edges of the real data.
 //!
-//! Then graphs of growing size are asked the same way: what a question costs the processor must not grow faster than the edges.
+//! Then it asks graphs of growing size: the processor time per question must not grow faster than the edges.
 
 use std::fs;
 use std::time::Instant;
@@ -24,7 +24,7 @@ use crate::say::say;
 
 /// The slowest hundredth, in milliseconds.
 const P99_MILLISECONDS: f64 = 10.0;
-/// So many questions of each kind are asked.
+/// How many questions of each kind are asked.
 const QUESTIONS: usize = 2000;
 
 /// Asks, prints, and says whether the bar was missed.
@@ -84,7 +84,7 @@ pub(super) fn run(options: &Options) -> anyhow::Result<Outcome> {
 
 /// How many releases each row has.
 const SIZES: [usize; 3] = [1_000, 3_000, 10_000];
-/// So many questions are asked of each.
+/// How many questions each graph is asked.
 const GROWTH_QUESTIONS: usize = 500;
 /// By so much the processor time per question and edge may grow from the first row on: noise, not another order.
 const GROWTH: f64 = 1.5;

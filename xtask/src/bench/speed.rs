@@ -1,6 +1,6 @@
-//! Speed: requests per second and the slowest hundredth, in turns with nginx.
+//! Speed: requests per second and the 99th percentile, compared with nginx.
 //!
-//! Both servers are asked in turns, round by round, so that what else the machine does hits both alike.
+//! Both servers are measured in turns, so that other load on the machine affects both alike.
 
 use super::bars::Bars;
 use super::clients::{self, PLATFORMS};
@@ -76,7 +76,7 @@ struct Case {
 }
 
 /// What was measured in each round.
-struct Measured {
+struct Measurement {
     nginx: Vec<Report>,
     towpath: Vec<Report>,
 }
@@ -107,11 +107,11 @@ impl Case {
         options: &Options,
         nginx: &Nginx,
         towpath: &Towpath,
-    ) -> anyhow::Result<Measured> {
+    ) -> anyhow::Result<Measurement> {
         // Once to warm up.
         wrk::run(nginx.port, &self.to_nginx, 1)?;
         wrk::run(towpath.port, &self.to_towpath, 1)?;
-        let mut measured = Measured {
+        let mut measured = Measurement {
             nginx: Vec::new(),
             towpath: Vec::new(),
         };
@@ -131,7 +131,7 @@ impl Case {
     }
 }
 
-impl Measured {
+impl Measurement {
     fn row(
         &self,
         channel: &str,

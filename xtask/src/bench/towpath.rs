@@ -1,4 +1,4 @@
-//! towpath, started as its users start it, and looked at from outside.
+//! A towpath process, started as its users start it and measured from outside.
 
 use std::ffi::OsString;
 use std::fs;
@@ -14,7 +14,7 @@ use super::scratch::Scratch;
 
 /// How often a server that is not ready is asked again.
 const POLL: Duration = Duration::from_millis(2);
-/// How long a server may take to be ready, or to load anew, before the bench gives up.
+/// How long a server may take to be ready or to reload.
 const PATIENCE: Duration = Duration::from_secs(120);
 /// Processor time is counted in these; the same on every Linux.
 const TICKS_PER_SECOND: f64 = 100.0;
@@ -144,7 +144,7 @@ impl Towpath {
         Ok(String::from_utf8_lossy(&answer.body).into_owned())
     }
 
-    /// Tells it to load anew, and waits until it has.
+    /// Makes it reload, and waits for the end.
     pub(super) fn reload(&self, loaded_before: u64) -> anyhow::Result<()> {
         self.running.signal("HUP")?;
         let asked = Instant::now();

@@ -1,7 +1,7 @@
-//! From Debian's source to a server.
+//! Builds the API server from Debian's source.
 //!
-//! Two things are not as upstream has them. The vendored `reflect2` reads Go's own tables in a way that Go 1.19 does not forgive (the server would crash at the first create), so
-//! Debian's newer one takes its place. And `pkg/generated/openapi` is not in the archive: it is generated, as upstream's Makefile does it.
+//! Two things differ from upstream. The vendored `reflect2` crashes with Go 1.19 at the first create, so Debian's newer one
+//! replaces it. And `pkg/generated/openapi` is not in the archive, so it is generated as upstream's Makefile does.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -94,7 +94,7 @@ fn generate(source: &Path, work: &Path, generator: &Path) -> anyhow::Result<()> 
     run(command, source, work)
 }
 
-/// The folders of which a file has the mark.
+/// The folders with a file that has the mark.
 fn marked(folder: &Path, depth: usize, found: &mut Vec<PathBuf>) -> anyhow::Result<()> {
     ensure!(depth > 0, "{}: nested too deeply", folder.display());
     let place = || format!("{}: cannot be read", folder.display());

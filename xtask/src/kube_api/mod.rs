@@ -22,10 +22,10 @@ pub(crate) const VARIABLE: &str = "TOWPATH_KUBE_APISERVER";
 /// Its name in the cache; the tests know it too (`testing/kube/src/binaries.rs`).
 const NAME: &str = "kube-apiserver-1.20.2";
 
-/// What tests run beside the server. A kubectl that is there is as good as Debian's.
+/// The other programs that tests run. Any installed kubectl will do.
 const BESIDE: [Package; 2] = [("etcd", "etcd-server"), ("kubectl", "kubernetes-client")];
 
-/// Sees to it that the server and what it needs are there.
+/// Installs or builds the server and its tools, if needed.
 pub(crate) fn run() -> anyhow::Result<Outcome> {
     packages::install_missing(&BESIDE)?;
     let server = cached()?;

@@ -1,6 +1,6 @@
-//! Debian's source of Kubernetes, by apt: from the mirror that this machine uses, and believed only because Debian has signed it.
+//! Downloads Debian's source of Kubernetes with apt, from this machine's mirror. apt verifies Debian's signature.
 //!
-//! A private configuration has the `deb-src` lines that most machines lack; the machine's own stays as it is.
+//! A private configuration adds the `deb-src` lines that most machines lack. The machine's own configuration stays unchanged.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,6 +1,6 @@
-//! `cargo xtask layers`: the lines between the rooms of the house, read from the manifests; and one name for one thing.
+//! `cargo xtask layers`: checks the dependencies between layers, and that type names are unique within a crate.
 //!
-//! This file brings the facts; [`rules`] and [`names`] judge them.
+//! This file collects the facts; [`rules`] and [`names`] judge them.
 
 mod names;
 mod rules;
@@ -16,7 +16,7 @@ use crate::{Outcome, workspace};
 use names::Source;
 use rules::{Crate, Dependency, Kind, Room, Violation};
 
-/// Prints what crosses a line.
+/// Prints the violations.
 pub(crate) fn run() -> anyhow::Result<Outcome> {
     let crates = crates(&workspace::metadata()?, workspace::root())?;
     let mut violations = rules::violations(&crates);
@@ -112,7 +112,7 @@ fn sources(root: &Path, one: &Crate) -> anyhow::Result<Vec<Source>> {
     Ok(sources)
 }
 
-/// The compiler is chosen by `rust-version` and by whoever builds; a pinned one is downloaded behind their back.
+/// Refuses a pinned toolchain, which rustup would download silently. `rust-version` and the builder choose the compiler.
 fn pinned_toolchains(root: &Path, crates: &[Crate]) -> Vec<Violation> {
     let folders = crates
         .iter()

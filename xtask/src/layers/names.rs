@@ -1,7 +1,6 @@
-//! Names: one word for one thing, so no public type name twice within a crate. Sources in, violations out.
+//! Names: no public type name twice within a crate. Sources in, violations out.
 //!
-//! It reads lines, not syntax: rustfmt puts the start of each definition on a line of its own. What only tests see does
-//! not count.
+//! It reads lines, not syntax: rustfmt puts the start of each definition on its own line. Test modules do not count.
 
 use std::collections::BTreeMap;
 

@@ -1,12 +1,12 @@
 //! The rules of the layers: who may depend on whom. Manifests in, violations out.
 //!
-//! Dependencies point one way, app to adapters to formats to core, also for tests: a test that needs the layer above
-//! belongs to the layer above. What is for tests alone stands as high as the highest crate that it uses.
-//! Third-party crates are judged only where they would ship.
+//! Dependencies point one way: app to adapters to formats to core. This also holds for tests: a test that needs a higher
+//! layer belongs there. A crate for tests counts as high as the highest crate that it uses.
+//! Third-party crates are checked only where they would ship.
 
 use std::fmt;
 
-/// A room of the house, by the folder that the crate is in.
+/// A layer, by the crate's folder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Room {
     Core,
@@ -19,7 +19,7 @@ pub(super) enum Room {
     Testing,
     Fuzz,
     Xtask,
-    /// No room that we know.
+    /// An unknown folder.
     Elsewhere,
 }
 
@@ -42,13 +42,13 @@ pub(super) struct Dependency {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// It becomes part of the crate.
+    /// A normal dependency.
     Normal,
     /// For tests alone.
     Dev,
 }
 
-/// Something that crosses a line.
+/// A violation of the layers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Violation {
     pub(super) place: String,
@@ -62,17 +62,17 @@ impl fmt::Display for Violation {
     }
 }
 
-/// All that core is made of. None of it does IO, reads a clock, or knows a wire format.
+/// The dependencies that core may have. None does IO, reads a clock, or knows a wire format.
 const CORE_MAY_USE: [&str; 6] = ["croner", "jiff", "regex", "semver", "sha2", "thiserror"];
-/// What would open a door in formats. Each stands for its family: `tokio` for `tokio-util` too.
+/// Crates with IO, which formats must not use. Each stands for its family: `tokio` also for `tokio-util`.
 const FORMATS_MAY_NOT_USE: [&str; 7] = [
     "tokio", "hyper", "notify", "tracing", "reqwest", "sqlx", "kube",
 ];
 
-/// What only the HTTP client is made of. kube's own client is its own matter.
+/// Crates that only the HTTP client may use. kube's own client is an exception.
 const HTTP_ALONE_USES: [&str; 1] = ["reqwest"];
 
-/// Everything in these crates that crosses a line.
+/// All violations in these crates.
 pub(super) fn violations(crates: &[Crate]) -> Vec<Violation> {
     crates
         .iter()
@@ -106,7 +106,7 @@ fn judge_member(one: &Crate, other: &Crate, kind: Kind, all: &[Crate]) -> Option
     crosses.then(|| one.violation(format!("{} depends on {}", one.name, other.name), remedy))
 }
 
-/// Whether tests of a crate may use this: it brings nothing along that the crate may not use, and no door to where there is none.
+/// Whether tests of a crate may use this: it adds nothing that the crate itself may not use.
 fn may_test_with(one: &Crate, tool: &Crate, all: &[Crate]) -> bool {
     let is_pure = matches!(one.room, Room::Core | Room::Formats);
     tool.dependencies.iter().all(|dependency| {
@@ -163,7 +163,7 @@ impl Crate {
 }
 
 impl Room {
-    /// The room that a manifest is in, by its path from the root of the workspace.
+    /// The layer of a manifest, by its path from the root of the workspace.
     pub(super) fn of(manifest: &str) -> Self {
         match manifest.split('/').collect::<Vec<_>>().as_slice() {
             ["core", "Cargo.toml"] => Self::Core,
@@ -178,7 +178,7 @@ impl Room {
         }
     }
 
-    /// The rooms that crates of this one may use, and what helps where they use another.
+    /// The layers that this layer may use, and the remedy for others.
     fn may_use(self) -> (&'static [Self], &'static str) {
         use Room::{Adapter, App, Core, Formats, Http};
         match self {
@@ -236,7 +236,7 @@ pub(super) fn inherits_lints(manifest: &str) -> bool {
 mod tests {
     use super::*;
 
-    /// A house with one dependency too many: `one -> other`, with `dev` before it if it is for tests alone.
+    /// A workspace with one forbidden dependency: `one -> other`, with `dev` before it for tests.
     fn judged(line: &str) -> Vec<String> {
         let rooms = [
             ("towpath-core", "core/Cargo.toml"),

@@ -1,7 +1,7 @@
-//! Lints and compiles in one go, so that dependencies are compiled once.
+//! Lints and compiles together, so that dependencies are compiled once.
 //!
-//! `cargo clippy` checks every dependency without making code of it, and `cargo test` then compiles all of them again.
-//! Clippy's compiler can do both: cargo uses it for the members of the workspace, and the plain compiler for the rest.
+//! `cargo clippy` only checks dependencies, and `cargo test` then compiles all of them again. Clippy's compiler can do both:
+//! cargo uses it for the members of the workspace, and the normal compiler for the rest.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -42,7 +42,7 @@ pub(super) struct TestBinary {
     pub(super) folder: PathBuf,
 }
 
-/// Lints and compiles everything: also what no test needs.
+/// Lints and compiles everything, even what no test needs.
 pub(super) fn all_targets(scope: &Scope) -> anyhow::Result<Outcome> {
     outcome(cargo("build", scope)?.arg("--all-targets"))
 }

@@ -1,4 +1,4 @@
-//! `cargo xtask test`: everything that must be true before a commit, in the order in which it is cheapest to find out.
+//! `cargo xtask test`: all checks before a commit, the cheapest first.
 
 mod build;
 mod suite;
@@ -16,12 +16,12 @@ use build::Scope;
 /// Where the tests on real data look for it.
 const REAL_DATA: &str = "TOWPATH_REAL_DATA";
 
-/// Everything that must be true before a commit is pushed.
+/// All checks before a push.
 pub(crate) fn run() -> anyhow::Result<Outcome> {
     run_steps(&STEPS)
 }
 
-/// What must be true for every commit. It needs no root, no network and no service.
+/// The checks for every commit. They need no root, no network and no service.
 pub(crate) fn quick() -> anyhow::Result<Outcome> {
     run_steps(&QUICK_STEPS)
 }
@@ -44,7 +44,7 @@ struct Step {
     remedy: &'static str,
 }
 
-/// PostgreSQL is seen to by the tests that start it.
+/// The tests that start PostgreSQL install it.
 const PACKAGES: [Package; 4] = [
     ("docker-registry", "docker-registry"),
     ("git", "git"),

@@ -1,6 +1,6 @@
-//! Runs the tests binary by binary, as `cargo test --no-fail-fast` does, and says in the end which ones took longest.
+//! Runs the test binaries one by one, as `cargo test --no-fail-fast` does, and names the slowest tests at the end.
 //!
-//! What they print is passed on as it comes.
+//! Their output is passed on at once.
 
 use std::ffi::OsStr;
 use std::io::{BufRead, BufReader};
@@ -14,7 +14,7 @@ use super::tally::Tally;
 use crate::Outcome;
 use crate::say::say;
 
-/// Rust's own harness tells times only where unstable options are allowed. It looks at this when it runs, so nothing is built again.
+/// Rust's harness reports times only with unstable options. It reads this variable at run time, so nothing is built again.
 const UNSTABLE: (&str, &str) = ("RUSTC_BOOTSTRAP", "1");
 const TIMES: [&str; 2] = ["-Zunstable-options", "--report-time"];
 

@@ -1,4 +1,4 @@
-//! What test binaries print, added up: how many passed, and which tests took longest.
+//! Sums up the output of test binaries: how many tests passed, and which took longest.
 
 use std::fmt;
 use std::time::Duration;
@@ -16,7 +16,7 @@ pub(super) struct Tally {
 }
 
 impl Tally {
-    /// Takes in a line that a test binary has printed.
+    /// Takes a line of a test binary's output.
     pub(super) fn hear(&mut self, binary: &str, line: &str) {
         if let Some(counts) = line.strip_prefix("test result: ") {
             self.add(counts);
@@ -25,7 +25,7 @@ impl Tally {
         }
     }
 
-    /// A binary ended. One whose harness tells no times counts as a whole.
+    /// A binary ended. Without times for its tests, it counts as a whole.
     pub(super) fn ended(&mut self, binary: &str, well: bool, whole: Option<Duration>) {
         if !well {
             self.bad_binaries.push(binary.to_owned());

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use serde_json::Value;
 use towpath_kube::{
-    Access, Clock, Condition, Elector, Event, Leadership, LeaseTerms, OperatorStatus, Published,
-    Remembered, Severity, Started, Status, Update,
+    Access, Clock, Condition, Elector, Event, Leadership, LeaseTerms, OperatorStatus,
+    PublishOutcome, RecordOutcome, Severity, StartOutcome, Status, Update,
 };
 use towpath_testing_kube::KubeApi;
 
@@ -42,7 +42,7 @@ async fn the_agents_role_is_enough_and_no_more() {
     let seen = objects.version.unwrap().resource_version;
     assert_eq!(
         cluster.remember(&seen, "one").await.unwrap(),
-        Remembered::Written
+        RecordOutcome::Written
     );
     let newer = |objects: &towpath_kube::Objects| {
         objects
@@ -62,7 +62,7 @@ async fn the_agents_role_is_enough_and_no_more() {
     };
     assert_eq!(
         cluster.start_update(&seen, update).await.unwrap(),
-        Started::Started
+        StartOutcome::Started
     );
     let now = time("2026-01-01T00:00:00Z");
     let condition = Condition {
@@ -76,7 +76,7 @@ async fn the_agents_role_is_enough_and_no_more() {
     };
     assert_eq!(
         cluster.publish(&status, now).await.unwrap(),
-        Published::Written
+        PublishOutcome::Written
     );
     let event = Event {
         severity: Severity::Normal,

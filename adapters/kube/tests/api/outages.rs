@@ -55,7 +55,7 @@ async fn a_restart_is_survived_and_nothing_is_missed() {
     let seen = objects.version.unwrap().resource_version;
     assert_eq!(
         cluster.start_update(&seen, update).await.unwrap(),
-        towpath_kube::Started::Started
+        towpath_kube::StartOutcome::Started
     );
 }
 
@@ -109,7 +109,7 @@ async fn a_start_whose_answer_was_lost_is_done_once_however_often_it_is_tried() 
     };
     assert_eq!(
         cluster.start_update(&seen, again).await.unwrap(),
-        towpath_kube::Started::Conflict
+        towpath_kube::StartOutcome::Conflict
     );
     assert_eq!(
         api.cluster_version().await,

@@ -1,4 +1,4 @@
-//! What is known: everything, nothing twice, and at the cost of watches alone.
+//! Reading costs only watches, and gets every object once.
 
 use std::time::Duration;
 

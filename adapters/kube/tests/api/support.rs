@@ -1,4 +1,4 @@
-//! What the tests know of the API, in one place.
+//! The tests' access to the API.
 
 use std::time::{Duration, Instant};
 

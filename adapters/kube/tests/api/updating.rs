@@ -1,7 +1,7 @@
 //! The simulated cluster-version operator behaves as OpenShift's, and the adapter drives it.
 
 use serde_json::{Value, json};
-use towpath_kube::{Started, Update};
+use towpath_kube::{StartOutcome, Update};
 use towpath_testing_kube::{
     AutomaticUpdates, Behaviour, CRDS, ClusterVersionOperator, KubeApi, Upstream,
 };
@@ -72,7 +72,7 @@ async fn start(api: &KubeApi, version: &str) {
         )
         .await
         .unwrap();
-    assert_eq!(started, Started::Started);
+    assert_eq!(started, StartOutcome::Started);
 }
 
 #[tokio::test]

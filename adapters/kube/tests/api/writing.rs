@@ -1,11 +1,11 @@
-//! What is written: once, completely, and only over what was seen.
+//! Writes happen once, completely, and only over the version that was read.
 
 use std::collections::BTreeMap;
 
 use serde_json::json;
 use towpath_kube::{
-    Condition, Event, OPERATOR_NAME, OperatorStatus, OperatorVersion, Published, RECORD_ANNOTATION,
-    Remembered, Severity, Started, Status, Update,
+    Condition, Event, OPERATOR_NAME, OperatorStatus, OperatorVersion, PublishOutcome,
+    RECORD_ANNOTATION, RecordOutcome, Severity, StartOutcome, Status, Update,
 };
 use towpath_testing_kube::KubeApi;
 
@@ -33,7 +33,7 @@ async fn an_update_is_started_once_and_only_over_what_was_seen() {
         .start_update(&seen.resource_version, update("attempt 1"))
         .await
         .unwrap();
-    assert_eq!(started, Started::Started);
+    assert_eq!(started, StartOutcome::Started);
     let there = api.cluster_version().await;
     assert_eq!(
         there["spec"]["desiredUpdate"],
@@ -50,7 +50,7 @@ async fn an_update_is_started_once_and_only_over_what_was_seen() {
         .start_update(&seen.resource_version, update("attempt 2"))
         .await
         .unwrap();
-    assert_eq!(again, Started::Conflict);
+    assert_eq!(again, StartOutcome::Conflict);
     assert_eq!(api.cluster_version().await, there);
     let objects = until(&cluster, "the record comes back", |objects| {
         objects
@@ -84,7 +84,7 @@ async fn a_persons_choice_in_between_wins() {
         .start_update(&seen.resource_version, update(""))
         .await
         .unwrap();
-    assert_eq!(started, Started::Conflict);
+    assert_eq!(started, StartOutcome::Conflict);
     assert_eq!(
         api.cluster_version().await["spec"]["desiredUpdate"],
         json!({"version": "4.9.7"})
@@ -105,7 +105,7 @@ async fn what_the_api_does_not_want_is_told() {
         .unwrap();
     assert_eq!(
         started,
-        Started::Started,
+        StartOutcome::Started,
         "an architecture that was asked for once gives way to an image"
     );
     assert_eq!(
@@ -129,7 +129,9 @@ async fn what_the_api_does_not_want_is_told() {
         .await
         .unwrap()
     {
-        Started::Refused(message) => assert!(message.contains("spec.desiredUpdate"), "{message}"),
+        StartOutcome::Refused(message) => {
+            assert!(message.contains("spec.desiredUpdate"), "{message}")
+        }
         other => panic!("a name without end: {other:?}"),
     }
     assert_eq!(
@@ -146,11 +148,11 @@ async fn a_record_is_written_over_what_was_seen_and_has_a_limit() {
     let seen = cluster.objects().version.unwrap().resource_version;
     assert_eq!(
         cluster.remember(&seen, "one").await.unwrap(),
-        Remembered::Written
+        RecordOutcome::Written
     );
     assert_eq!(
         cluster.remember(&seen, "two").await.unwrap(),
-        Remembered::Conflict
+        RecordOutcome::Conflict
     );
     assert_eq!(
         api.cluster_version().await["metadata"]["annotations"][RECORD_ANNOTATION],
@@ -197,7 +199,7 @@ async fn our_operator_is_written_when_it_says_something_new_and_only_then() {
             .publish(&first, time("2026-01-01T00:00:00Z"))
             .await
             .unwrap(),
-        Published::Written
+        PublishOutcome::Written
     );
     assert_eq!(
         said().await["versions"],
@@ -214,7 +216,7 @@ async fn our_operator_is_written_when_it_says_something_new_and_only_then() {
                 .publish(&first, time("2026-01-01T00:01:00Z"))
                 .await
                 .unwrap(),
-            Published::Unchanged
+            PublishOutcome::Unchanged
         );
     }
     assert_eq!(
@@ -229,7 +231,7 @@ async fn our_operator_is_written_when_it_says_something_new_and_only_then() {
             .publish(&second, time("2026-01-01T00:02:00Z"))
             .await
             .unwrap(),
-        Published::Written
+        PublishOutcome::Written
     );
     assert_eq!(
         since(&said().await, 1),
@@ -242,7 +244,7 @@ async fn our_operator_is_written_when_it_says_something_new_and_only_then() {
             .publish(&third, time("2026-01-01T00:03:00Z"))
             .await
             .unwrap(),
-        Published::Written
+        PublishOutcome::Written
     );
     assert_eq!(since(&said().await, 1), "2026-01-01T00:03:00Z");
     assert_eq!(since(&said().await, 0), "2026-01-01T00:00:00Z");
@@ -254,7 +256,7 @@ async fn our_operator_is_written_when_it_says_something_new_and_only_then() {
         .publish(&third, time("2026-01-01T00:04:00Z"))
         .await
         .unwrap()
-        == Published::Unchanged
+        == PublishOutcome::Unchanged
     {
         changes.next().await;
     }

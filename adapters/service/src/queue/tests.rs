@@ -1,4 +1,4 @@
-//! What waits is what was pushed, in order, within bounds, and after a death at any moment.
+//! The queue keeps what was pushed, in order and within bounds, even if the process dies at any moment.
 
 use std::fs;
 
@@ -98,7 +98,7 @@ fn when_there_is_no_room_states_go_first_and_outcomes_last() {
     assert!(
         told[0]
             .problem
-            .contains("1 reports that nobody took were dropped for newer ones, 0 of them"),
+            .contains("1 unsent reports were dropped, 0 of them"),
         "{told:?}"
     );
     queue.push("o3", OUTCOME);

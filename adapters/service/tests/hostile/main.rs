@@ -9,7 +9,7 @@ use towpath_core::agent::Stamp;
 use towpath_core::cluster::ClusterId;
 use towpath_formats::agent::stamp::{self, Nonce};
 use towpath_formats::fleet::token::{Claims, Enrolment, Grant, Key};
-use towpath_service::{Answered, Limits, ServiceClient, ServiceConfig, ServiceError};
+use towpath_service::{Limits, ReportOutcome, ServiceClient, ServiceConfig, ServiceError};
 use towpath_testing_services::scripted::{Server, Step, answer, head};
 
 const TOKEN: &str = "tpc_xLqZEoMr6ozXZmZ9yGQrqH36zDnH_CKzejYJSYPzCNw";
@@ -28,7 +28,7 @@ impl Agent {
         Self { folder, client }
     }
 
-    async fn report(&self) -> Answered {
+    async fn report(&self) -> ReportOutcome {
         self.client
             .report(&id(), b"{\"version\": \"4.20.1\"}")
             .await
@@ -66,9 +66,9 @@ fn stamped() -> Stamp {
     }
 }
 
-fn why(answered: Answered) -> String {
+fn why(answered: ReportOutcome) -> String {
     match answered {
-        Answered::Later { why, .. } => why,
+        ReportOutcome::Later { why, .. } => why,
         other => panic!("it is to be sent again, and not {other:?}"),
     }
 }
@@ -77,7 +77,7 @@ fn why(answered: Answered) -> String {
 async fn a_report_is_sent_as_it_is_with_the_token() {
     let server = Server::always(answer("202 Accepted", ACCEPTED));
     let agent = Agent::new(&format!("{}/below/", server.url("")));
-    assert_eq!(agent.report().await, Answered::Sent);
+    assert_eq!(agent.report().await, ReportOutcome::Sent);
     let [request] = &*server.requests() else {
         panic!("one request")
     };
@@ -100,7 +100,7 @@ async fn a_new_token_counts_at_once() {
     let server = Server::always(answer("202 Accepted", ACCEPTED));
     let agent = Agent::new(&server.url(""));
     std::fs::write(agent.folder.path().join("token"), "tpc_new").unwrap();
-    assert_eq!(agent.report().await, Answered::Sent);
+    assert_eq!(agent.report().await, ReportOutcome::Sent);
     assert!(server.requests()[0].contains("Bearer tpc_new\r\n"));
     std::fs::remove_file(agent.folder.path().join("token")).unwrap();
     assert!(why(agent.report().await).contains("cannot be read"));
@@ -140,7 +140,7 @@ async fn a_token_that_says_whose_it_is_goes_nowhere_else() {
     };
     let write = |text: &str| std::fs::write(agent.folder.path().join("token"), text).unwrap();
     write(&token(of(id())));
-    assert_eq!(agent.report().await, Answered::Sent);
+    assert_eq!(agent.report().await, ReportOutcome::Sent);
     for (text, expected) in [
         (
             token(of(ClusterId::new("another").unwrap())),
@@ -168,7 +168,7 @@ async fn a_report_for_another_cluster_than_the_token_is_never_sent_again() {
     let server = Server::always(answer("403 Forbidden", error));
     let answered = Agent::new(&server.url("")).report().await;
     assert!(
-        matches!(&answered, Answered::Refused { why } if why.contains("not_as_bound")),
+        matches!(&answered, ReportOutcome::Refused { why } if why.contains("not_as_bound")),
         "{answered:?}"
     );
 }
@@ -194,10 +194,10 @@ async fn what_the_service_says_decides_what_becomes_of_a_report() {
             .report()
             .await
         {
-            Answered::Refused { why } if is_final => {
+            ReportOutcome::Refused { why } if is_final => {
                 assert!(why.contains("the report has no version"), "{why}")
             }
-            Answered::Later { why, after: None } if !is_final => {
+            ReportOutcome::Later { why, after: None } if !is_final => {
                 assert!(why.contains(&status[..3]), "{why}")
             }
             other => panic!("{status}: {other:?}"),
@@ -218,7 +218,7 @@ async fn how_long_to_wait_is_the_services_to_say() {
             &format!("Retry-After: {header}\r\nContent-Length: 0\r\n"),
         )];
         let answered = Agent::new(&Server::always(steps).url("")).report().await;
-        let Answered::Later { after, .. } = answered else {
+        let ReportOutcome::Later { after, .. } = answered else {
             panic!("{answered:?}")
         };
         assert_eq!(after, expected.map(Duration::from_secs), "{header}");

@@ -1,7 +1,8 @@
-//! Who we are to a registry: nothing until it asks, then a name and password, or a token that it sends us to fetch.
+//! Authentication to registries. We send credentials only when asked: a name and password, or a token from the
+//! registry's token service.
 //!
-//! A token is kept for as long as it is good and for one repository. Many requests that are refused at once fetch one token together. The auth file is read
-//! again whenever a registry asks: passwords change while we run.
+//! A token is kept for one repository until it expires. Requests that are refused at the same time share one new token.
+//! The auth file is read again whenever a registry asks, because passwords change while we run.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -20,12 +21,12 @@ use super::failure::Failure;
 use super::options::RegistryLimits;
 use crate::directory::read_file;
 
-/// A token is not used in its last moments, so that it does not end on the way.
+/// Tokens are not used this shortly before they expire.
 const LAST_MOMENTS: Duration = Duration::from_secs(10);
 const MAX_AUTH_FILE_BYTES: u64 = 4 << 20;
 const LONGEST: Duration = Duration::from_secs(24 * 3_600);
 
-/// What registries have been told, and what they can be told.
+/// Our credentials, and the tokens in use.
 #[derive(Debug)]
 pub(super) struct Auth {
     file: Option<PathBuf>,
@@ -35,11 +36,11 @@ pub(super) struct Auth {
 #[derive(Debug)]
 struct State {
     credentials: AuthFile,
-    held: BTreeMap<Repository, Held>,
+    held: BTreeMap<Repository, AuthorizationHeader>,
 }
 
 #[derive(Debug)]
-struct Held {
+struct AuthorizationHeader {
     header: HeaderValue,
     until: Option<Instant>,
 }
@@ -47,12 +48,12 @@ struct Held {
 pub(super) struct Door<'a> {
     pub(super) http: &'a HttpClient,
     pub(super) limits: &'a RegistryLimits,
-    /// What the registry was asked.
+    /// The registry's address.
     pub(super) registry: &'a Url,
 }
 
 impl Auth {
-    /// As the file has it; without one, nobody knows us.
+    /// Reads the auth file. Without one, we are anonymous.
     pub(super) fn new(file: Option<PathBuf>) -> Result<Self, Finding> {
         let credentials = file
             .as_deref()
@@ -68,7 +69,7 @@ impl Auth {
         })
     }
 
-    /// What was good last time and still should be.
+    /// The header that worked last time, unless it has expired.
     pub(super) async fn header(&self, repository: &Repository) -> Option<HeaderValue> {
         let state = self.state.lock().await;
         state
@@ -78,7 +79,7 @@ impl Auth {
             .map(|held| held.header.clone())
     }
 
-    /// What to say to a registry that refused us with these headers.
+    /// The header to send to a registry that refused us with these headers.
     pub(super) async fn answer(
         &self,
         repository: &Repository,
@@ -109,7 +110,7 @@ impl Auth {
             .find(|challenge| matches!(challenge, Challenge::Bearer { .. }));
         let held = match (bearer.or(challenges.first()), credential) {
             (Some(Challenge::Bearer { .. }), Some(Credential::Bearer(token))) => {
-                Held::for_ever(&format!("Bearer {token}"))?
+                AuthorizationHeader::for_ever(&format!("Bearer {token}"))?
             }
             (
                 Some(Challenge::Bearer {
@@ -127,14 +128,14 @@ impl Auth {
                 door.fetch(realm, &wanted, credential).await?
             }
             (Some(Challenge::Basic), Some(Credential::Basic { user, password })) => {
-                Held::for_ever(&basic(user, password))?
+                AuthorizationHeader::for_ever(&basic(user, password))?
             }
             _ => return Err(unknown(&state.credentials, repository)),
         };
         if Some(&held.header) == refused {
             return Err(unauthorised(
                 "the registry does not accept our credentials",
-                "log in anew, and name the new file",
+                "log in again, and name the new file",
             ));
         }
         let header = held.header.clone();
@@ -157,13 +158,13 @@ fn unknown(credentials: &AuthFile, repository: &Repository) -> Failure {
             "write the credentials into a file with `podman login --authfile`",
         ),
         false => unauthorised(
-            "the registry wants credentials, and there are none for it",
+            "the registry asks for credentials, and the auth file has none for it",
             "name a file that has them with --auth-file",
         ),
     }
 }
 
-impl Held {
+impl AuthorizationHeader {
     fn is_good(&self) -> bool {
         self.until.is_none_or(|until| Instant::now() < until)
     }
@@ -177,13 +178,13 @@ impl Held {
 }
 
 impl Door<'_> {
-    /// A token, from where the registry sends us. With what we are known by, if there is anything.
+    /// Fetches a token from the registry's token service, with our credentials if we have any.
     async fn fetch(
         &self,
         realm: &str,
         wanted: &[(&str, Option<&str>)],
         credential: Option<&Credential>,
-    ) -> Result<Held, Failure> {
+    ) -> Result<AuthorizationHeader, Failure> {
         let mut url = self.realm(realm)?;
         let wanted = wanted
             .iter()
@@ -234,17 +235,17 @@ impl Door<'_> {
         let limit = self.limits.manifest_bytes;
         let body = super::client::body(answer, "a token", limit, self.limits).await?;
         let token = read_token(&body)
-            .map_err(|problem| unauthorised(problem, "look at the registry's token service"))?;
+            .map_err(|problem| unauthorised(problem, "check the registry's token service"))?;
         let good_for = Duration::from_secs(token.seconds)
             .min(LONGEST)
             .saturating_sub(LAST_MOMENTS);
-        Ok(Held {
+        Ok(AuthorizationHeader {
             header: secret(&format!("Bearer {}", token.text))?,
             until: Some(Instant::now() + good_for),
         })
     }
 
-    /// Where tokens are, if we go there.
+    /// The address of the token service, if we accept it.
     fn realm(&self, realm: &str) -> Result<Url, Failure> {
         match Url::parse(realm)
             .ok()
@@ -253,19 +254,19 @@ impl Door<'_> {
             Some(url) => Ok(url),
             None => {
                 let problem = format!(
-                    "the registry sends us for a token to {:?}, where we do not go",
+                    "the registry names a token service that we refuse: {:?}",
                     clip(realm)
                 );
                 Err(unauthorised(
                     &problem,
-                    "look at the registry's configuration of its token service",
+                    "check how the registry configures its token service",
                 ))
             }
         }
     }
 }
 
-/// Whether a registry may send us there with what we are known by. In the clear, tokens are fetched on its own host alone: they cost our credentials.
+/// Whether we may send credentials to that token service. Over plain HTTP, only to the registry's own host.
 fn may_fetch_token(registry: &Url, realm: &Url) -> bool {
     let is_guarded = realm.scheme() == "https" || realm.host_str() == registry.host_str();
     is_guarded && may_lead(registry, realm)
@@ -275,12 +276,12 @@ fn basic(user: &str, password: &str) -> String {
     format!("Basic {}", STANDARD.encode(format!("{user}:{password}")))
 }
 
-/// A header that is shown in no log.
+/// A header that no log shows.
 fn secret(text: &str) -> Result<HeaderValue, Failure> {
     let wrong = |_| {
         unauthorised(
-            "the token cannot stand in a header",
-            "log in anew, and name the new file",
+            "the token is not valid in a header",
+            "log in again, and name the new file",
         )
     };
     let mut value = HeaderValue::from_str(text).map_err(wrong)?;

@@ -1,6 +1,6 @@
-//! The client: tags, manifests, blobs. Each is asked for until it is had or given up; what was asked is counted.
+//! The registry client: tags, manifests and blobs, with retries. It counts its requests.
 //!
-//! Redirects are followed by hand: registries send us to other hosts for blobs, and those must not see what we are known by.
+//! We follow redirects ourselves: registries redirect to other hosts for blobs, and those must not get our credentials.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -27,7 +27,7 @@ use crate::directory::read_file;
 const MAX_CA_FILE_BYTES: u64 = 16 << 20;
 const MAX_REDIRECTS: usize = 5;
 
-/// Registries, as seen with one set of options. Copies share connections, tokens and counts.
+/// A client for registries, with one set of options. Clones share connections, tokens and counts.
 #[derive(Debug, Clone)]
 pub struct Registry(Arc<Inner>);
 
@@ -49,8 +49,8 @@ pub(super) struct Counts {
     blob_bytes: AtomicU64,
 }
 
-/// Something to be asked for.
-pub(super) struct Ask<'a> {
+/// A request to a registry.
+pub(super) struct RegistryQuery<'a> {
     repository: &'a Repository,
     method: Method,
     url: Url,
@@ -63,12 +63,12 @@ pub(super) struct Ask<'a> {
 pub(super) struct RegistryAnswer {
     pub(super) content_type: String,
     pub(super) bytes: Vec<u8>,
-    /// What the registry says that it is.
+    /// The digest that the registry gave.
     told: Option<Digest>,
 }
 
 impl Registry {
-    /// Registries with these options; their files are read now.
+    /// Reads the files that the options name.
     pub fn new(options: RegistryOptions) -> Result<Self, Finding> {
         Ok(Self(Arc::new(Inner {
             http: client(&options)?,
@@ -80,7 +80,7 @@ impl Registry {
         })))
     }
 
-    /// What was asked so far.
+    /// The requests so far.
     pub fn requests(&self) -> Requests {
         let Counts {
             tags,
@@ -98,7 +98,7 @@ impl Registry {
         }
     }
 
-    /// Ends what takes too long as a whole, so that no registry holds its reader for ever.
+    /// Limits the total time, so that no registry holds its reader forever.
     pub(super) async fn in_time<T>(
         &self,
         place: Place,
@@ -107,11 +107,10 @@ impl Registry {
         let limit = self.0.limits.whole_timeout;
         tokio::time::timeout(limit, work).await.unwrap_or_else(|_| {
             let problem = format!(
-                "reading it took longer than {} s, and then we stopped",
+                "reading it took longer than {} s, so we stopped",
                 limit.as_secs()
             );
-            let remedy =
-                "look at the registry, and try again: what a cache has of it is not read again";
+            let remedy = "check the registry, and try again: cached images are not read again";
             Err(Finding::error(
                 "registry-unreachable",
                 place,
@@ -129,7 +128,7 @@ impl Registry {
         &self.0.counts
     }
 
-    /// The digest of what a tag points at.
+    /// The digest that a tag points at.
     pub(super) async fn digest(
         &self,
         repository: &Repository,
@@ -163,7 +162,7 @@ impl Registry {
         }
     }
 
-    /// What a tag points at, with its manifest if the registry says what that is: so nobody has to ask for it again.
+    /// The digest that a tag points at, with the manifest if the registry names its digest. That saves a request.
     pub(super) async fn tagged(
         &self,
         repository: &Repository,
@@ -177,7 +176,7 @@ impl Registry {
         }
     }
 
-    /// A manifest; by digest, it is what the digest says, and by tag what the registry says, if it does.
+    /// A manifest. By digest, the digest is checked; by tag, the one that the registry names, if any.
     pub(super) async fn manifest(
         &self,
         repository: &Repository,
@@ -202,7 +201,7 @@ impl Registry {
 
     async fn manifest_once(
         &self,
-        ask: &Ask<'_>,
+        ask: &RegistryQuery<'_>,
         reference: &Reference,
     ) -> Result<RegistryAnswer, Failure> {
         let answer = self.open(ask).await?;
@@ -247,7 +246,7 @@ impl Registry {
         }
     }
 
-    /// What is wanted of a layer; or what is wrong with the layer, whose digest is right all the same.
+    /// The wanted files of a layer, or what is wrong with a layer whose digest is right.
     pub(super) async fn layer(
         &self,
         repository: &Repository,
@@ -273,10 +272,10 @@ impl Registry {
         }
     }
 
-    /// A blob, chunk by chunk, and its digest at the end.
+    /// Reads a blob in chunks, and checks its digest at the end.
     async fn stream(
         &self,
-        ask: &Ask<'_>,
+        ask: &RegistryQuery<'_>,
         blob: &Descriptor,
         mut take: impl FnMut(&[u8]),
     ) -> Result<(), Failure> {
@@ -300,10 +299,10 @@ impl Registry {
         &'a self,
         repository: &'a Repository,
         blob: &Descriptor,
-    ) -> Result<Ask<'a>, Failure> {
+    ) -> Result<RegistryQuery<'a>, Failure> {
         let url = self.url(repository, &format!("blobs/{}", blob.digest))?;
         let ask = self.ask(repository, Method::GET, url, "*/*", &self.0.counts.blobs);
-        Ok(Ask {
+        Ok(RegistryQuery {
             timeout: self.0.limits.blob_timeout,
             ..ask
         })
@@ -316,8 +315,8 @@ impl Registry {
         url: Url,
         accept: &'static str,
         count: &'a AtomicU64,
-    ) -> Ask<'a> {
-        Ask {
+    ) -> RegistryQuery<'a> {
+        RegistryQuery {
             repository,
             method,
             url,
@@ -330,7 +329,7 @@ impl Registry {
     /// An answer with its whole body.
     pub(super) async fn whole(
         &self,
-        ask: &Ask<'_>,
+        ask: &RegistryQuery<'_>,
         what: &str,
         limit: u64,
     ) -> Result<(HeaderMap, Vec<u8>), Failure> {
@@ -345,7 +344,7 @@ impl Registry {
 
     async fn whole_once(
         &self,
-        ask: &Ask<'_>,
+        ask: &RegistryQuery<'_>,
         what: &str,
         limit: u64,
     ) -> Result<(HeaderMap, Vec<u8>), Failure> {
@@ -364,8 +363,8 @@ impl Registry {
         }
     }
 
-    /// Asks once; a second time if we have to say first who we are.
-    async fn open(&self, ask: &Ask<'_>) -> Result<Answer, Failure> {
+    /// Sends a request; a second time if the registry asks for credentials.
+    async fn open(&self, ask: &RegistryQuery<'_>) -> Result<Answer, Failure> {
         let held = self.0.auth.header(ask.repository).await;
         let answer = self.follow(ask, held.as_ref()).await?;
         if answer.status().as_u16() != 401 || !is_same_origin(answer.url(), &ask.url) {
@@ -384,10 +383,10 @@ impl Registry {
         judged(self.follow(ask, Some(&header)).await?)
     }
 
-    /// Asks, and goes where it is sent. Only the registry itself is told who we are.
+    /// Sends a request and follows redirects. Only the registry itself gets our credentials.
     async fn follow(
         &self,
-        ask: &Ask<'_>,
+        ask: &RegistryQuery<'_>,
         authorisation: Option<&HeaderValue>,
     ) -> Result<Answer, Failure> {
         let request = Request::new(ask.method.clone(), ask.url.clone())
@@ -411,7 +410,7 @@ impl Registry {
             repository.host()
         };
         let url = format!("{scheme}://{host}/v2/{}/{rest}", repository.path());
-        Url::parse(&url).map_err(|error| lasting(format!("{host} is no host: {error}")))
+        Url::parse(&url).map_err(|error| lasting(format!("{host} is not a host: {error}")))
     }
 }
 
@@ -451,16 +450,16 @@ fn judged(answer: Answer) -> Result<Answer, Failure> {
         200 => Ok(answer),
         401 => Err(unauthorised(
             "the registry does not accept our credentials",
-            "log in anew, and name the new file",
+            "log in again, and name the new file",
         )),
         403 => Err(unauthorised(
             "the registry forbids it",
-            "ask for the right to pull from this repository",
+            "ask for permission to pull from this repository",
         )),
         404 => Err(Failure::Lasting {
             code: "not-found",
             problem: "the registry does not have it".to_owned(),
-            remedy: "check the name, and that we may see it",
+            remedy: "check the name, and that our account may see it",
         }),
         408 | 429 | 500.. => Err(Failure::Passing {
             problem: format!("the registry answered {status}"),

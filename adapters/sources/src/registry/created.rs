@@ -1,4 +1,4 @@
-//! When an image was made: graph data that comes in one must not go back in time unnoticed.
+//! When an image was created, so that older graph data cannot silently replace newer data.
 
 use jiff::Timestamp;
 use towpath_core::finding::{Finding, Place};
@@ -10,7 +10,7 @@ use super::client::Registry;
 use super::failure::Failure;
 
 impl Registry {
-    /// When an image was made, as far as it tells. Of a list of images, the first.
+    /// The creation time of an image, if it has one. For a list of images, that of the first.
     pub async fn image_created(&self, image: &ImageName) -> Result<Option<Timestamp>, Finding> {
         let created = self.created(image, &image.reference).await;
         created.map_err(|failure| failure.finding(Place::file(image.to_string())))
@@ -38,7 +38,7 @@ impl Registry {
         }
     }
 
-    /// What is wrong with one that cannot be understood is told by whoever reads the layers.
+    /// An invalid configuration is reported by the code that reads the layers.
     async fn readable_manifest(
         &self,
         image: &ImageName,

@@ -1,4 +1,4 @@
-//! What can go wrong between us and a registry, and how long to wait before it is tried again.
+//! Errors of registries, and the wait before a retry.
 
 use std::time::Duration;
 
@@ -6,18 +6,18 @@ use towpath_core::finding::{Finding, Place};
 use towpath_core::retry::{Jitter, Retry};
 use towpath_http::HttpError;
 
-/// Why something could not be had.
+/// Why a request failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Failure {
-    /// It may be had in a moment.
+    /// A retry may help.
     Passing {
         problem: String,
         /// How long the registry asks us to wait.
         wait: Option<Duration>,
     },
-    /// It is not what was said of it. A proxy may have mangled it; if it comes so again and again, it was pushed so.
+    /// The content does not match its digest or size. A proxy may have damaged it, or it was pushed like that.
     Untrue(&'static str),
-    /// Asking again will not help; somebody has to do something.
+    /// A retry will not help; a person must act.
     Lasting {
         code: &'static str,
         problem: String,
@@ -42,7 +42,7 @@ impl Failure {
         }
     }
 
-    /// As a finding at this place.
+    /// Makes a finding.
     pub(super) fn finding(self, place: Place) -> Finding {
         match self {
             Self::Passing { problem, .. } => {
@@ -50,7 +50,7 @@ impl Failure {
                 Finding::error("registry-unreachable", place, problem, remedy)
             }
             Self::Untrue(problem) => {
-                Finding::error("bad-image", place, problem, "push the image anew")
+                Finding::error("bad-image", place, problem, "push the image again")
             }
             Self::Lasting {
                 code,
@@ -85,7 +85,7 @@ pub(super) struct Attempts<'a> {
 }
 
 impl Attempts<'_> {
-    /// Waits, if another attempt is worth it; else it gives the failure back.
+    /// Waits before another attempt, or returns the failure.
     pub(super) async fn pause(&mut self, failure: Failure) -> Result<(), Failure> {
         self.failed += 1;
         let wait = wait(&failure, self.failed, &self.retry, self.jitter).ok_or(failure)?;
@@ -94,7 +94,7 @@ impl Attempts<'_> {
     }
 }
 
-/// The wait after this many attempts that failed; none if it is not worth trying again.
+/// The wait after this many failed attempts; none if a retry is pointless.
 fn wait(failure: &Failure, failed: u32, retry: &Retry, jitter: &Jitter) -> Option<Duration> {
     match failure {
         // All who were asked to wait so long do not come back at once.

@@ -1,4 +1,4 @@
-//! Graph data from an image: its files as the layers leave them, wherever in the image they are.
+//! Graph data in an image: the files of all layers combined, in any folder.
 
 use towpath_core::finding::{Finding, Place};
 use towpath_formats::sources::oci::{
@@ -13,7 +13,7 @@ use crate::Contents;
 const REMEDY: &str =
     "name an image with channels/, blocked-edges/ and version in one of its folders";
 
-/// The graph data in an image. Of a list of images, the first: what is in them is the same.
+/// The graph data in an image. For a list of images, that of the first: all have the same files.
 pub async fn graph_data_image(registry: &Registry, image: &ImageName) -> Result<Contents, Finding> {
     let place = Place::file(image.to_string());
     registry
@@ -71,7 +71,7 @@ async fn read(registry: &Registry, image: &ImageName, place: Place) -> Result<Co
 }
 
 impl Registry {
-    /// What an image's name points at today: whether it has changed costs one small question.
+    /// The digest of an image's name. One small request shows whether it has changed.
     pub async fn image_digest(&self, image: &ImageName) -> Result<Digest, Finding> {
         match &image.reference {
             Reference::Digest(digest) => Ok(digest.clone()),

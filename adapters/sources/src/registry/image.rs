@@ -1,4 +1,4 @@
-//! One digest: what it is, from the cache or from the registry. What is learnt for ever goes into the cache.
+//! Reads the releases of one digest, from the cache or from the registry. Final results go into the cache.
 
 use towpath_formats::graph::release_images::{
     DigestContent, ReleaseImage, of_image, of_list, read_known, write_known,
@@ -19,15 +19,15 @@ const LIST_OF_LISTS: &str = "the manifest is a list of lists";
 /// Why a digest gives no releases.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Trouble {
-    /// It has none, and never will.
+    /// It has none, and that is final.
     Broken(String),
-    /// It is left out today: it is over a limit of ours, a part of it is not there, or came with what it is not.
+    /// Left out for now: it exceeds a limit, a part is missing, or a part does not match its digest.
     LeftOut(String),
-    /// It could not be read; it may well have releases.
+    /// It could not be read, and may have releases.
     Unreadable(Failure),
 }
 
-/// The releases of a digest, whose manifest may be here already.
+/// The releases of a digest. The caller may already have its manifest.
 pub(super) async fn releases(
     registry: &Registry,
     cache: Option<&Cache>,
@@ -66,7 +66,7 @@ pub(super) async fn releases(
 }
 
 impl Trouble {
-    /// What is wrong may quote what was found, and that can be long.
+    /// Cuts a problem that quotes long content.
     fn clipped(self) -> Self {
         match self {
             Self::Broken(problem) => Self::Broken(clip(&problem)),
@@ -76,7 +76,7 @@ impl Trouble {
     }
 }
 
-/// What the cache knows of a digest.
+/// Reads a digest from the cache.
 pub(super) fn cached(cache: Option<&Cache>, digest: &Digest) -> Option<DigestContent> {
     let (cache, key) = (cache?, CacheKey::Image(digest));
     let known = read_known(&cache.get(key)?);
@@ -86,7 +86,7 @@ pub(super) fn cached(cache: Option<&Cache>, digest: &Digest) -> Option<DigestCon
     known
 }
 
-/// Keeps what will never be otherwise, and nothing else.
+/// Caches final results only.
 fn keep<T: Clone>(
     cache: Option<&Cache>,
     digest: &Digest,
@@ -103,7 +103,7 @@ fn keep<T: Clone>(
     }
 }
 
-/// A list is as good as its images: with a broken one in it, it is broken.
+/// The releases of a list of images. One broken image makes the list broken.
 async fn list(
     registry: &Registry,
     cache: Option<&Cache>,
@@ -157,7 +157,7 @@ async fn image(
     of_image(digest.clone(), &arch, said).map_err(Trouble::Broken)
 }
 
-/// The release metadata, from the newest layer that speaks of it; older ones are not read.
+/// The release metadata, from the newest layer that has it.
 async fn metadata(
     registry: &Registry,
     repository: &Repository,

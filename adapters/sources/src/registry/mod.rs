@@ -1,7 +1,7 @@
 //! OCI registries: the releases and the graph data in their images.
 //!
-//! A client of our own, of the four things that are asked of a registry: its tags, manifests, small blobs, layers. (docs/decisions tells why.) Every answer
-//! has an end: in bytes, in time, in pages, in redirects, in attempts. What comes by digest is believed only once its digest is right.
+//! Our own client for the four things that we need: tags, manifests, small blobs and layers (docs/decisions says why).
+//! Everything has a limit: bytes, time, pages, redirects, attempts. Content is used only after its digest was checked.
 
 mod auth;
 mod client;

@@ -1,4 +1,4 @@
-//! How a registry is to be talked to, and where every wait and every answer ends.
+//! Options and limits of a registry client.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -8,14 +8,13 @@ use towpath_formats::graph::release_metadata::MAX_BYTES;
 use towpath_formats::sources::oci::LayerLimits;
 use towpath_http::LeastRate;
 
-/// How to talk to a registry.
 #[derive(Debug, Clone, Default)]
 pub struct RegistryOptions {
-    /// What we are known by: a file as Docker and podman write it.
+    /// Registry credentials, in Docker's config.json format.
     pub auth_file: Option<PathBuf>,
-    /// Certificates to trust besides the system's, in PEM form.
+    /// Certificate authorities besides the system's, in PEM.
     pub ca_file: Option<PathBuf>,
-    /// Talk without TLS. Never done unless asked for.
+    /// Use plain HTTP.
     pub plain_http: bool,
     pub limits: RegistryLimits,
 }
@@ -24,9 +23,9 @@ pub struct RegistryOptions {
 pub struct RegistryLimits {
     /// How long a connection may take.
     pub connect_timeout: Duration,
-    /// How long nothing may come.
+    /// How long a registry may be silent.
     pub idle_timeout: Duration,
-    /// How much has to come, at least, within each such span of an answer that takes longer.
+    /// The fewest bytes in each such span of a longer answer.
     pub least_rate: LeastRate,
     /// How long a tag list, manifest or token may take.
     pub answer_timeout: Duration,
@@ -34,7 +33,7 @@ pub struct RegistryLimits {
     pub blob_timeout: Duration,
     /// How long all of a scrape, or a graph-data image, may take.
     pub whole_timeout: Duration,
-    /// How often something is tried before it is given up. If the registry asks for a longer wait than ours, we give up.
+    /// How often a request is tried. If the registry asks for a longer wait than ours, we give up.
     pub retry: Retry,
     /// The largest manifest, configuration or token.
     pub manifest_bytes: u64,
@@ -42,9 +41,9 @@ pub struct RegistryLimits {
     pub tags_bytes: u64,
     /// The most tags of a repository, over all pages.
     pub tags: usize,
-    /// The most pages of tags. Registries may give fewer at once than they are asked for.
+    /// The most pages of tags. Registries may return smaller pages than requested.
     pub pages: usize,
-    /// The most that all releases of a scrape may take in memory, about.
+    /// About the most memory that all releases of a scrape may take.
     pub releases_bytes: u64,
     pub release_layers: LayerLimits,
     pub graph_data_layers: LayerLimits,

@@ -1,4 +1,4 @@
-//! One release image, by its digest: what it says of itself.
+//! Reads one release image by its digest.
 
 use towpath_core::finding::{Finding, Place};
 use towpath_formats::graph::release_images::ReleaseImage;
@@ -8,7 +8,7 @@ use super::client::Registry;
 use super::image::{Trouble, releases};
 use crate::cache::Cache;
 
-/// What the image with that digest declares. A name without a digest is refused: it may mean another image tomorrow.
+/// The release that an image declares. The name must have a digest, because a tag may point elsewhere tomorrow.
 pub async fn release_image(
     registry: &Registry,
     cache: Option<&Cache>,
@@ -27,11 +27,11 @@ async fn read(
     place: Place,
 ) -> Result<ReleaseImage, Finding> {
     let broken = |problem: String| {
-        let remedy = "find out who named this image, and what it is";
+        let remedy = "check where this image name comes from";
         Finding::error(
             "broken-image",
             place.clone(),
-            format!("it is no release: {problem}"),
+            format!("it is not a release image: {problem}"),
             remedy,
         )
     };

@@ -1,8 +1,9 @@
-//! A scrape: all releases in a repository, as one release file.
+//! A scrape: reads all releases of a repository into one release file.
 //!
-//! First tags are asked for their digest (`seen`), then what is not known by digest is read. So a second scrape asks one small question for each tag whose
-//! turn it is, and no blob. What is broken is left out, with a warning. What cannot be read just now is an error, unless we know it from an earlier scrape; and where too much cannot be
-//! read, the scrape as a whole has failed: half a repository must not pass for a whole one.
+//! It first asks for the digest of each tag (`seen`), and then reads unknown digests. So a second scrape sends one small
+//! request for each tag that is due, and reads no blob. Broken images are left out with a warning. An image that cannot be
+//! read now is an error, unless an earlier scrape knows it. If too many cannot be read, the whole scrape fails, so that
+//! half a repository never looks complete.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -22,33 +23,33 @@ use super::seen::{Pointers, pointers};
 use super::several::{Standing, several};
 use crate::cache::Cache;
 
-/// Findings that are told. So many say no less than all of a repository that is full of rubbish.
+/// The most findings that are reported.
 const MAX_FINDINGS: usize = 1_000;
 
 #[derive(Debug, Clone)]
 pub struct Scrape {
     pub repository: Repository,
-    /// Only releases of these architectures; all if there are none.
+    /// Only releases of these architectures; empty for all.
     pub arches: BTreeSet<Arch>,
-    /// How many images are asked for at once.
+    /// How many images are read at once.
     pub concurrency: usize,
-    /// What is known by digest.
+    /// The cache of earlier scrapes.
     pub cache: Option<Arc<Cache>>,
-    /// Which tags are asked again where they point.
+    /// Which tags are checked again.
     pub recheck: Recheck,
-    /// Who wants to know how far it is.
+    /// Gets the progress.
     pub progress: Progress,
 }
 
-/// Who wants to know how far it is.
+/// A callback for progress.
 #[derive(Clone, Default)]
 pub struct Progress(Option<Arc<dyn Fn(Step) + Send + Sync>>);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Step {
-    /// So many tags of so many have a digest.
+    /// Tags resolved, of all tags.
     Tags(usize, usize),
-    /// So many images of so many that were not known have been read.
+    /// Images read, of all unknown images.
     Images(usize, usize),
 }
 
@@ -72,10 +73,10 @@ impl fmt::Debug for Progress {
 }
 
 impl Scrape {
-    /// How many images are asked for at once, unless told otherwise.
+    /// The default number of images that are read at once.
     pub const CONCURRENCY: usize = 32;
 
-    /// Everything in this repository, without a cache.
+    /// A scrape of the whole repository, without a cache.
     pub fn of(repository: Repository) -> Self {
         let (arches, recheck, progress) = (BTreeSet::new(), Recheck::InTurn, Progress::default());
         Self {
@@ -93,7 +94,7 @@ impl Scrape {
     }
 }
 
-/// Scrapes. A release file, and what is to be said of it; errors among that are images that it should perhaps have and has not.
+/// Returns a release file and findings. Errors among them are images that may be missing in the file.
 pub async fn scrape(
     registry: &Registry,
     wish: &Scrape,
@@ -126,7 +127,7 @@ async fn scraped(
         findings.extend(cache.take_findings());
     }
     if union.releases.is_empty() {
-        let problem = format!("there is no release in it, in {asked} tags that could be one");
+        let problem = format!("none of its {asked} possible tags is a release");
         let remedy = "check that this is the repository of the release images, and --arch";
         findings.push(Finding::error(
             "no-releases",
@@ -137,10 +138,7 @@ async fn scraped(
     }
     findings.sort();
     if findings.len() > MAX_FINDINGS {
-        let problem = format!(
-            "there are {} more findings like these",
-            findings.len() - MAX_FINDINGS
-        );
+        let problem = format!("{} more findings like these", findings.len() - MAX_FINDINGS);
         findings.truncate(MAX_FINDINGS);
         let place = Place::file(wish.repository.to_string());
         findings.push(Finding::warning(
@@ -160,7 +158,7 @@ async fn scraped(
     ))
 }
 
-/// Whether a tag is that of a signature, an attestation or a bill of materials: `sha256-….sig`.
+/// Whether a tag belongs to a signature, an attestation or a bill of materials: `sha256-….sig`.
 fn is_attached(tag: &str) -> bool {
     let of = tag
         .strip_prefix("sha256-")
@@ -168,10 +166,10 @@ fn is_attached(tag: &str) -> bool {
     of.is_some_and(|hex| Digest::parse(&format!("sha256:{hex}")).is_some())
 }
 
-type Read = Result<Vec<ReleaseImage>, Trouble>;
-type Images = BTreeMap<Digest, Read>;
+type ImageReading = Result<Vec<ReleaseImage>, Trouble>;
+type Images = BTreeMap<Digest, ImageReading>;
 
-/// What each digest is, read at once only what is not known.
+/// The releases of each digest. Unknown digests are read in parallel.
 async fn images<'a>(
     registry: &Registry,
     wish: &Scrape,
@@ -179,7 +177,7 @@ async fn images<'a>(
     mut manifests: BTreeMap<Digest, RegistryAnswer>,
 ) -> Result<Images, Finding> {
     let (mut images, mut unknown) = (Images::new(), Vec::new());
-    let mut room = Room {
+    let mut room = MemoryBudget {
         left: registry.limits().releases_bytes,
         wish,
     };
@@ -206,7 +204,7 @@ async fn images<'a>(
             (digest, read)
         }
     };
-    let look = |(_, read): &(Digest, Read)| {
+    let look = |(_, read): &(Digest, ImageReading)| {
         room.take(read)?;
         let is_unreadable = matches!(read, Err(Trouble::Unreadable(_)));
         Ok(if is_unreadable {
@@ -221,18 +219,18 @@ async fn images<'a>(
     Ok(images)
 }
 
-/// What all releases of a scrape may still take in memory.
-struct Room<'a> {
+/// The memory that the releases of a scrape may still take.
+struct MemoryBudget<'a> {
     left: u64,
     wish: &'a Scrape,
 }
 
-impl Room<'_> {
-    fn take(&mut self, read: &Read) -> Result<(), Finding> {
+impl MemoryBudget<'_> {
+    fn take(&mut self, read: &ImageReading) -> Result<(), Finding> {
         let weight = read.iter().flatten().map(ReleaseImage::weight).sum();
         self.left = self.left.checked_sub(weight).ok_or_else(|| {
-            let problem = "its releases declare more than is held in memory";
-            let remedy = "look for images that name releases without end, and remove their tags";
+            let problem = "its releases take more memory than the limit";
+            let remedy = "find images that declare endless release lists, and remove their tags";
             Finding::error(
                 "too-large",
                 Place::file(self.wish.repository.to_string()),
@@ -244,7 +242,7 @@ impl Room<'_> {
     }
 }
 
-/// The releases, each once; and what is to be said of the rest.
+/// The releases, each once, and findings about the other images.
 fn judge(
     wish: &Scrape,
     digests: BTreeMap<Digest, Vec<String>>,
@@ -284,30 +282,30 @@ pub(super) fn broken(place: Place, problem: &str) -> Finding {
     Finding::warning(
         "broken-image",
         place,
-        format!("it is no release: {problem}"),
-        "remove the tag, or push the image anew",
+        format!("it is not a release image: {problem}"),
+        "remove the tag, or push the image again",
     )
 }
 
 pub(super) fn unreadable(place: Place, failure: &Failure) -> Finding {
-    let problem = format!("it cannot be read just now: {}", failure.problem());
+    let problem = format!("it cannot be read now: {}", failure.problem());
     Finding::error(
         "unreadable-image",
         place,
         problem,
-        "look at the registry, and try again",
+        "check the registry, and try again",
     )
 }
 
 pub(super) fn stale(place: Place, failure: &Failure) -> Finding {
     let problem = format!(
-        "it cannot be read just now, and is taken as it was: {}",
+        "it cannot be read now, so its last known state is used: {}",
         failure.problem()
     );
     Finding::warning(
         "stale-image",
         place,
         problem,
-        "look at the registry, and try again",
+        "check the registry, and try again",
     )
 }

@@ -1,4 +1,4 @@
-//! Where the tags of a repository point: asked now, or remembered. Which are asked, `recheck` says.
+//! Which digests the tags of a repository point at: asked now, or remembered. `recheck` decides which tags to ask.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -15,29 +15,29 @@ use super::scrape::{Scrape, Step, broken, stale, unreadable};
 use super::several::{Standing, several};
 use crate::cache::CacheKey;
 
-/// What is held of manifests that came with their tags. Beyond that, they are asked for again.
+/// The most bytes of manifests that we keep from resolving tags. Others are fetched again.
 const MAX_HELD_BYTES: u64 = 64 << 20;
 
-/// The digests that there are.
+/// The digests of a repository.
 #[derive(Default)]
 pub(super) struct Pointers {
-    /// The tags of each, by name.
+    /// The tags of each digest.
     pub(super) tags: BTreeMap<Digest, Vec<String>>,
-    /// The manifests that came along.
+    /// The manifests that came with the tags.
     pub(super) manifests: BTreeMap<Digest, RegistryAnswer>,
 }
 
-type Pointed = Result<(Digest, Option<RegistryAnswer>), Failure>;
+type TagLookup = Result<(Digest, Option<RegistryAnswer>), Failure>;
 
-/// Where each tag points. One that was seen before is asked for its digest if it is due; for one that was not, the manifest will be needed as well, and
-/// comes with it.
+/// Resolves each tag. For a known tag that is due, it asks for the digest. For a new tag, it fetches the manifest as well,
+/// because that is needed anyway.
 pub(super) async fn pointers(
     registry: &Registry,
     wish: &Scrape,
     tags: Vec<Reference>,
     findings: &mut Vec<Finding>,
 ) -> Result<Pointers, Finding> {
-    let seen = Arc::new(Seen::read(wish));
+    let seen = Arc::new(TagRecord::read(wish));
     let due = seen.due(wish, &tags);
     let (asked, unasked): (Vec<_>, Vec<_>) =
         tags.into_iter().partition(|tag| due.contains(tag.as_str()));
@@ -65,7 +65,7 @@ pub(super) async fn pointers(
             )
         }
     };
-    let standing = |(_, pointed): &(String, Pointed)| match pointed {
+    let standing = |(_, pointed): &(String, TagLookup)| match pointed {
         Err(failure) if matches!(trouble(failure.clone(), ""), Trouble::Unreadable(_)) => {
             Ok(Standing::Unreadable)
         }
@@ -119,19 +119,19 @@ pub(super) async fn pointers(
     Ok(pointers)
 }
 
-/// Where each tag pointed when it could last be read.
+/// The digest of each tag when it was last read.
 #[derive(Default)]
-struct Seen(BTreeMap<String, Pointer>);
+struct TagRecord(BTreeMap<String, Pointer>);
 
 #[derive(Clone)]
 struct Pointer {
     digest: Digest,
-    /// For how many rounds nobody has asked.
+    /// The number of rounds since the last check.
     rounds_unasked: u32,
 }
 
-impl Seen {
-    /// One line a tag: its name, its digest, for how many rounds it was not asked; a line without that, as they were once, is of a tag that is due.
+impl TagRecord {
+    /// One line for each tag: name, digest, rounds since the last check. Old lines lack the number; their tags are due.
     fn read(wish: &Scrape) -> Self {
         let bytes = wish
             .cache
@@ -156,7 +156,7 @@ impl Seen {
         Self(text.lines().filter_map(line).collect())
     }
 
-    /// The tags that are to be asked. What an image is that the cache has not must be read by where its tag points now.
+    /// The tags to check. A tag whose image is not in the cache is always checked.
     fn due(&self, wish: &Scrape, tags: &[Reference]) -> BTreeSet<String> {
         let is_cached = |digest| {
             wish.cache
@@ -175,7 +175,7 @@ impl Seen {
         due.into_iter().map(str::to_owned).collect()
     }
 
-    /// The same of these tags, which are not asked in this round.
+    /// Takes over these tags, which are not checked in this round.
     fn one_round_later(&self, unasked: &[Reference]) -> Self {
         let later = |tag: &Reference| {
             let Pointer {

@@ -1,4 +1,4 @@
-//! Many questions, so many at once; and an end to them when too much cannot be read.
+//! Runs many requests in parallel, and stops when too many fail.
 
 use std::future::Future;
 
@@ -7,21 +7,21 @@ use towpath_core::finding::{Finding, Place};
 
 use super::scrape::Scrape;
 
-/// So many images may be unreadable before the scrape is given up…
+/// This many images may be unreadable before the scrape fails…
 const FEW_UNREADABLE: usize = 10;
-/// … or one in so many, if that is more.
+/// … or one in this many, if that is more.
 const SHARE_UNREADABLE: usize = 20;
 
-/// How it stands with an answer.
+/// Whether an answer counts as a failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Standing {
-    /// It was had, or it is known why it cannot be.
+    /// It was read, or is finally broken.
     Known,
-    /// It could not be read just now.
+    /// It could not be read now.
     Unreadable,
 }
 
-/// Asks for each item. Each answer is looked at as it comes; what is found against it ends everything.
+/// Sends a request for each item. `look` sees each answer as it arrives, and its error ends everything.
 pub(super) async fn several<I, A, F>(
     wish: &Scrape,
     items: Vec<I>,
@@ -50,10 +50,10 @@ where
         let answer = ended.unwrap_or_else(|error| std::panic::resume_unwind(error.into_panic()));
         unreadable += usize::from(look(&answer)? == Standing::Unreadable);
         if unreadable > most_unreadable {
-            let problem = format!("{unreadable} images of it cannot be read, and then we stopped");
+            let problem = format!("{unreadable} of its images cannot be read, so we stopped");
             let (place, remedy) = (
                 Place::file(wish.repository.to_string()),
-                "look at the registry's own log, and try again",
+                "check the registry's own log, and try again",
             );
             return Err(Finding::error(
                 "registry-unreachable",

@@ -12,7 +12,7 @@ use super::failure::{Failure, lasting};
 const MANY_TAGS: &str = "1000";
 
 impl Registry {
-    /// All tags of a repository. A list without an end is none: half a repository must not pass for a whole one.
+    /// All tags of a repository. An endless list is an error, so that half a repository never looks complete.
     pub(super) async fn tags(
         &self,
         repository: &Repository,
@@ -72,7 +72,7 @@ fn next_page(headers: &HeaderMap, here: &Url) -> Result<Option<Url>, Failure> {
     match here.join(link) {
         Ok(next) if is_same_origin(&next, here) => Ok(Some(next)),
         _ => Err(lasting(format!(
-            "the next page of tags is said to be at {:?}, where we do not go",
+            "the registry puts the next page of tags at {:?}, which we refuse",
             clip(link)
         ))),
     }

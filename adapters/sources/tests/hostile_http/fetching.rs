@@ -1,10 +1,10 @@
 //! `fetch` against servers that misbehave. What only time ends is tried with the signature store, whose times are short.
 
-use towpath_sources::{Fetched, fetch};
+use towpath_sources::{FetchResponse, fetch};
 
 use towpath_testing_services::scripted::*;
 
-async fn told(server: &Server, path: &str) -> Result<Fetched, String> {
+async fn told(server: &Server, path: &str) -> Result<FetchResponse, String> {
     let told = fetch(&server.url(path), None, 1_000).await;
     told.map_err(|finding| {
         assert_eq!(
@@ -22,7 +22,7 @@ async fn a_status_is_an_answer() {
         let server = Server::always(answer(&format!("{status} Whatever"), b"text"));
         assert_eq!(
             told(&server, "/").await,
-            Ok(Fetched {
+            Ok(FetchResponse {
                 status,
                 body: b"text".to_vec()
             })

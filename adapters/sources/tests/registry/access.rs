@@ -176,7 +176,7 @@ async fn a_token_service_elsewhere_in_the_clear_is_not_told_anything() {
         .unwrap_err();
     assert_eq!(
         refused.problem,
-        "the registry sends us for a token to \"ftp://evil.example.com/token\", where we do not go"
+        "the registry names a token service that we refuse: \"ftp://evil.example.com/token\""
     );
 }
 
@@ -200,7 +200,7 @@ async fn in_the_clear_a_token_is_fetched_on_the_registrys_own_host_and_nowhere_e
         let refused = scraped(&double, entry).await.unwrap_err();
         assert_eq!(
             refused.problem,
-            format!("the registry sends us for a token to {realm:?}, where we do not go")
+            format!("the registry names a token service that we refuse: {realm:?}")
         );
     }
     assert!(thief.asked("").is_empty());
@@ -331,7 +331,8 @@ async fn a_real_registry_with_tls_and_a_password_is_read_with_both_and_not_witho
         Err(finding) => format!("{}: {}", finding.code, finding.problem),
     };
     assert_eq!(told(all.clone()).await, "4.1.0+amd64");
-    let unauthorised = "unauthorised: the registry wants credentials, and there are none for it";
+    let unauthorised =
+        "unauthorised: the registry asks for credentials, and the auth file has none for it";
     assert_eq!(
         told(RegistryOptions {
             auth_file: None,

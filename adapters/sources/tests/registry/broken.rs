@@ -24,7 +24,7 @@ async fn told(limits: RegistryLimits, image: &Image, with: &[&Image]) -> String 
     );
     assert!(!names(&file).contains("0.0.0"));
     let said = said(&findings).join("\n");
-    match said.strip_prefix("broken-image x: it is no release: ") {
+    match said.strip_prefix("broken-image x: it is not a release image: ") {
         Some(problem) => {
             assert_eq!(names(&file), "4.1.0+amd64", "{problem}");
             problem.to_owned()
@@ -399,7 +399,7 @@ async fn a_layer_that_is_not_needed_is_never_read_and_one_that_is_too_large_neit
     assert_eq!(
         said(&findings),
         [
-            "broken-image above: it is no release: release metadata may be in a layer of 2147483648 bytes; at most 67108864 are read of an image"
+            "broken-image above: it is not a release image: release metadata may be in a layer of 2147483648 bytes; at most 67108864 are read of an image"
         ]
     );
     assert!(
@@ -417,7 +417,9 @@ async fn a_layer_that_is_not_needed_is_never_read_and_one_that_is_too_large_neit
     let said = said(&findings);
     assert_eq!(
         said,
-        ["broken-image above: it is no release: the blob is longer than its manifest says"]
+        [
+            "broken-image above: it is not a release image: the blob is longer than its manifest says"
+        ]
     );
     assert!(
         double.bytes_sent() < 64 << 20,
@@ -483,7 +485,7 @@ async fn releases_that_declare_without_end_end_the_scrape() {
     };
     let too_much = Err((
         "too-large",
-        "its releases declare more than is held in memory".to_owned(),
+        "its releases take more memory than the limit".to_owned(),
     ));
     assert_eq!(scraped(30_000).await, too_much);
     assert_eq!(scraped(10_000_000).await, Ok(10));

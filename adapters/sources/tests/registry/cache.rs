@@ -49,7 +49,9 @@ async fn what_is_known_by_digest_is_not_read_again_be_it_good_or_broken() {
     assert_eq!(names(&cold), "4.1.0+amd64 4.1.1+multi");
     assert_eq!(
         said(&said_cold),
-        ["broken-image broken: it is no release: it is not a tar archive, or a damaged one"]
+        [
+            "broken-image broken: it is not a release image: it is not a tar archive, or a damaged one"
+        ]
     );
 
     let before = registry.requests();
@@ -147,7 +149,8 @@ async fn a_list_in_a_list_is_refused_be_it_known_or_not() {
     double.put(Some("outer"), &outer);
     double.put(Some("good"), &release("4.1.0+amd64", ""));
     let folder = tempfile::tempdir().unwrap();
-    let expected = ["broken-image outer: it is no release: the manifest is a list of lists"];
+    let expected =
+        ["broken-image outer: it is not a release image: the manifest is a list of lists"];
     let registry = plain(quick());
     let (_, cold) = scrape(&registry, &wish(&double, folder.path()))
         .await
@@ -193,7 +196,9 @@ async fn what_the_headers_of_one_answer_caused_is_not_held_against_the_digest() 
         .unwrap();
     assert_eq!(
         said(&findings),
-        ["broken-image x: it is no release: the manifest is of the unknown type \"text/plain\""]
+        [
+            "broken-image x: it is not a release image: the manifest is of the unknown type \"text/plain\""
+        ]
     );
     wrong.store(false, Ordering::Relaxed);
     let (file, findings) = scrape(&registry, &wish(&double, folder.path()))
@@ -224,7 +229,7 @@ async fn a_layer_that_was_longer_than_its_manifest_says_is_asked_for_again() {
         .unwrap();
     assert_eq!(
         said(&findings),
-        ["broken-image x: it is no release: the blob is longer than its manifest says"]
+        ["broken-image x: it is not a release image: the blob is longer than its manifest says"]
     );
     assert_eq!(
         double.asked("/blobs/").len() - 2,

@@ -107,7 +107,7 @@ async fn what_does_not_pass_is_said_and_the_rest_is_there() {
         (
             "4.1.0+amd64".to_owned(),
             vec![format!(
-                "unreadable-image b: it cannot be read just now: {problem}"
+                "unreadable-image b: it cannot be read now: {problem}"
             )],
         )
     };
@@ -137,7 +137,7 @@ async fn what_does_not_pass_is_said_and_the_rest_is_there() {
     let missing = one(|| RegistryAnswer::new(404)).await;
     assert_eq!(
         missing.1,
-        ["broken-image b: it is no release: a layer is not in the registry"]
+        ["broken-image b: it is not a release image: a layer is not in the registry"]
     );
 }
 
@@ -154,7 +154,7 @@ async fn without_tags_there_is_no_scrape() {
         ),
         (
             RegistryAnswer::new(401),
-            "unauthorised: the registry wants credentials, and there are none for it",
+            "unauthorised: the registry asks for credentials, and the auth file has none for it",
         ),
         (
             RegistryAnswer::ok("<html>"),
@@ -162,7 +162,7 @@ async fn without_tags_there_is_no_scrape() {
         ),
         (
             RegistryAnswer::ok("{}").header("link", "<http://elsewhere.example.com/x>; rel=next"),
-            "http: the next page of tags is said to be at \"http://elsewhere.example.com/x\", where we do not go",
+            "http: the registry puts the next page of tags at \"http://elsewhere.example.com/x\", which we refuse",
         ),
         (
             RegistryAnswer::ok("{}").header("link", "</v2/a/b/tags/list?n=1000>; rel=next"),
@@ -287,7 +287,7 @@ async fn no_registry_holds_its_reader_for_ever() {
     assert_eq!(finding.code, "registry-unreachable");
     assert_eq!(
         finding.problem,
-        "reading it took longer than 1 s, and then we stopped"
+        "reading it took longer than 1 s, so we stopped"
     );
 }
 
@@ -351,15 +351,15 @@ async fn redirects_are_followed_up_to_a_limit() {
         ("", "the registry redirects more than 5 times"),
         (
             "ftp://example.com/x",
-            "the registry sends us where we do not go",
+            "the registry redirects to an address that we refuse",
         ),
         (
             "file:///etc/passwd",
-            "the registry sends us where we do not go",
+            "the registry redirects to an address that we refuse",
         ),
         (
             "http://169.254.169.254/latest/meta-data/",
-            "the registry sends us where we do not go",
+            "the registry redirects to an address that we refuse",
         ),
     ] {
         let around = move |asked: &RegistryRequest, _: usize| {
@@ -391,7 +391,7 @@ async fn a_registry_that_mostly_fails_ends_the_scrape() {
     assert_eq!(error.code, "registry-unreachable");
     assert_eq!(
         error.problem,
-        "11 images of it cannot be read, and then we stopped"
+        "11 of its images cannot be read, so we stopped"
     );
 }
 
@@ -418,13 +418,17 @@ async fn what_was_known_stays_while_the_registry_fails() {
     double.put(Some("c"), &release("4.1.2+amd64", "4.1.1"));
     let (after, findings) = scrape(&registry, &wish).await.unwrap();
     assert_eq!(after.bytes, before.bytes);
-    let failed = "it cannot be read just now";
+    let failed = "it cannot be read now";
     assert_eq!(
         said(&findings),
         [
             format!("unreadable-image c: {failed}: the registry answered 500"),
-            format!("stale-image a: {failed}, and is taken as it was: the registry answered 500"),
-            format!("stale-image b: {failed}, and is taken as it was: the registry answered 500"),
+            format!(
+                "stale-image a: {failed}, so its last known state is used: the registry answered 500"
+            ),
+            format!(
+                "stale-image b: {failed}, so its last known state is used: the registry answered 500"
+            ),
         ]
     );
 }

@@ -123,13 +123,13 @@ async fn some_hundred_releases_and_rubbish_between_them() {
         Digest::of(&release_layer("9.9.8", "", ""))
     );
     let expected = [
-        format!("unreadable-image damaged: it cannot be read just now: {damaged}"),
-        "broken-image bad-version: it is no release: the release metadata has a version that is none: \"0\" is not a version: unexpected end of input while parsing major version number".to_owned(),
-        "broken-image empty: it is no release: it has no release-manifests/release-metadata".to_owned(),
-        "broken-image layer-gone: it is no release: a layer is not in the registry".to_owned(),
-        "broken-image list-of-lists: it is no release: the manifest is a list of lists".to_owned(),
-        "broken-image not-a-tar: it is no release: the archive is cut short".to_owned(),
-        "broken-image not-json: it is no release: the release metadata cannot be read: expected value at line 1 column 1".to_owned(),
+        format!("unreadable-image damaged: it cannot be read now: {damaged}"),
+        "broken-image bad-version: it is not a release image: the release metadata has a version that is none: \"0\" is not a version: unexpected end of input while parsing major version number".to_owned(),
+        "broken-image empty: it is not a release image: it has no release-manifests/release-metadata".to_owned(),
+        "broken-image layer-gone: it is not a release image: a layer is not in the registry".to_owned(),
+        "broken-image list-of-lists: it is not a release image: the manifest is a list of lists".to_owned(),
+        "broken-image not-a-tar: it is not a release image: the archive is cut short".to_owned(),
+        "broken-image not-json: it is not a release image: the release metadata cannot be read: expected value at line 1 column 1".to_owned(),
         "payload-disputed other-4.0.1: it is 4.0.1 of amd64, and so is 4.0.1-amd64, with another digest; no update leads to it".to_owned(),
     ];
     assert_eq!(said(&findings), expected);

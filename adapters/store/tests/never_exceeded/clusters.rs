@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::{SignedDuration, Timestamp};
 use towpath_core::cluster::ClusterId;
 use towpath_core::fleet::{Upgrade, UpgradeId, UpgradeState};
-use towpath_store::Reported;
+use towpath_store::ClusterReport;
 
 use crate::chance::Chance;
 use crate::fleet::{Fleet, patch, release};
@@ -25,7 +25,7 @@ struct Cluster {
 pub(crate) struct Clusters {
     clusters: BTreeMap<ClusterId, Cluster>,
     /// Reports that may come again.
-    said: Vec<Reported>,
+    said: Vec<ClusterReport>,
     /// Upgrades that their clusters will never begin.
     ignored: BTreeSet<UpgradeId>,
     met: BTreeSet<UpgradeId>,
@@ -83,13 +83,13 @@ impl Clusters {
         }
     }
 
-    pub(crate) fn all(&mut self, now: Timestamp) -> Vec<Reported> {
+    pub(crate) fn all(&mut self, now: Timestamp) -> Vec<ClusterReport> {
         let ids: Vec<ClusterId> = self.clusters.keys().cloned().collect();
         ids.iter().map(|id| self.say(id, now)).collect()
     }
 
     /// Some report: most of them now, some with a clock that has gone back or ahead, some what they have said before.
-    pub(crate) fn some(&mut self, now: Timestamp, chance: &mut Chance) -> Vec<Reported> {
+    pub(crate) fn some(&mut self, now: Timestamp, chance: &mut Chance) -> Vec<ClusterReport> {
         let ids: Vec<ClusterId> = self.clusters.keys().cloned().collect();
         let mut reports = Vec::new();
         for _ in 0..chance.between(1, 8) {
@@ -113,7 +113,7 @@ impl Clusters {
         reports
     }
 
-    fn say(&mut self, id: &ClusterId, now: Timestamp) -> Reported {
+    fn say(&mut self, id: &ClusterId, now: Timestamp) -> ClusterReport {
         let cluster = &self.clusters[id];
         let mut report = seen(id.as_str(), &release(cluster.patch).to_string(), 0);
         report.state.organisation = cluster.organisation.into();

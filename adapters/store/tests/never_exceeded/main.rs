@@ -26,7 +26,7 @@ use jiff::{SignedDuration, Timestamp};
 use sqlx::AnyPool;
 use towpath_core::cluster::ClusterId;
 use towpath_core::fleet::Pause;
-use towpath_store::{Backend, Reported, Store};
+use towpath_store::{Backend, ClusterReport, Store};
 
 use chance::{Chance, Life};
 use clusters::Clusters;
@@ -265,7 +265,7 @@ fn tell_lost(done: Option<()>, witness: &RefCell<Witness>) {
     }
 }
 
-async fn record(door: &Store, reports: &[Reported], witness: &RefCell<Witness>) {
+async fn record(door: &Store, reports: &[ClusterReport], witness: &RefCell<Witness>) {
     witness.borrow_mut().will_record(reports);
     match door.record(reports, TWO_HOURS).await {
         Ok(recorded) => witness.borrow_mut().recorded(reports, &recorded),

@@ -11,7 +11,7 @@ use sha2::{Digest, Sha256};
 use towpath_core::cluster::ClusterId;
 use towpath_core::fleet::{Decision, FleetPlanner, Ledger, Start, Tenure, sector_key};
 use towpath_core::fleet::{FleetInput, Name, UpgradeId, UpgradeState};
-use towpath_store::{Claim, InputPart, Lease, Lock, Need, Store, StoreError, Which};
+use towpath_store::{Claim, InputPart, Lease, Lock, Need, Store, StoreError, UpgradeSelection};
 
 use crate::fleet::{Fleet, offers};
 use crate::witness::Witness;
@@ -174,7 +174,7 @@ impl Scheduler {
         for (cluster, version, seconds) in self.store.soak_totals().await? {
             ledger.set(&cluster, &version, seconds);
         }
-        let mut upgrades = self.store.upgrades(&Which::Active).await?;
+        let mut upgrades = self.store.upgrades(&UpgradeSelection::Active).await?;
         upgrades.extend(self.store.newest_failures().await?);
         let policy = fleet.policy();
         Ok(FleetInput {

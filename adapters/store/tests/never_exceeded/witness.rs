@@ -9,7 +9,9 @@ use jiff::{SignedDuration, Timestamp};
 use towpath_core::cluster::ClusterId;
 use towpath_core::fleet::{Pause, Span, Upgrade, UpgradeId, UpgradeState};
 use towpath_core::version::Version;
-use towpath_store::{Claim, Claimed, Lease, Recorded, Reported, Store, StoreError, Which};
+use towpath_store::{
+    Claim, ClaimOutcome, ClusterReport, Lease, RecordOutcome, Store, StoreError, UpgradeSelection,
+};
 
 use crate::fleet::Fleet;
 use towpath_testing_store::TWO_HOURS;
@@ -18,10 +20,10 @@ use towpath_testing_store::TWO_HOURS;
 const WINDOW: u32 = 60;
 
 /// What a pause stops: an organisation, a sector.
-type Stopped = (Option<String>, Option<String>);
+type PauseScope = (Option<String>, Option<String>);
 
 /// Pauses that hold for certain, each with the number of its beginning.
-type Pauses = BTreeMap<Stopped, (u64, Pause)>;
+type Pauses = BTreeMap<PauseScope, (u64, Pause)>;
 
 /// How often a place was resumed, and how many such calls are under way.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -37,7 +39,7 @@ pub(crate) struct Witness {
     pauses: Pauses,
     pauses_at_last_look: Pauses,
     pauses_begun: u64,
-    resumes: BTreeMap<Stopped, Resumes>,
+    resumes: BTreeMap<PauseScope, Resumes>,
     /// Acknowledged starts, and how far each is known to be.
     started: BTreeMap<UpgradeId, (Claim, UpgradeState)>,
     decisions: BTreeMap<i64, Vec<u8>>,
@@ -123,10 +125,10 @@ impl Witness {
         }
     }
 
-    pub(crate) fn claimed(&mut self, claims: &[Claim], claimed: &[Claimed], before: &Before) {
+    pub(crate) fn claimed(&mut self, claims: &[Claim], claimed: &[ClaimOutcome], before: &Before) {
         for (claim, claimed) in claims.iter().zip(claimed) {
             match claimed {
-                Claimed::Started(id) => {
+                ClaimOutcome::Started(id) => {
                     self.count("starts");
                     let lasting = self.pauses.iter().filter(|(place, (begun, _))| {
                         before
@@ -143,7 +145,9 @@ impl Witness {
                         .insert(*id, (claim.clone(), UpgradeState::Planned));
                     assert!(earlier.is_none(), "{id:?} was given out twice");
                 }
-                Claimed::Refused(refusal) => self.count(&format!("refused: {}", refusal.code())),
+                ClaimOutcome::Refused(refusal) => {
+                    self.count(&format!("refused: {}", refusal.code()))
+                }
             }
         }
     }
@@ -178,8 +182,8 @@ impl Witness {
     }
 
     /// Said before it is tried.
-    pub(crate) fn will_record(&mut self, reports: &[Reported]) {
-        for Reported { state, .. } in reports {
+    pub(crate) fn will_record(&mut self, reports: &[ClusterReport]) {
+        for ClusterReport { state, .. } in reports {
             let said = (state.version.clone(), state.health.is_healthy());
             self.said
                 .entry(state.id.clone())
@@ -188,16 +192,16 @@ impl Witness {
         }
     }
 
-    pub(crate) fn recorded(&mut self, reports: &[Reported], recorded: &[Recorded]) {
-        for (Reported { state, .. }, recorded) in reports.iter().zip(recorded) {
+    pub(crate) fn recorded(&mut self, reports: &[ClusterReport], recorded: &[RecordOutcome]) {
+        for (ClusterReport { state, .. }, recorded) in reports.iter().zip(recorded) {
             match recorded {
-                Recorded::Extended | Recorded::Began => {
+                RecordOutcome::Extended | RecordOutcome::Began => {
                     let seen = self.seen.entry(state.id.clone()).or_insert(state.last_seen);
                     *seen = state.last_seen.max(*seen);
                 }
-                Recorded::Nothing => {}
-                Recorded::Unfit => panic!("{state:?} is fit"),
-                Recorded::NotAsBound => panic!("{state:?} is who it is bound to be"),
+                RecordOutcome::Nothing => {}
+                RecordOutcome::Unfit => panic!("{state:?} is fit"),
+                RecordOutcome::NotAsBound => panic!("{state:?} is who it is bound to be"),
             }
             self.count(&format!("reports: {recorded:?}"));
         }
@@ -343,7 +347,10 @@ impl Witness {
 
     /// At the end everything is looked at.
     pub(crate) async fn look_back(&mut self, store: &Store, fleet: &Fleet) {
-        let all = store.upgrades(&Which::Recent(10_000)).await.unwrap();
+        let all = store
+            .upgrades(&UpgradeSelection::Recent(10_000))
+            .await
+            .unwrap();
         let numbers: Vec<i64> = all.iter().rev().map(|upgrade| upgrade.id.0).collect();
         assert_eq!(
             numbers,
@@ -379,7 +386,10 @@ impl Witness {
 
     /// The newest upgrades, and those before them that were active when last looked at.
     pub(crate) async fn newest(&self, store: &Store) -> Vec<Upgrade> {
-        let mut newest = store.upgrades(&Which::Recent(WINDOW)).await.unwrap();
+        let mut newest = store
+            .upgrades(&UpgradeSelection::Recent(WINDOW))
+            .await
+            .unwrap();
         let oldest = newest.last().map(|upgrade| upgrade.id);
         let older = self
             .upgrades
@@ -420,7 +430,7 @@ fn may_become(before: UpgradeState, now: UpgradeState) -> bool {
     }
 }
 
-fn place(pause: &Pause) -> Stopped {
+fn place(pause: &Pause) -> PauseScope {
     (
         pause.organisation.as_deref().map(str::to_owned),
         pause.sector.as_deref().map(str::to_owned),

@@ -1,4 +1,4 @@
-//! One request to the fleet, from its head to its answer.
+//! Answers one request to the fleet API.
 
 use std::time::Duration;
 
@@ -20,18 +20,18 @@ use crate::refusal::{OrRefusal, Refusal};
 use crate::routes::{Cost, Handler, Route, RouteMatch, Who};
 use crate::workers::Surroundings;
 
-/// How long a desk may take; a client has given up before.
+/// How long the fleet may take. Clients give up earlier.
 const DESK_TIMEOUT: Duration = Duration::from_secs(60);
-/// So many answers about the fleet are made or written at once; a page of one has some megabytes at most.
+/// The most fleet answers in progress at once. A page has a few megabytes at most.
 pub(crate) const MAX_ANSWERS: usize = 64;
-/// The kind of a report that says something else than its cluster is bound to.
+/// The error kind of a report that contradicts its cluster's binding.
 const NOT_AS_BOUND: &str = "not_as_bound";
 const NO_FLEET: &str = "there is no fleet here; start the service with --fleet";
 const NO_KEYS: &str =
     "no key is configured to check tokens with; start the service with --token-keys";
 const NO_TOKEN: &str = "send Authorization: Bearer and a token";
 
-/// Has the desk answer a question, a change or a report.
+/// Passes a question, a change or a report to the fleet.
 pub(crate) async fn answer(
     service: &Service,
     head: &Parts,
@@ -95,7 +95,7 @@ fn place_for_an_answer(service: &Service) -> OrRefusal<OwnedSemaphorePermit> {
     })
 }
 
-/// The body of a request that takes no parameters besides.
+/// The body of a request without query parameters.
 async fn received(
     head: &Parts,
     incoming: &mut Incoming,
@@ -125,7 +125,7 @@ fn reported(
     })
 }
 
-/// A report is for the organisation and name that its token was made for. What it says itself must be the same.
+/// Checks that a report names the organisation and name of its token.
 fn as_enrolled(report: &mut Report, enrolment: Enrolment) -> OrRefusal<Authority> {
     let other_name = report
         .name
@@ -144,8 +144,7 @@ fn as_enrolled(report: &mut Report, enrolment: Enrolment) -> OrRefusal<Authority
     Ok(Authority::Token)
 }
 
-/// Whether whoever asks may know what the fleet knows of this cluster: who may look at the fleet, and the cluster itself. Else the
-/// answer that says why not.
+/// Checks that the caller may see this cluster: readers of the fleet and the cluster itself may. Otherwise it refuses.
 pub(crate) fn may_ask_about(
     service: &Service,
     headers: &HeaderMap,
@@ -163,12 +162,12 @@ pub(crate) fn may_ask_about(
     }
 }
 
-/// The same where nobody is turned away: who may not know is answered without.
+/// The same check without a refusal: other callers get an answer without the cluster's data.
 pub(crate) fn sight_of(service: &Service, headers: &HeaderMap, id: &ClusterId) -> Sight {
     may_ask_about(service, headers, id).map_or(Sight::Nameless, |()| Sight::Whole)
 }
 
-/// What whoever asks is shown of the fleet as a whole.
+/// How much of the whole fleet the caller sees.
 pub(crate) fn sight(service: &Service, headers: &HeaderMap) -> Sight {
     match service.fleet.load_full() {
         Some(fleet) => permitted(&fleet, Who::Reader, headers, service.now())
@@ -177,7 +176,7 @@ pub(crate) fn sight(service: &Service, headers: &HeaderMap) -> Sight {
     }
 }
 
-/// Checks the token that those need who may.
+/// Checks that the request has the token that the route needs.
 fn permitted(fleet: &Fleet, who: Who, headers: &HeaderMap, now: Timestamp) -> OrRefusal<()> {
     let purpose = match who {
         Who::Reader if fleet.reads == Reads::Open || fleet.keys.is_none() => return Ok(()),
@@ -187,7 +186,7 @@ fn permitted(fleet: &Fleet, who: Who, headers: &HeaderMap, now: Timestamp) -> Or
     check_token(fleet.keys.as_ref(), purpose, headers, now)
 }
 
-/// Whether a request brings a token for that purpose.
+/// Whether a request has a token for this purpose.
 pub(crate) fn check_token(
     keys: Option<&TokenKeys>,
     purpose: Purpose,
@@ -198,7 +197,7 @@ pub(crate) fn check_token(
     keys.permits(&token, purpose, now).map_err(not_taken)
 }
 
-/// The cluster that a path names, if whoever asks has its token.
+/// The cluster in the path, if the caller has its token.
 pub(super) fn speaking(
     keys: Option<&TokenKeys>,
     cluster: &str,
@@ -222,7 +221,7 @@ fn token(headers: &HeaderMap) -> OrRefusal<Token> {
     bearer(headers).ok_or_else(|| Refusal::new(StatusCode::UNAUTHORIZED, "no_token", NO_TOKEN))
 }
 
-/// The token that a request brings, ours or not.
+/// The token of a request, valid or not.
 fn bearer(headers: &HeaderMap) -> Option<Token> {
     let credentials = headers
         .get(header::AUTHORIZATION)
@@ -239,7 +238,7 @@ fn not_taken(problem: TokenProblem) -> Refusal {
     Refusal::new(problem.status(), problem.kind(), problem.to_string())
 }
 
-/// A cluster reports more often than any agent does.
+/// The refusal of a cluster that reports too often.
 fn too_often(wait: Duration) -> Refusal {
     // Rounded up: who comes back early is refused again.
     let seconds = u64::try_from(wait.as_millis().div_ceil(1_000)).unwrap_or(u64::MAX);

@@ -1,4 +1,4 @@
-//! What is measured of the fleet: what the last pass found, and the reports that came in.
+//! Metrics of the fleet: the results of the last pass, and the received reports.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -25,16 +25,16 @@ const MAX_SOAK_SERIES: usize = 10_000;
 /// The most pairs of organisation and sector that have series of their own; the rest are counted together.
 const MAX_CLUSTER_SERIES: usize = 1_000;
 
-/// What a pass over the fleet found. The app sets a new one after each.
+/// The results of a pass over the fleet. The app sets new ones after each pass.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct FleetMetrics {
-    /// How many clusters there are where; each place once.
+    /// The number of clusters in each sector.
     pub clusters: Vec<ClusterCount>,
-    /// Upgrades by how far they are. What is missing counts as none.
+    /// Upgrades by state. Missing states count as 0.
     pub upgrades: BTreeMap<UpgradeState, u64>,
-    /// Clusters that are held back, by the rule that holds them. What is missing counts as none.
+    /// Clusters that are held back, by rule. Missing rules count as 0.
     pub holds: BTreeMap<RuleId, u64>,
-    /// What still has to soak. Of more than 10,000 the first are shown, so the app sorts them.
+    /// Remaining soak. Only the first 10,000 are shown, so the app sorts them.
     pub remaining_soak: Vec<RemainingSoak>,
     /// Clusters that reported lately and are not bound to an organisation and a name.
     pub unbound_clusters: u64,
@@ -49,7 +49,7 @@ pub struct FleetMetrics {
     pub is_scheduler: bool,
     /// Decisions that were made since the process started.
     pub decisions: u64,
-    /// What agents told of updates since the process started, each once. What is missing counts as none.
+    /// Updates that agents reported since the process started, each once. Missing outcomes count as 0.
     pub agent_updates: BTreeMap<AgentOutcome, u64>,
 }
 
@@ -108,11 +108,11 @@ impl ReportResults {
     }
 }
 
-/// What is known of the fleet at the time of a scrape.
+/// Collects the metrics of the fleet during a scrape.
 #[derive(Debug)]
 pub(crate) struct FleetCollector {
     pub(crate) metrics: Arc<FleetMetrics>,
-    /// What whoever scrapes may see.
+    /// What the scraper may see.
     pub(crate) sight: Sight,
     pub(crate) now: Timestamp,
 }

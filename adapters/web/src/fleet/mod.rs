@@ -1,7 +1,7 @@
-//! The fleet's door: reports come in, and people ask what is planned and why.
+//! The fleet's HTTP API: clusters report, and people ask what is planned and why.
 //!
-//! It reads requests, checks tokens, and writes answers. What a fleet is, and where it is kept, only the desk behind it
-//! knows. A desk may be slow, so it works on the server's runtime and never on a thread that answers graphs.
+//! It parses requests, checks tokens and writes answers. The app implements [`FleetApi`] and knows the fleet. Its answers
+//! may be slow, so they run on the server's runtime and never on a thread that answers graphs.
 
 mod answer;
 mod metrics;
@@ -28,62 +28,62 @@ pub(crate) use metrics::{FleetCollector, ReportResults};
 pub(crate) use tokens::Purpose;
 pub use tokens::TokenKeys;
 
-/// What the app does behind the fleet API.
-pub trait FleetDesk: Send + Sync + 'static {
-    /// Answers. This is called, and its future is run, on the runtime that [`Server::serve`](crate::Server::serve) was
-    /// called on; what computes for long belongs on a blocking thread.
+/// The app's side of the fleet API.
+pub trait FleetApi: Send + Sync + 'static {
+    /// Answers a request, on the runtime that [`Server::serve`](crate::Server::serve) was called on. Long computations belong
+    /// on a blocking thread.
     fn answer(&self, request: FleetRequest) -> Pin<Box<dyn Future<Output = FleetAnswer> + Send>>;
 }
 
-/// What somebody who may wants of the fleet.
+/// An authorised request to the fleet.
 #[derive(Debug, Clone, PartialEq)]
 pub enum FleetRequest {
-    /// A cluster says how it is.
+    /// A cluster's report.
     Report {
-        /// Which; its token was checked.
+        /// The cluster, whose token was checked.
         cluster: ClusterId,
         /// Whether its token names the organisation and name that the report is for.
         authority: Authority,
         report: Box<Report>,
-        /// The same, as it was sent.
+        /// The report as received.
         body: Arc<str>,
         /// When it arrived, by this service's clock.
         received: Timestamp,
     },
     Status(Filter),
     Plan(Filter),
-    /// What is planned, under way, or over.
+    /// Planned, running and ended upgrades.
     Upgrades(Filter),
     /// How many clusters are held back, by rule.
     Holds(Filter),
-    /// Why a cluster does not upgrade, or does.
+    /// Why a cluster does, or does not, upgrade.
     Why {
         cluster: String,
         version: Option<Version>,
     },
-    /// How long which version has run where.
+    /// How long each version has run, and where.
     History(Filter),
-    /// What will come if nothing fails.
+    /// A forecast of starts, if nothing fails.
     Forecast {
         /// For so many days.
         days: u32,
         filter: Filter,
     },
     Pause {
-        /// Only here; everywhere if none.
+        /// Only here; none for everywhere.
         organisation: Option<String>,
         sector: Option<String>,
         by: String,
         why: String,
     },
-    /// Let new starts happen again.
+    /// Resume new starts.
     Resume {
-        /// The pause that was set for this organisation; the one for all if none.
+        /// The pause of this organisation; none for the global pause.
         organisation: Option<String>,
-        /// The pause that was set for this sector.
+        /// The pause of this sector.
         sector: Option<String>,
     },
-    /// A person consents to a version.
+    /// Approve a version.
     Approve {
         organisation: String,
         /// … or only this cluster of it.
@@ -95,68 +95,66 @@ pub enum FleetRequest {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FleetAnswer {
-    /// This JSON: 200, and 202 for a report.
+    /// 200 with this JSON; 202 for a report.
     Json(String),
-    /// There is no such cluster, organisation, sector: 404, with a sentence.
+    /// 404: the cluster, organisation or sector does not exist.
     NotFound(String),
-    /// It was understood and is not done: 422.
+    /// 422: understood, but refused.
     Refused {
         kind: &'static str,
-        /// What to do about it.
         sentence: String,
     },
-    /// Whoever asks may not do that: 403.
+    /// 403: the caller may not do that.
     Forbidden {
         kind: &'static str,
-        /// What to do about it.
         sentence: String,
     },
-    /// Not now, because the store is away: 503, to be tried again.
+    /// 503: the store is unavailable; try again.
     Unavailable(String),
 }
 
-/// A fleet, to be served.
+/// A fleet and its access rules.
 pub struct Fleet {
-    pub desk: Arc<dyn FleetDesk>,
-    /// The keys that tokens are made with; without any, reports and changes are refused.
+    pub desk: Arc<dyn FleetApi>,
+    /// The keys of tokens. Without any, reports and changes are refused.
     pub keys: Option<TokenKeys>,
-    /// Who may look at it.
+    /// Who may read it.
     pub reads: Reads,
 }
 
-/// Who may look at the fleet.
+/// Who may read the fleet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Reads {
-    /// Who has a reader's or an administrator's token. Where there are no keys to check one with, anybody.
+    /// Holders of a reader's or administrator's token. Without keys: anybody.
     #[default]
     WithToken,
-    /// Anybody, keys or no keys.
+    /// Anybody, even with keys.
     Open,
 }
 
-/// What somebody is shown of what we know of the fleet.
+/// How much of the fleet a caller sees.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Sight {
-    /// All that there is to the question.
+    /// Everything.
     Whole,
-    /// Nothing that names an organisation, a sector, a cluster or a workload, and nothing that a cluster reported.
+    /// No names of organisations, sectors, clusters or workloads, and nothing that a cluster reported.
     Nameless,
 }
 
-/// How the fleet's parts are, for `/readyz`. Shown to anybody but the findings, whose texts only those get who may read the
-/// fleet: it must hold no secret.
+/// The fleet's health, for `/readyz`. Everybody sees it, so it must hold no secret. Only readers of the fleet see the texts
+/// of findings.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FleetHealth {
-    /// Why the store cannot be reached; none if it can.
+    /// Why the store is unreachable; none if it is reachable.
     pub store_problem: Option<String>,
-    /// Why no pass could be made, where the store is not at fault.
+    /// Why the last pass failed, apart from the store.
     pub pass_problem: Option<String>,
     pub checked_at: Timestamp,
-    /// When the fleet was last decided about, here or by another replica.
+    /// When any replica last decided about the fleet.
     pub last_pass: Option<Timestamp>,
     /// Whether this replica is the one that starts upgrades.
     pub is_scheduler: bool,
-    /// What is wrong with the policy files, and with whom they select; errors first.
+    /// Findings about the policy files and their selectors; errors first.
     pub findings: Vec<Finding>,
 }
 

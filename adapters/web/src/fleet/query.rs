@@ -1,4 +1,4 @@
-//! Queries and bodies: what is asked for, read strictly. A misspelt filter must not show the whole fleet.
+//! Parses queries and bodies strictly, so that a misspelt filter does not show the whole fleet.
 
 use std::borrow::Cow;
 
@@ -15,11 +15,11 @@ use crate::refusal::{OrRefusal, Refusal};
 
 /// The longest text in a query or a body.
 const MAX_TEXT_BYTES: usize = 256;
-/// The most entries that can be asked for: those of one page.
+/// The most entries of a page.
 const MAX_LIMIT: usize = 1_000;
-/// For how many days a forecast is made unless the query says.
+/// The default length of a forecast, in days.
 const FORECAST_DAYS: u32 = 14;
-/// For how many it can be made.
+/// The longest forecast, in days.
 const MAX_FORECAST_DAYS: u32 = 366;
 
 /// The parameters of endpoints that answer with pages, …
@@ -94,7 +94,7 @@ pub(crate) fn approve(body: &str) -> Result<FleetRequest, String> {
     })
 }
 
-/// A cluster's id or name as a path has it.
+/// The cluster's id or name in a path.
 pub(super) fn named(in_path: &str) -> Result<String, String> {
     let decoded = percent_decode_str(in_path)
         .decode_utf8()
@@ -102,13 +102,13 @@ pub(super) fn named(in_path: &str) -> Result<String, String> {
     text("the cluster's name", decoded.into_owned())
 }
 
-/// The nonce that a stamp is asked for with, and nothing else.
+/// The nonce of a request for a stamp.
 pub(super) fn nonce(query: &str) -> Result<Nonce, String> {
     let Parameters { nonce, .. } = Parameters::read("nonce", query)?;
     nonce.ok_or_else(|| "parameter nonce is missing; add nonce=".to_owned())
 }
 
-/// That an endpoint which takes no parameters was given none.
+/// Checks that a request has no parameters.
 pub(crate) fn nothing(query: &str) -> OrRefusal<()> {
     match query {
         "" => Ok(()),
@@ -127,7 +127,7 @@ struct Parameters {
 }
 
 impl Parameters {
-    /// Reads a query that may have these, with commas between them, each once.
+    /// Parses a query with these parameters (separated by commas), each at most once.
     fn read(known: &str, query: &str) -> Result<Self, String> {
         let mut parameters = Self::default();
         for (key, value) in form_urlencoded::parse(query.as_bytes()) {
@@ -173,7 +173,7 @@ fn cursor(value: &str) -> Result<Cursor, String> {
     cursor::read(value).ok_or_else(problem)
 }
 
-/// Of two values, which one was meant is a guess; so there is one.
+/// Refuses a second value of a parameter.
 fn once<T>(key: &str, place: &mut Option<T>, value: T) -> Result<(), String> {
     match place.replace(value) {
         None => Ok(()),

@@ -1,4 +1,4 @@
-//! Receiving a body: JSON, so large and no larger, and within a time.
+//! Receives a JSON body, with limits on size and time.
 
 use std::future::poll_fn;
 use std::pin::Pin;
@@ -11,12 +11,12 @@ use http_body::Body;
 use crate::refusal::{OrRefusal, Refusal};
 
 const MAX_BYTES: usize = towpath_formats::fleet::report::MAX_BYTES;
-/// How much of a body that is not wanted is read all the same: a close with bytes unread would take the answer back.
+/// How much of an unwanted body is still read: closing with unread bytes would destroy the answer.
 const MAX_DISCARDED: usize = 1 << 20;
 /// How long that may take.
 const LINGER: Duration = Duration::from_secs(1);
 
-/// Why a body was not taken.
+/// Why a body was refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum NotReceived {
     NotJson,

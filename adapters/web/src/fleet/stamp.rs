@@ -1,4 +1,4 @@
-//! Stamps: how old the graph is, for one cluster that asked just now. They need keys for tokens, and no fleet.
+//! Stamps: a signed age of the graph, for one cluster that asks now. They need token keys, but no fleet.
 
 use http::request::Parts;
 use http::{Response, StatusCode};
@@ -36,7 +36,7 @@ pub(crate) fn answer(
     Ok(body::json(StatusCode::OK, text))
 }
 
-/// When the oldest of the sources was last found to be good. A graph that nothing is recommended by has no age worth a stamp.
+/// When the oldest source was last good. A graph without recommendations gets no stamp.
 fn oldest(sources: &[SourceHealth], now: Timestamp) -> Result<Timestamp, String> {
     for source in sources {
         match source.freshness(now) {

@@ -1,7 +1,8 @@
-//! Tokens at the door: who made them, what they are for, and whether they still hold.
+//! Verifies tokens: their key, their purpose and their expiry.
 //!
-//! The format is [`towpath_formats::fleet::token`]. Tokens of the first version (`tpc_`, `tpa_`, `tpr_`) name no organisation and never end; they are taken only while
-//! `--accept-unbound-tokens-until` lies ahead, and a cluster that reports with one stays unbound.
+//! [`towpath_formats::fleet::token`] has the format. Tokens of the first version (`tpc_`, `tpa_`, `tpr_`) name no
+//! organisation and never expire. They are accepted only before `--accept-unbound-tokens-until`, and a cluster that reports
+//! with one stays unbound.
 
 use std::fmt;
 
@@ -23,15 +24,15 @@ const CLUSTER: &str = "tpc_";
 const ADMIN: &str = "tpa_";
 const RELOAD: &str = "tpr_";
 
-/// The keys that tokens are made with: the first signs, all verify.
+/// The keys of tokens: the first signs, all verify.
 #[derive(Clone)]
 pub struct TokenKeys {
     keys: Vec<Key>,
-    /// Until then, tokens of the first version are taken.
+    /// Tokens of the first version are accepted until then.
     unbound_until: Option<Timestamp>,
 }
 
-/// What a token of the first version is said to be for.
+/// The claimed purpose of a token of the first version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Holder {
     Cluster,
@@ -39,35 +40,35 @@ pub(crate) enum Holder {
     Reload,
 }
 
-/// A token that somebody brings: read, and not yet believed. Not shown: it is a secret.
+/// A parsed token that is not verified yet. It is secret: nothing prints it.
 pub(crate) enum Token {
-    /// One that says what it is for.
+    /// A token with claims.
     Second(Box<token::Token>),
-    /// One of the first version.
+    /// A token of the first version.
     First { holder: Holder, code: [u8; 32] },
-    /// Begins as one of ours and is none.
+    /// Has our prefix, but is invalid.
     Malformed(String),
 }
 
-/// A cluster that has shown its token.
+/// A cluster with a verified token.
 pub(crate) struct Speaker {
-    /// The token, as the cluster has it: what only the two of us know.
+    /// The token's text: a secret that only the cluster and we share.
     pub(crate) token: String,
-    /// Who it was enrolled as; none: its token says nothing but its id.
+    /// Its enrolled identity; none if the token has only the id.
     pub(crate) enrolment: Option<Enrolment>,
 }
 
-/// What a token is wanted for.
+/// The purpose that a request needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Purpose {
     Admin,
-    /// To look at the fleet.
+    /// Read the fleet.
     Read,
-    /// To have sources read again.
+    /// Reload sources.
     Reload,
 }
 
-/// Why a token is not taken.
+/// Why a token is refused.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum TokenProblem {
     Malformed(String),
@@ -82,8 +83,8 @@ pub(crate) enum TokenProblem {
 }
 
 impl TokenKeys {
-    /// Reads the text of a key file: one key a line; empty lines, and those that begin with `#`, do not count. What is wrong is
-    /// said by line, and never shows a key.
+    /// Parses a key file: one key per line; empty lines and lines that begin with `#` are ignored. Errors name the line and
+    /// never show a key.
     pub fn parse(text: &str) -> Result<Self, String> {
         let lines = text
             .lines()
@@ -117,7 +118,7 @@ impl TokenKeys {
         }
     }
 
-    /// Also takes tokens of the first version, until then.
+    /// Also accepts tokens of the first version, until then.
     pub fn accepting_unbound_until(self, until: Option<Timestamp>) -> Self {
         Self {
             unbound_until: until,
@@ -125,14 +126,14 @@ impl TokenKeys {
         }
     }
 
-    /// Makes a token with the first key; else what is wrong with what it should say.
+    /// Makes a token with the first key, or says what is wrong with its claims.
     pub fn issue(&self, claims: &Claims) -> Result<String, String> {
         self.keys[0]
             .sign(claims)
             .map_err(|problem| problem.to_string())
     }
 
-    /// The cluster with that id, if the token is its own.
+    /// The cluster with this id, if the token is its own.
     pub(crate) fn speaker(
         &self,
         token: &Token,
@@ -188,7 +189,7 @@ impl TokenKeys {
         permitted.then_some(()).ok_or(TokenProblem::WrongRole)
     }
 
-    /// What a token says, if one of these keys made it and it has not ended.
+    /// The claims of a token, if one of these keys signed it and it has not expired.
     fn genuine<'a>(
         &self,
         token: &'a token::Token,
@@ -215,7 +216,7 @@ impl TokenKeys {
         }
     }
 
-    /// Tries every key, and each in constant time: how long it takes tells nothing about them.
+    /// Tries every key in constant time, so that the time reveals nothing.
     fn fits(&self, code: &[u8; 32], parts: &[&[u8]]) -> bool {
         self.keys.iter().fold(false, |fits, key| {
             fits | key.code_of(parts).verify_slice(code).is_ok()
@@ -232,19 +233,19 @@ impl Holder {
         }
     }
 
-    /// As its holder has it. A code is written in one way alone, so this is what was read.
+    /// The token's text. Each code has only one spelling, so this equals the original text.
     fn text(self, code: &[u8; 32]) -> String {
         format!("{}{}", self.prefix(), URL_SAFE_NO_PAD.encode(code))
     }
 }
 
 impl Token {
-    /// What stands behind `Bearer` and cannot be a token of ours.
+    /// The problem of a `Bearer` value that is not one of our tokens.
     pub(crate) fn foreign() -> Self {
-        Self::Malformed("it is no token that `towpath fleet token` makes".to_owned())
+        Self::Malformed("it is not a token of `towpath fleet token`".to_owned())
     }
 
-    /// Reads what stands behind `Bearer`; none if it cannot be a token of ours.
+    /// Parses the value after `Bearer`; none if it is not one of our tokens.
     pub(crate) fn parse(text: &str) -> Option<Self> {
         if text.starts_with(token::PREFIX) {
             return Some(match token::Token::parse(text) {

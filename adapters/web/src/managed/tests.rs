@@ -1,4 +1,4 @@
-//! What managed clusters see, held against what `recommend` says, through the same door as any request.
+//! Compares the answers for managed clusters with `recommend`.
 
 use std::io::Read;
 use std::pin::Pin;
@@ -70,12 +70,12 @@ fn old_graph() -> Graph {
 }
 
 /// A service whose clock stands where it is put.
-struct Served {
+struct TestService {
     service: Arc<Service>,
     now: Arc<AtomicI64>,
 }
 
-impl Served {
+impl TestService {
     fn new(graph: Graph, now: Timestamp) -> Self {
         let clock = Arc::new(AtomicI64::new(now.as_millisecond()));
         let read = clock.clone();
@@ -100,10 +100,10 @@ impl Served {
     }
 
     /// A pass has found that these are managed, and that others see the graph.
-    fn publish_now(&self, managed: impl IntoIterator<Item = (ClusterId, Allowed)>) {
+    fn publish_now(&self, managed: impl IntoIterator<Item = (ClusterId, AllowedUpdates)>) {
         let clusters = managed
             .into_iter()
-            .map(|(id, allowed)| (id, Placed::Managed(allowed)))
+            .map(|(id, allowed)| (id, ClusterPlace::Managed(allowed)))
             .collect();
         self.publish(Managed {
             clusters,
@@ -175,8 +175,8 @@ fn cluster_id(id: &str) -> ClusterId {
     ClusterId::new(id).unwrap()
 }
 
-fn allowed(from: &str, to: &[&str]) -> Allowed {
-    Allowed {
+fn allowed(from: &str, to: &[&str]) -> AllowedUpdates {
+    AllowedUpdates {
         rule: towpath_core::graph::rules::Managed {
             from: from.parse().unwrap(),
             to: to.iter().map(|to| to.parse().unwrap()).collect(),
@@ -190,7 +190,7 @@ fn expected(
     graph: &Graph,
     id: &str,
     platform: Option<&str>,
-    allowed: &Allowed,
+    allowed: &AllowedUpdates,
     now: Timestamp,
 ) -> String {
     let cluster = Cluster {
@@ -228,12 +228,12 @@ proptest! {
         ),
     ) {
         let edges: Vec<_> = edges.into_iter().filter(|(from, to)| from < to).collect();
-        let served = Served::new(graph_of(&starts, &edges), at(0));
+        let served = TestService::new(graph_of(&starts, &edges), at(0));
         for (minutes, from, to, number, platform) in asked {
             served.set(at(minutes));
             let to = to.iter().map(|to| format!("4.9.{to}").parse().unwrap()).collect();
             let rule = towpath_core::graph::rules::Managed { from: format!("4.9.{from}").parse().unwrap(), to };
-            let allowed = Allowed { rule, platform: None };
+            let allowed = AllowedUpdates { rule, platform: None };
             let id = format!("cluster-{number}");
             let graph = graph_of(&starts, &edges);
             let expected = expected(&graph, &id, platform, &allowed, at(minutes));
@@ -253,8 +253,8 @@ proptest! {
 #[test]
 fn others_get_the_very_same_bytes_and_ids_are_compared_exactly() {
     let (plain, managing) = (
-        Served::new(old_graph(), at(6000)),
-        Served::new(old_graph(), at(6000)),
+        TestService::new(old_graph(), at(6000)),
+        TestService::new(old_graph(), at(6000)),
     );
     managing.manage("Cluster-1", "4.9.0", &[]);
     for query in [
@@ -299,10 +299,10 @@ fn others_get_the_very_same_bytes_and_ids_are_compared_exactly() {
 #[test]
 fn whom_nobody_knows_is_held_with_a_reason_and_counted() {
     let (plain, served) = (
-        Served::new(old_graph(), at(6000)),
-        Served::new(old_graph(), at(6000)),
+        TestService::new(old_graph(), at(6000)),
+        TestService::new(old_graph(), at(6000)),
     );
-    let counted = |served: &Served| {
+    let counted = |served: &TestService| {
         let metrics =
             crate::operations::written(&served.service, crate::fleet::Sight::Whole).into_body();
         let text = String::from_utf8(read(metrics).to_vec()).unwrap();
@@ -313,8 +313,8 @@ fn whom_nobody_knows_is_held_with_a_reason_and_counted() {
     };
     served.service.enrolment().start();
     let clusters = [
-        (cluster_id("named"), Placed::NotEnrolled),
-        (cluster_id("unmanaged"), Placed::Unmanaged),
+        (cluster_id("named"), ClusterPlace::NotEnrolled),
+        (cluster_id("unmanaged"), ClusterPlace::Unmanaged),
     ];
     for others in [
         None,
@@ -369,7 +369,7 @@ fn whom_nobody_knows_is_held_with_a_reason_and_counted() {
 
 #[test]
 fn a_cluster_sees_the_edges_it_may_take() {
-    let served = Served::new(old_graph(), at(6000));
+    let served = TestService::new(old_graph(), at(6000));
     served.manage(
         "a",
         "4.9.1",
@@ -400,7 +400,7 @@ fn a_cluster_sees_the_edges_it_may_take() {
 
 #[test]
 fn what_is_shown_changes_with_what_is_allowed_and_so_does_the_tag() {
-    let served = Served::new(old_graph(), at(6000));
+    let served = TestService::new(old_graph(), at(6000));
     let tag = |to: &[&str], gzip| {
         served.manage("a", "4.9.1", to);
         served.ask("id=a", gzip).0[header::ETAG].clone()
@@ -424,7 +424,7 @@ fn what_is_shown_changes_with_what_is_allowed_and_so_does_the_tag() {
 
 #[test]
 fn held_clusters_share_one_answer() {
-    let served = Served::new(old_graph(), at(6000));
+    let served = TestService::new(old_graph(), at(6000));
     let ids = (0..10_000).map(|number| format!("cluster-{number}"));
     served.publish_now(ids.map(|id| (cluster_id(&id), allowed("4.9.1", &[]))));
     let missing = (0..10_000)
@@ -465,7 +465,7 @@ fn what_is_kept_is_bounded_and_given_back() {
 #[test]
 fn nobody_waits_for_a_new_graph_or_a_release_that_enters() {
     let start = at(60);
-    let served = Served::new(
+    let served = TestService::new(
         graph_of(&[0, 0, 1], &[(0, 1), (0, 2)]),
         start - SignedDuration::from_secs(5),
     );
@@ -474,7 +474,7 @@ fn nobody_waits_for_a_new_graph_or_a_release_that_enters() {
     let (_, text, at_hand) = served.ask("id=a", true);
     assert!(!at_hand && nodes(&text) == 2);
     served.service.prepare();
-    let ready = |served: &Served| {
+    let ready = |served: &TestService| {
         let snapshot = served.service.snapshot().unwrap();
         snapshot
             .channel_arch(CHANNEL, "amd64")

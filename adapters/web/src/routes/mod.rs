@@ -1,7 +1,7 @@
-//! Which endpoints there are: path, method, who may, what it costs, who answers.
+//! The endpoints: path, method, permissions, cost and handler.
 //!
-//! Each stands once, in [`ROUTES`]. Dispatch, 404, 405 and `Allow`, the reserve for probes, metric labels, `/api/v1/openapi.json` and the table in
-//! docs/serve.md are made from it.
+//! [`ROUTES`] lists each once. Dispatch, 404, 405 and `Allow`, the reserve for probes, metric labels,
+//! `/api/v1/openapi.json` and the table in docs/serve.md come from it.
 
 mod table;
 
@@ -20,11 +20,11 @@ pub use table::ROUTES;
 
 #[derive(Debug)]
 pub struct Route {
-    /// With `{cluster}` where a cluster's id or name stands.
+    /// With `{cluster}` for a cluster's id or name.
     pub path: &'static str,
     pub verb: Verb,
     pub who: Who,
-    /// Its name as a metric's label, and as the `operationId` of the description.
+    /// The label in metrics, and the `operationId` in the description.
     pub label: &'static str,
     /// A few words for people.
     pub summary: &'static str,
@@ -38,15 +38,15 @@ pub enum Verb {
     Post,
 }
 
-/// Who may take a route. Where there are no keys, or reads are open, everybody counts as a reader.
+/// Who may use a route. Without keys, or with open reads, everybody counts as a reader.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Who {
     Anyone,
-    /// Anyone; only readers are shown what names parts of the fleet.
+    /// Anyone; only readers see names of the fleet.
     AnyoneInPart,
-    /// Anyone; only readers and the cluster itself are answered with what is known of the cluster that is asked about.
+    /// Anyone; only readers and the cluster itself see what is known of the cluster.
     AnyoneOrClusterInPart,
-    /// Anyone; asking about a cluster of a fleet by its id takes a reader, or the cluster itself.
+    /// Anyone; only readers and the cluster itself may ask about a cluster of the fleet by its id.
     AnyoneOrClusterById,
     Reader,
     /// The cluster that the path names.
@@ -55,7 +55,7 @@ pub enum Who {
     Administrator,
 }
 
-/// Whom a token speaks for.
+/// The role of a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
     /// Has no token.
@@ -67,10 +67,10 @@ pub enum Role {
     Administrator,
 }
 
-/// What an answer costs, and so where it is made and how many are made at once.
+/// What an answer costs. It decides where answers are made, and how many at once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Cost {
-    /// On the connection's own thread, from what was compiled before.
+    /// On the connection's own thread, from compiled sheets.
     Graph,
     /// At once, and also when all places are taken.
     Probe,
@@ -93,15 +93,15 @@ pub(crate) enum Handler {
     Light(ImmediateHandler),
     Scrape(QueuedHandler),
     Question(QueuedHandler),
-    /// Reads what the fleet is asked from the cluster in the path and the query.
+    /// Parses a question to the fleet from the path and the query.
     Read(fn(&str, &str) -> Result<FleetRequest, String>),
-    /// Reads what the fleet is told from a body.
+    /// Parses a change to the fleet from a body.
     Change(fn(&str) -> Result<FleetRequest, String>),
     Report,
     Reload,
 }
 
-/// Takes the cluster in the path, too.
+/// Also gets the cluster in the path.
 type ImmediateHandler = fn(&Service, &Parts, &str) -> OrRefusal<Response<AnswerBody>>;
 type QueuedHandler = fn(&Arc<Service>, &Parts) -> OrRefusal<Work>;
 
@@ -116,7 +116,7 @@ const CLUSTER: &str = "{cluster}";
 const TOO_LONG: &str = "the request's target is too long";
 const NOTHING: &str = "there is nothing here; /api/v1/openapi.json lists what there is, /api/upgrades_info/graph?channel=stable-4.20 is a graph";
 
-/// The route of a path. Most paths are a row of the table, letter for letter.
+/// The route of a path. Most paths equal a row of the table.
 pub(crate) fn find(path: &str) -> Option<RouteMatch<'_>> {
     let exact = ROUTES.iter().find(|route| route.path == path);
     let found = exact.or_else(|| {
@@ -126,7 +126,7 @@ pub(crate) fn find(path: &str) -> Option<RouteMatch<'_>> {
     found.map(|route| RouteMatch { route, path })
 }
 
-/// The cluster's name if the path fits the pattern.
+/// The cluster's name, if the path matches the pattern.
 fn cluster_in<'a>(path: &'a str, pattern: &str) -> Option<&'a str> {
     let (before, after) = pattern.split_once(CLUSTER)?;
     let name = path.strip_prefix(before)?.strip_suffix(after)?;
@@ -149,7 +149,7 @@ pub(crate) fn taken<'a>(head: &Parts, found: Option<RouteMatch<'a>>) -> OrRefusa
 }
 
 impl<'a> RouteMatch<'a> {
-    /// The cluster's name as the path has it; empty where it has none.
+    /// The cluster's name in the path; empty if it has none.
     pub(crate) fn cluster(&self) -> &'a str {
         cluster_in(self.path, self.route.path).unwrap_or_default()
     }
@@ -168,7 +168,7 @@ impl Route {
         }
     }
 
-    /// A browser asks with OPTIONS whether it may ask for a graph; that is answered, and is no method of the table.
+    /// Whether this is a browser's CORS preflight for a graph. OPTIONS is not in the table.
     pub(crate) fn takes(&self, method: &Method) -> bool {
         match *method {
             Method::GET | Method::HEAD => self.verb == Verb::Get,
@@ -180,7 +180,7 @@ impl Route {
 }
 
 impl Verb {
-    /// As the `Allow` header lists the methods.
+    /// The methods for the `Allow` header.
     pub fn allow(self) -> &'static str {
         match self {
             Self::Get => "GET, HEAD",
@@ -197,7 +197,7 @@ impl Verb {
 }
 
 impl Who {
-    /// Whom it lets in, or shows more; nobody else gets anything.
+    /// The roles that it admits or shows more to.
     pub fn roles(self) -> &'static [Role] {
         use Role::{Administrator, Cluster, Nobody, Pipeline, Reader};
         match self {
@@ -212,7 +212,7 @@ impl Who {
         }
     }
 
-    /// Whether somebody can be turned away for the token that they bring, or do not.
+    /// Whether a request can be refused for its token, or for a missing one.
     pub fn refuses(self) -> bool {
         !matches!(
             self,

@@ -1,6 +1,6 @@
 //! The table: every endpoint of the service, once.
 //!
-//! Graphs come first: a path is compared with one row after the other, and graphs are asked for most.
+//! Graphs come first: rows are compared in order, and graphs are requested most.
 
 use super::Handler::{Change, Graph, Light, Probe, Question, Read, Reload, Report, Scrape};
 use super::{Handler, Route, Verb, Who};

@@ -1,4 +1,4 @@
-//! A service with a door to the fleet, over real connections, and a small client of it.
+//! A service with a fake fleet, over real connections, and a small client for it.
 
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
@@ -12,21 +12,21 @@ use serde_json::Value;
 use towpath_core::cluster::ClusterId;
 use towpath_formats::fleet::token::{Claims, Enrolment, Grant};
 use towpath_web::{
-    Fleet, FleetAnswer, FleetDesk, FleetRequest, Limits, Reads, Server, Service, TokenKeys,
+    Fleet, FleetAnswer, FleetApi, FleetRequest, Limits, Reads, Server, Service, TokenKeys,
 };
 
 pub(crate) const NOW: &str = "2026-05-12T10:30:00Z";
 pub(crate) const KEY: &str = "0123456789abcdef0123456789abcdef";
 
-type Answering = dyn Fn(&FleetRequest) -> FleetAnswer + Send + Sync;
+type AnswerFn = dyn Fn(&FleetRequest) -> FleetAnswer + Send + Sync;
 
 /// A desk that keeps what it was asked.
-struct FakeDesk {
+struct FakeFleet {
     asked: Arc<Mutex<Vec<FleetRequest>>>,
-    answering: Box<Answering>,
+    answering: Box<AnswerFn>,
 }
 
-impl FleetDesk for FakeDesk {
+impl FleetApi for FakeFleet {
     fn answer(&self, request: FleetRequest) -> Pin<Box<dyn Future<Output = FleetAnswer> + Send>> {
         let answer = (self.answering)(&request);
         self.asked.lock().unwrap().push(request);
@@ -85,7 +85,7 @@ impl Door {
         reads: Reads,
         answering: impl Fn(&FleetRequest) -> FleetAnswer + Send + Sync + 'static,
     ) {
-        let desk = Arc::new(FakeDesk {
+        let desk = Arc::new(FakeFleet {
             asked: self.asked.clone(),
             answering: Box::new(answering),
         });
@@ -99,7 +99,7 @@ impl Door {
     /// A fleet with these keys, which takes everything.
     pub(crate) fn fleet_with(&self, keys: TokenKeys) {
         let answering = Box::new(|_: &FleetRequest| FleetAnswer::Json("{}".to_owned()));
-        let desk = Arc::new(FakeDesk {
+        let desk = Arc::new(FakeFleet {
             asked: self.asked.clone(),
             answering,
         });

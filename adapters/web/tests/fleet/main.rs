@@ -1,4 +1,4 @@
-//! The fleet's door over real connections, with a desk that writes down what it is asked.
+//! The fleet API over real connections, with a fake fleet that records requests.
 
 #![allow(clippy::unwrap_used, reason = "in a test, a panic is the finding")]
 
@@ -16,8 +16,9 @@ use towpath_core::fleet::Filter;
 use towpath_core::fleet::{AgentOutcome, Authority, UnknownClusters, UpgradeState};
 use towpath_formats::fleet::token::{Claims, Enrolment, Grant};
 use towpath_web::{
-    Allowed, ClusterCount, FleetAnswer, FleetHealth, FleetMetrics, FleetRequest, Limits, Managed,
-    Placed, ROUTES, Reads, ReloadDoor, RemainingSoak, Role, TokenKeys, Who, Woken,
+    AllowedUpdates, ClusterCount, ClusterPlace, FleetAnswer, FleetHealth, FleetMetrics,
+    FleetRequest, Limits, Managed, ROUTES, Reads, ReloadDoor, RemainingSoak, Role, TokenKeys,
+    WakeOutcome, Who,
 };
 
 use door::{Door, KEY, NOW, Response, admin_token, bearer, cluster, cluster_token, token_by, told};
@@ -352,7 +353,7 @@ fn who_may_is_what_the_table_says() {
     });
     door.service.reload_door(ReloadDoor {
         keys: Some(TokenKeys::parse(KEY).unwrap()),
-        wake: Box::new(|_| Woken::Sources(Vec::new())),
+        wake: Box::new(|_| WakeOutcome::Sources(Vec::new())),
     });
     let tokens = [
         (Role::Nobody, String::new()),
@@ -767,14 +768,14 @@ fn a_large_graph_arrives_whole_at_a_managed_cluster() {
     );
     door.service.replace(snapshot, Vec::new());
     let plain = door.get("/api/upgrades_info/graph?channel=big&id=a");
-    let allowed = |to: &[&str]| Allowed {
+    let allowed = |to: &[&str]| AllowedUpdates {
         rule: towpath_core::graph::rules::Managed {
             from: "4.20.7".parse().unwrap(),
             to: to.iter().map(|to| to.parse().unwrap()).collect(),
         },
         platform: None,
     };
-    let managed = |to: &[&str]| Placed::Managed(allowed(to));
+    let managed = |to: &[&str]| ClusterPlace::Managed(allowed(to));
     let clusters = [
         (cluster("a"), managed(&["4.20.9"])),
         (cluster("b"), managed(&[])),

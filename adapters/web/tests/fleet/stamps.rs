@@ -7,7 +7,8 @@ use towpath_core::graph::Graph;
 use towpath_core::intake::Ages;
 use towpath_formats::agent::stamp::{self, Nonce};
 use towpath_web::{
-    FleetAnswer, Limits, Reads, ReloadDoor, Snapshot, SourceHealth, SourceReads, TokenKeys, Woken,
+    FleetAnswer, Limits, Reads, ReloadDoor, Snapshot, SourceHealth, SourceReads, TokenKeys,
+    WakeOutcome,
 };
 
 use crate::door::{Door, KEY, NOW, Response, admin_token, bearer, cluster, cluster_token, told};
@@ -66,7 +67,7 @@ fn keep_keys(door: &Door, keys: Option<&str>) {
     let keys = keys.map(|text| TokenKeys::parse(text).unwrap());
     door.service.reload_door(ReloadDoor {
         keys,
-        wake: Box::new(|_| Woken::Sources(Vec::new())),
+        wake: Box::new(|_| WakeOutcome::Sources(Vec::new())),
     });
 }
 

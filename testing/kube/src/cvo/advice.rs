@@ -1,4 +1,5 @@
-//! A graph to advice, as the cluster-version operator reads it: its own node by semver equality, conditional edges by exact text.
+//! Turns a graph into update advice as the cluster-version operator does: its own node by semver equality, conditional edges
+//! by exact text.
 
 use std::collections::BTreeMap;
 
@@ -107,7 +108,7 @@ fn release(node: &Value) -> Value {
     release
 }
 
-/// A risk that applies speaks against an update; one that nobody can judge leaves it open.
+/// A risk that applies makes an update not recommended. A risk that cannot be evaluated leaves it unknown.
 fn recommended(risks: &Value, queries: &BTreeMap<String, bool>) -> Value {
     let (mut status, mut reasons, mut messages) = ("True", Vec::new(), Vec::new());
     for risk in risks.as_array().into_iter().flatten() {

@@ -1,7 +1,7 @@
-//! A simulated cluster-version operator: what facts about OpenShift's say, and nothing more.
+//! A simulated cluster-version operator. It only does what is documented about OpenShift's.
 //!
-//! It acts when it is told to ([`ClusterVersionOperator::step`]), and then does all that it would do in its own time: asks its upstream, aggregates `Upgradeable`, looks at
-//! `desiredUpdate`, and goes one step on with what it carries out. An update is accepted in one step and ends in the next.
+//! It acts only in [`ClusterVersionOperator::step`]: it asks its upstream, aggregates `Upgradeable`, reads `desiredUpdate`,
+//! and advances a running update by one step. An update is accepted in one step and ends in the next.
 
 mod advice;
 mod conditions;
@@ -23,7 +23,7 @@ pub enum Behaviour {
     Completes,
     /// They fail, and stay so.
     Fails,
-    /// They go on for ever.
+    /// They never end.
     Hangs,
 }
 
@@ -49,17 +49,17 @@ impl ClusterVersionOperator {
         }
     }
 
-    /// What becomes of updates from now on.
+    /// Sets the outcome of later updates.
     pub fn set_behaviour(&mut self, behaviour: Behaviour) {
         self.behaviour = behaviour;
     }
 
-    /// What a PromQL query answers from now on. Others fail.
+    /// Sets the answer of a PromQL query. Other queries fail.
     pub fn answer(&mut self, promql: &str, value: bool) {
         self.queries.insert(promql.to_owned(), value);
     }
 
-    /// Does what there is to do at this time.
+    /// Does one step at this time.
     pub async fn step(&self, now: Timestamp) {
         let api = self.api("ClusterVersion");
         let object = serde_json::to_value(api.get("version").await.unwrap()).unwrap();
@@ -174,7 +174,7 @@ impl ClusterVersionOperator {
         advice(&graph, current, &self.queries)
     }
 
-    /// `Upgradeable` of every ClusterOperator, in one.
+    /// Aggregates `Upgradeable` of all ClusterOperators.
     async fn aggregate(&self, conditions: &mut Conditions) {
         let operators = self
             .api("ClusterOperator")

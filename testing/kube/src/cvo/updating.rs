@@ -1,4 +1,4 @@
-//! Carrying out `spec.desiredUpdate`: what is accepted, and how it goes on.
+//! Carries out `spec.desiredUpdate`.
 
 use jiff::{Timestamp, Unit};
 use semver::Version;
@@ -10,7 +10,7 @@ use super::conditions::Conditions;
 /// History is kept this long.
 const MAX_HISTORY: usize = 100;
 
-/// One step on: what runs goes on, and if nothing runs, what is wanted is begun.
+/// Advances a running update by one step, or starts the requested one.
 pub(super) fn step(
     spec: &Value,
     status: &mut Value,
@@ -74,7 +74,7 @@ fn wanted(spec: &Value, status: &Value) -> Option<Value> {
     }
 }
 
-/// Why a real cluster would not do it. What is forced is done.
+/// Why a real cluster would refuse the update. A forced update is never refused.
 fn refusal(
     spec: &Value,
     status: &Value,

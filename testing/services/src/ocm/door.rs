@@ -1,4 +1,4 @@
-//! The double's door: sockets, HTTP/1.1, and everything that can go wrong there.
+//! The double's network side: sockets, HTTP/1.1, and faults on demand.
 
 use std::collections::BTreeMap;
 use std::io::{self, BufRead, BufReader, Read, Write};
@@ -9,7 +9,7 @@ use std::thread::{self, JoinHandle};
 use jiff::Timestamp;
 use serde_json::Value;
 
-use super::{Api, OcmAnswer, Request, Shared};
+use super::{Api, OcmAnswer, Request, SharedState};
 
 /// Something to read from and write to: a socket, or TLS on one.
 pub trait Io: Read + Write + Send {}
@@ -22,7 +22,7 @@ pub enum Fault {
     Busy(Option<&'static str>),
     /// This status, and nothing done.
     Status(u16),
-    /// No answer for as long as the double lives; the request may take effect all the same.
+    /// No answer while the double runs; the request may still take effect.
     Stall {
         takes_effect: bool,
     },
@@ -32,19 +32,19 @@ pub enum Fault {
     CutShort,
     /// The answer is longer than its head says.
     LongerThanTold,
-    /// An answer of so many bytes, which its head may or may not tell.
+    /// An answer of this many bytes, with or without a length in its head.
     TooLarge {
         bytes: usize,
         told: bool,
     },
     Redirect(String),
-    /// The right answer, but only when so many have asked that go wrong in this way.
+    /// The right answer, but only after this many requests with the same fault wait.
     Together(usize),
     /// This instead of the answer.
     Instead(&'static str),
 }
 
-/// What the double was asked.
+/// A request that the double received.
 #[derive(Debug, Clone, PartialEq)]
 pub struct OcmRequest {
     pub method: String,
@@ -60,7 +60,7 @@ pub struct OcmRequest {
 #[derive(Debug)]
 pub struct OcmDouble {
     address: SocketAddr,
-    shared: Arc<Shared>,
+    shared: Arc<SharedState>,
     door: Option<JoinHandle<()>>,
 }
 
@@ -77,7 +77,7 @@ impl OcmDouble {
     ) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
         let address = listener.local_addr().expect("an address");
-        let (shared, accept) = (Shared::new(now), Arc::new(accept));
+        let (shared, accept) = (SharedState::new(now), Arc::new(accept));
         let of_door = Arc::clone(&shared);
         let door = thread::spawn(move || {
             for socket in listener.incoming().flatten() {
@@ -106,22 +106,22 @@ impl OcmDouble {
         format!("http://{}", self.address)
     }
 
-    /// The most that ever waited for each other at once.
+    /// The most requests that ever waited for each other at once.
     pub fn most_at_once(&self) -> usize {
         lock(&self.shared.hall).most_inside
     }
 
-    /// So many requests with that method, and that in their path or query (as it is sent), go wrong.
+    /// Makes this many requests fail: those with this method, and this text in their path or query as sent.
     pub fn fail(&self, method: &str, target_part: &str, times: usize, fault: Fault) {
         lock(&self.shared.faults).push((method.to_owned(), target_part.to_owned(), times, fault));
     }
 
-    /// All it was asked so far, in order.
+    /// All requests so far, in order.
     pub fn asked(&self) -> Vec<OcmRequest> {
         lock(&self.shared.asked).clone()
     }
 
-    /// How often it was asked with that method and that at the end of the path.
+    /// The number of requests with this method and this end of the path.
     pub fn count(&self, method: &str, path_end: &str) -> usize {
         self.asked()
             .iter()
@@ -146,7 +146,7 @@ impl Drop for OcmDouble {
     }
 }
 
-fn serve(shared: &Shared, io: Box<dyn Io>) -> io::Result<()> {
+fn serve(shared: &SharedState, io: Box<dyn Io>) -> io::Result<()> {
     let mut io = BufReader::new(io);
     let Some(asked) = read(&mut io)? else {
         return Ok(());
@@ -204,7 +204,7 @@ fn serve(shared: &Shared, io: Box<dyn Io>) -> io::Result<()> {
     io.flush()
 }
 
-impl Shared {
+impl SharedState {
     fn fault(&self, asked: &OcmRequest) -> Option<Fault> {
         let mut faults = lock(&self.faults);
         let fits = |(method, part, times, _): &&mut (String, String, usize, Fault)| {

@@ -1,7 +1,7 @@
 //! A double of an OCM-style fleet API: real TCP, state in memory, its own clock, and faults on demand.
 //!
-//! It answers as the real one does: pages, 401 for a strange token, 404, 409 for a second policy, 400 for a version that is not
-//! offered, a time that is too near, or a gate that nobody has agreed to. It also keeps what it was asked.
+//! It answers like the real API: pages, 401 for a wrong token, 404, and 409 for a second policy. It answers 400 for a version
+//! that is not offered, a time that is too near, or an open gate. It also records all requests.
 
 mod door;
 
@@ -13,11 +13,11 @@ use serde_json::{Value, json};
 
 pub use door::{Fault, OcmDouble, OcmRequest};
 
-/// The token that is taken until [`OcmDouble::set_token`] says otherwise.
+/// The accepted token, until [`OcmDouble::set_token`] changes it.
 pub const TOKEN: &str = "good-token";
-/// The real API gives no more items at once, whatever one asks for.
+/// The largest page of the real API.
 const MAX_PAGE_SIZE: usize = 100;
-/// A policy must lie so far ahead.
+/// How far ahead a policy must start.
 const LEAD: SignedDuration = SignedDuration::from_mins(5);
 
 #[derive(Debug)]
@@ -125,7 +125,7 @@ impl OcmDouble {
         );
     }
 
-    /// Adds an upgrade policy past all checks, as another user's, or as an odd one.
+    /// Adds an upgrade policy without checks, for example another user's.
     pub fn add_policy(
         &self,
         cluster: &str,
@@ -182,12 +182,12 @@ impl OcmDouble {
         self.api().policies.iter().map(of).collect()
     }
 
-    /// Takes this token from now on, and no other.
+    /// Accepts only this token from now on.
     pub fn set_token(&self, token: &str) {
         self.api().token = token.to_owned();
     }
 
-    /// Gives no more items at once.
+    /// Sets the largest page.
     pub fn set_max_page_size(&self, size: usize) {
         self.api().max_page_size = size;
     }
@@ -557,7 +557,7 @@ fn failure(service: &str, status: u16, reason: &str) -> OcmAnswer {
 
 /// What the door and the tests share.
 #[derive(Debug)]
-struct Shared {
+struct SharedState {
     api: Mutex<Api>,
     faults: Mutex<Vec<(String, String, usize, Fault)>>,
     asked: Mutex<Vec<OcmRequest>>,
@@ -575,7 +575,7 @@ struct Hall {
     most_inside: usize,
 }
 
-impl Shared {
+impl SharedState {
     fn new(now: Timestamp) -> Arc<Self> {
         Arc::new(Self {
             api: Mutex::new(Api::new(now)),

@@ -1,6 +1,7 @@
-//! A real registry of one's own: Debian's `docker-registry`, on a port of the loopback, gone when the test's process is gone.
+//! A private, real registry for tests: Debian's `docker-registry` on a loopback port.
 //!
-//! A shell holds the reading end of a pipe whose other end is ours: when we end, however we end, it stops the registry and removes its directory.
+//! It ends with the test's process: a shell reads from a pipe whose other end is ours. When we end, it stops the registry and
+//! removes its directory.
 
 use std::fs;
 use std::net::{TcpListener, TcpStream};
@@ -14,7 +15,7 @@ use towpath_formats::sources::oci::{Digest, Repository};
 
 use super::images::Image;
 
-/// How it is talked to.
+/// How clients connect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Door {
     Plain,
@@ -202,7 +203,7 @@ fn htpasswd() -> &'static str {
     "towpath:$2y$05$abcdefghijklmnopqrstuuVWu8RjbNovPZWAMRdd7iqaaG0mI53Uu\n"
 }
 
-/// Where the registry is; it is installed if it is nowhere.
+/// The registry's program. Installs it if needed.
 fn program() -> PathBuf {
     static INSTALL: Once = Once::new();
     let find = || {

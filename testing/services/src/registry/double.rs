@@ -1,6 +1,6 @@
-//! A server that speaks as a registry does, from memory, and misbehaves as it is told: it stalls, cuts short, lies about lengths, redirects.
+//! An in-memory registry with faults on demand: it stalls, cuts answers short, sends wrong lengths, redirects.
 //!
-//! HTTP by hand, one answer a connection, so that every wrong byte can be sent.
+//! It writes HTTP by hand, one answer per connection, so that it can send any wrong byte.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Write};
@@ -34,15 +34,15 @@ pub struct RegistryAnswer {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Manner {
     Well,
-    /// Only so many bytes of the body, and then the end.
+    /// Only this many bytes of the body, and then the end.
     CutAt(usize),
-    /// Only so many bytes of the body, and then nothing, for ever.
+    /// Only this many bytes of the body, and then silence.
     StallAt(usize),
-    /// With a length that is so much more than it is.
+    /// With a length that is this much too large.
     Longer(usize),
-    /// With a length that is so much less than it is.
+    /// With a length that is this much too small.
     Shorter(usize),
-    /// With no length at all: the end is where the connection ends.
+    /// Without a length: the body ends with the connection.
     NoLength,
 }
 
@@ -81,7 +81,7 @@ pub struct RegistryDouble {
 }
 
 struct Inner {
-    /// Called first, with what is asked and how often the same was asked before; none answers as a registry does.
+    /// Called first, with the request and the number of equal earlier ones; none for the normal answer.
     turn: Box<Turn>,
     content: Mutex<Content>,
     asked: Mutex<Vec<RegistryRequest>>,
@@ -100,7 +100,7 @@ impl RegistryDouble {
         Self::misbehaving(|_, _| None)
     }
 
-    /// A registry that answers with this, where it is anything.
+    /// A registry that answers with this function, if it returns something.
     pub fn misbehaving(
         turn: impl Fn(&RegistryRequest, usize) -> Option<RegistryAnswer> + Send + Sync + 'static,
     ) -> Self {
@@ -127,7 +127,7 @@ impl RegistryDouble {
         Repository::parse(&format!("{}/{REPOSITORY}", self.host)).unwrap()
     }
 
-    /// Puts an image there; under a tag, if there is one.
+    /// Adds an image, with a tag if one is given.
     pub fn put(&self, tag: Option<&str>, image: &Image) {
         let mut content = self.inner.content.lock().unwrap();
         for blob in &image.blobs {
@@ -142,7 +142,7 @@ impl RegistryDouble {
         }
     }
 
-    /// What was asked so far, of what the target has this in it.
+    /// The requests so far whose target contains this text.
     pub fn asked(&self, part: &str) -> Vec<RegistryRequest> {
         self.inner
             .asked

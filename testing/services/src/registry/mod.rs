@@ -1,4 +1,4 @@
-//! Registries: images, a real registry, and a server that does as it is told.
+//! Registries: images, a real registry, and a double with faults on demand.
 
 pub mod docker;
 pub mod double;
