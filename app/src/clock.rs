@@ -13,7 +13,7 @@ use towpath_formats::graph::data::parse_time;
 #[derive(Debug, Clone, Copy, Default, Args, Deserialize)]
 #[serde(default)]
 pub(crate) struct NowArgs {
-    /// As of this time, instead of the clock's: 2026-11-18T12:00Z, 2026-11-18, or +2d and -3h from now.
+    /// Answer as of this time instead of the current time: 2026-11-18T12:00Z, 2026-11-18, or +2d and -3h from now.
     #[arg(
         long,
         env = "TOWPATH_NOW",

@@ -31,12 +31,12 @@ const MAX_VERSIONS: usize = 100;
 const MAX_FILES: usize = 100_000;
 #[derive(Debug, Subcommand)]
 pub(crate) enum DurationCommand {
-    /// How long updates take: the control plane, and beside it worker pools.
+    /// Estimate how long updates take, for the control plane and the worker pools.
     #[command(
         after_help = "Example:\n  towpath duration estimate 4.14.30 4.15.20 4.16.10 --nodes 250 --max-unavailable 10%"
     )]
     Estimate(EstimateArgs),
-    /// Learn from ClusterVersions how long updates take, and how well that can be foretold.
+    /// Learn from the histories of ClusterVersions how long updates take, and how exact the estimates are.
     ///
     /// Exit 1 if there is no completed update in them.
     #[command(
@@ -49,7 +49,7 @@ pub(crate) enum DurationCommand {
 pub(crate) struct EstimateArgs {
     /// The release that the cluster runs.
     from: Version,
-    /// Where it is updated to, one after the other.
+    /// The releases to update to, in order.
     #[arg(required = true)]
     to: Vec<Version>,
     #[command(flatten)]
@@ -64,13 +64,13 @@ pub(crate) struct ShapeArgs {
     /// The cluster's shape, as docs/duration.md describes it. [default: three worker nodes, one at a time]
     #[arg(long, value_name = "FILE")]
     shape: Option<PathBuf>,
-    /// So many worker nodes in one pool, beside three of the control plane.
+    /// Number of worker nodes in one pool, in addition to three control plane nodes.
     #[arg(long, value_name = "N", conflicts_with = "shape", value_parser = clap::value_parser!(u32).range(0..=i64::from(shape::MAX_NODES)))]
     nodes: Option<u32>,
-    /// How many worker nodes may be away at once: 3, or 10%. [default: 1]
+    /// How many worker nodes may be unavailable at once: 3, or 10%. [default: 1]
     #[arg(long, value_name = "N|P%", conflicts_with = "shape", value_parser = max_unavailable)]
     max_unavailable: Option<MaxUnavailable>,
-    /// All nodes are machines, and take longer to reboot.
+    /// All nodes are bare metal, which takes longer to reboot.
     #[arg(long, conflicts_with = "shape")]
     metal: bool,
     /// Parameters, as `towpath duration fit` writes them. [default: built in]
@@ -83,7 +83,7 @@ pub(crate) struct FitArgs {
     /// Files of ClusterVersions (YAML or JSON, lists and several documents too), or directories of such files.
     #[arg(required = true, value_name = "HISTORY")]
     histories: Vec<PathBuf>,
-    /// What was known before, from other histories. [default: built in]
+    /// Start from these parameters of an earlier fit. [default: built in]
     #[arg(long, value_name = "FILE")]
     parameters: Option<PathBuf>,
     /// Write the parameters to this file.

@@ -8,7 +8,7 @@ pub(crate) struct OutputArgs<F = Output>
 where
     F: ValueEnum + Default + Send + Sync + 'static,
 {
-    /// How to answer.
+    /// The format of the answer.
     #[arg(
         short = 'o',
         long = "output",

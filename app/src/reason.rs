@@ -12,7 +12,7 @@ use crate::output::{Output, OutputArgs};
 
 #[derive(Debug, Args)]
 pub(crate) struct ReasonArgs {
-    /// The code, as in JSON, metrics and texts. Without one, all are listed.
+    /// The code, as printed in text, JSON and metrics. Without one, list all codes.
     #[arg(value_name = "CODE")]
     code: Option<String>,
     #[command(flatten)]

@@ -53,11 +53,11 @@ pub(super) struct Prover {
     registry: Registry,
     mirrors: Vec<Repository>,
     cache: Option<Cache>,
-    known: BTreeMap<Name, Known>,
+    known: BTreeMap<Name, CachedWitness>,
     keyring: [u8; 32],
 }
 
-struct Known {
+struct CachedWitness {
     witness: Witness,
     ask_again: Timestamp,
 }
@@ -130,7 +130,8 @@ impl Prover {
             Some(image) == source || offers.iter().any(|offer| offer.image == *image)
         };
         // What lies further ahead was written by a clock that was wrong.
-        let is_fresh = |known: &Known| now < known.ask_again && known.ask_again <= now + LOOK_AGAIN;
+        let is_fresh =
+            |known: &CachedWitness| now < known.ask_again && known.ask_again <= now + LOOK_AGAIN;
         self.known
             .retain(|image, known| is_wanted(image) && is_fresh(known));
         // Without what the cluster runs there is no evidence: it is asked for again with the offer.
@@ -210,7 +211,7 @@ impl Prover {
         if self.known.len() < MAX_KNOWN {
             self.known.insert(
                 image.clone(),
-                Known {
+                CachedWitness {
                     witness: witness.clone(),
                     ask_again,
                 },

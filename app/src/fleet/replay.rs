@@ -12,7 +12,7 @@ use towpath_formats::words::counted;
 use towpath_store::{Store, StoredDecision};
 
 use super::open;
-use super::people::StoreArgs;
+use super::operator_acts::StoreArgs;
 use crate::cli::print;
 
 /// Decisions that are read at once.
@@ -20,10 +20,10 @@ const PAGE: u32 = 100;
 
 #[derive(Debug, Args)]
 pub(crate) struct ReplayArgs {
-    /// Only the decision of this number.
+    /// Only the decision with this number.
     #[arg(long, value_name = "N")]
     decision: Option<i64>,
-    /// Explain this cluster as of that decision.
+    /// Explain this cluster at the time of that decision.
     #[arg(long, value_name = "NAME", requires = "decision")]
     why: Option<String>,
     #[command(flatten)]
@@ -118,8 +118,8 @@ async fn again(
     }
     let input = input::from_parts(parts.iter().map(|(name, body)| (*name, &**body)))
         .map_err(|problem| anyhow::anyhow!("decision {}: {problem}", stored.seq))?;
-    let (desk, decision) = dispatch(input, stored.at);
-    let made = log::logged(&decision, &desk);
+    let (planner, decision) = dispatch(input, stored.at);
+    let made = log::logged(&decision, &planner);
     let replay = log::replay(&stored.body, &made)
         .map_err(|problem| anyhow::anyhow!("decision {}: {problem}", stored.seq))?;
     if replay == Replay::Different {
@@ -130,9 +130,9 @@ async fn again(
         ))?;
     }
     if let Some(name) = why {
-        let member = find_cluster(&desk, name)?;
-        let why = why_of(&desk, member, None, stored.at)?;
-        print(&text::why(&desk, &decision, member, &why, &[]))?;
+        let member = find_cluster(&planner, name)?;
+        let why = why_of(&planner, member, None, stored.at)?;
+        print(&text::why(&planner, &decision, member, &why, &[]))?;
     }
     Ok(replay)
 }

@@ -24,16 +24,16 @@ use crate::output::{Output, OutputArgs};
 
 #[derive(Debug, Args)]
 pub(crate) struct MigrateArgs {
-    /// The graph data, of schema 1.x.
+    /// The directory with graph data of schema 1.x.
     directory: PathBuf,
-    /// Where to write the new one; it must not exist yet, or be empty.
+    /// Write the new graph data to this directory. It must be empty or not exist yet.
     #[arg(long, value_name = "DIR", required_unless_present = "dry_run")]
     out: Option<PathBuf>,
-    /// How long edges take to reach everybody: patch=P2D, minor=P14D,exponential, or default=P1D. May be repeated. Without any,
-    /// edges appear at once, as they did.
+    /// How long edges take to reach every cluster: patch=P2D, minor=P14D,exponential, or default=P1D. Repeatable. Without any,
+    /// edges appear at once, as before.
     #[arg(long, value_name = "RULE")]
     rollout: Vec<Rollout>,
-    /// The streams or channels that edges are phased into.
+    /// Phase edges in these streams or channels.
     #[arg(
         long,
         value_name = "NAMES",
@@ -41,7 +41,7 @@ pub(crate) struct MigrateArgs {
         default_value = "stable,eus"
     )]
     channels: Vec<String>,
-    /// Releases that stable and eus may have from now on, where these are all that keeps them apart from fast.
+    /// Add these releases to stable and eus where they are the only difference from fast.
     #[arg(long, value_name = "RELEASES", value_delimiter = ',', value_parser = ReleaseName::parse)]
     promote: Vec<ReleaseName>,
     /// Migrate this revision of the repository, instead of the files as they are.

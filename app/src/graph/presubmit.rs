@@ -14,16 +14,16 @@ use crate::sources::Sources;
 
 #[derive(Debug, Args)]
 pub(crate) struct PresubmitArgs {
-    /// Check also what the change since this revision or directory takes back from clusters, or hands out at once.
+    /// Also check the change since this revision or directory: edges that clusters lose, and edges that too many gain at once.
     #[arg(long, value_name = "REV|DIR")]
     base: Option<String>,
-    /// The windows of this release may change as they do; can be given several times.
+    /// Accept the changed windows of this release. Repeatable.
     #[arg(long, value_name = "RELEASE", requires = "base")]
     allow_window_change: Vec<Version>,
-    /// So many percent of the fleet may gain an edge at once.
+    /// The largest share of the fleet, in percent, that may gain an edge at once.
     #[arg(long, value_name = "PERCENT", default_value = "1", value_parser = percent, requires = "base")]
     max_gain: Share,
-    /// How long it takes from trouble in the first clusters to a block that has arrived: 4h, PT90M, 1d.
+    /// How long it takes from the first failing cluster until a block is served: 4h, PT90M, 1d.
     #[arg(long, value_name = "DURATION", default_value = "4h", value_parser = latency, requires = "base")]
     feedback_latency: SignedDuration,
 }

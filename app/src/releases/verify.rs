@@ -27,7 +27,7 @@ pub(crate) struct VerifyArgs {
     versions: Vec<Version>,
     #[command(flatten)]
     sources: SourceArgs,
-    /// Keep the signatures that count here, and look here first. It is a store itself, and can be carried elsewhere.
+    /// Save valid signatures in this directory, and look there first. It has the layout of a signature store, so you can copy it elsewhere.
     #[arg(long, value_name = "DIR")]
     cache: Option<PathBuf>,
     #[command(flatten)]

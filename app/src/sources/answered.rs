@@ -24,7 +24,7 @@ const MAX_GRAPH_BYTES: u64 = 64 << 20;
 /// The graph that a command is about: of sources, or graphs that a service answered.
 #[derive(Debug, Args)]
 pub(crate) struct GraphArgs {
-    /// Look at graphs that a service answered, CHANNEL.json each. May be given more than once.
+    /// Read a graph that a service answered, saved as CHANNEL.json. Repeatable.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["graph_data", "releases"])]
     graph: Vec<PathBuf>,
     #[command(flatten)]

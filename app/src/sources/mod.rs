@@ -11,9 +11,9 @@ mod intake;
 mod maker;
 mod once;
 mod reader;
-mod reading;
 mod settings;
 mod source;
+mod source_thread;
 mod stricter;
 mod verification;
 
@@ -33,9 +33,9 @@ pub(crate) use answered::GraphArgs;
 use maker::Maker;
 pub(crate) use once::Sources;
 pub(crate) use reader::Access;
-use reader::Read;
-use reading::Reading;
-use verification::Verified;
+use reader::SourceReading;
+use source_thread::SourceThread;
+use verification::VerificationReport;
 
 /// How many findings of one attempt are logged; `/readyz` has more.
 const MAX_LOGGED: usize = 20;
@@ -93,7 +93,7 @@ impl SourceSettings {
 enum Message {
     Read {
         source: usize,
-        outcome: Result<Read, Finding>,
+        outcome: Result<SourceReading, Finding>,
     },
     Allow {
         source: usize,
@@ -103,7 +103,7 @@ enum Message {
         source: usize,
         names: Vec<String>,
     },
-    Verified(Verified),
+    Verified(VerificationReport),
     /// Somebody wants everything looked at.
     Woken,
 }
@@ -191,7 +191,7 @@ pub(crate) fn start(
         let scratch = copies
             .as_ref()
             .and_then(|copies| copies.scratch(&spec.name));
-        readers.push(Reading {
+        readers.push(SourceThread {
             number,
             spec: spec.clone(),
             access: settings.access.clone(),

@@ -13,7 +13,7 @@ use towpath_sources::{Contents, Copies};
 
 use super::address::{Location, Role, SourceSpec};
 use super::intake::Intake;
-use super::reader::{Read, Reader};
+use super::reader::{Reader, SourceReading};
 use super::{SourceSettings, reader, verification};
 use crate::cli::{failure, warn};
 use crate::example::Origin;
@@ -24,7 +24,7 @@ pub(crate) struct Sources {
     intake: Intake,
     settings: SourceSettings,
     /// What was read of graph data, whether or not it can be used.
-    graph_data: Option<Result<Read, Finding>>,
+    graph_data: Option<Result<SourceReading, Finding>>,
     now: Timestamp,
 }
 
@@ -88,7 +88,7 @@ impl Sources {
 
     /// The files of graph data as they are, and a finding for each that cannot be read.
     pub(crate) fn contents(&self) -> anyhow::Result<Contents> {
-        let Read { files, unread, .. } = match &self.graph_data {
+        let SourceReading { files, unread, .. } = match &self.graph_data {
             Some(Ok(read)) => read.clone(),
             Some(Err(finding)) => bail!("{finding}"),
             None => bail!("there is no graph data to look at; add --graph-data WHERE"),
@@ -110,7 +110,7 @@ impl Sources {
 
     /// What graph data elsewhere says: that of a base, before a change.
     pub(crate) fn graph_data_at(&mut self, spec: &SourceSpec) -> anyhow::Result<GraphData> {
-        let Read { files, unread, .. } =
+        let SourceReading { files, unread, .. } =
             read(spec, &self.settings, self.now).map_err(|found| failure(&[found]))?;
         match unread.is_empty() {
             true => self.intake.read_graph_data(&files),
@@ -180,7 +180,11 @@ impl SourceSettings {
     }
 }
 
-fn read(spec: &SourceSpec, settings: &SourceSettings, now: Timestamp) -> Result<Read, Finding> {
+fn read(
+    spec: &SourceSpec,
+    settings: &SourceSettings,
+    now: Timestamp,
+) -> Result<SourceReading, Finding> {
     Reader::new(spec, &settings.access, None)?.read(now)
 }
 

@@ -29,24 +29,24 @@ pub(crate) struct DiffArgs {
     /// The graph data before the change: a directory, an address, or a revision of the repository that --graph-data is in.
     #[arg(value_name = "A")]
     before: String,
-    /// The graph data after it. [default: --graph-data as it is, or the directory that we are in]
+    /// The graph data after the change. [default: --graph-data as it is, or the current directory]
     #[arg(value_name = "B")]
     after: Option<String>,
     #[command(flatten)]
     sources: SourceArgs,
-    /// Look at this channel only; can be given several times.
+    /// Only this channel. Repeatable.
     #[arg(long, value_name = "NAME")]
     channel: Vec<String>,
-    /// Look at this architecture only.
+    /// Only this architecture.
     #[arg(long, value_name = "ARCH")]
     arch: Option<String>,
-    /// Count the clusters of this list to which something else is offered.
+    /// Count the clusters of this list whose offers change.
     #[arg(long, env = "TOWPATH_CLUSTERS", value_name = "FILE")]
     clusters: Option<PathBuf>,
-    /// Show each release and edge, those alike together.
+    /// Show each release and edge, grouped by what happens to them.
     #[arg(long)]
     details: bool,
-    /// Exit with 1 if there is a difference.
+    /// Exit 1 if there is a difference.
     #[arg(long)]
     exit_code: bool,
     #[command(flatten)]

@@ -16,14 +16,14 @@ use towpath_formats::fleet::cluster_list::{ClusterList, ListedOrganisation};
 use towpath_ocm::{ClusterRef, Ocm, OcmConfig, OcmError, PolicyRef};
 use towpath_store::{Lease, Store};
 
-pub(crate) struct Link {
+pub(crate) struct OcmScheduler {
     ocm: Ocm,
     handles: BTreeMap<ClusterId, ClusterRef>,
     /// What the API has planned or runs, whoever made it.
     policies: BTreeMap<(ClusterId, Option<Name>), (Version, PolicyRef)>,
 }
 
-impl Link {
+impl OcmScheduler {
     pub(crate) fn new(url: &str, token: &Path) -> anyhow::Result<Self> {
         let ocm = Ocm::new(OcmConfig::new(url, token));
         let ocm = ocm.context("the OCM-style API cannot be used")?;

@@ -13,13 +13,13 @@ use towpath_web::Service;
 
 use super::Message;
 use super::address::SourceSpec;
-use super::reader::{Access, Read, Reader};
+use super::reader::{Access, Reader, SourceReading};
 
 /// How long after a read that failed the next one is made, at first; then twice as long, up to the source's interval.
 const FIRST_RETRY: Duration = Duration::from_secs(5);
 
 /// A source, and what it takes to read it.
-pub(super) struct Reading {
+pub(super) struct SourceThread {
     pub(super) number: usize,
     pub(super) spec: SourceSpec,
     pub(super) access: Access,
@@ -27,7 +27,7 @@ pub(super) struct Reading {
     pub(super) watch: Watch,
 }
 
-impl Reading {
+impl SourceThread {
     /// Reads until nobody listens any more.
     pub(super) fn run(mut self, messages: &Sender<Message>, service: &Service) {
         let mut reader = None;
@@ -58,7 +58,7 @@ impl Reading {
         }
     }
 
-    fn read(&self, reader: &mut Option<Reader>, now: Timestamp) -> Result<Read, Finding> {
+    fn read(&self, reader: &mut Option<Reader>, now: Timestamp) -> Result<SourceReading, Finding> {
         let mut ready = match reader.take() {
             Some(ready) => ready,
             None => Reader::new(&self.spec, &self.access, self.scratch.as_deref())?,

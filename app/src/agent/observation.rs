@@ -22,7 +22,7 @@ const UNNOTICED: Duration = Duration::from_secs(60);
 
 /// What is known of the cluster at one moment.
 #[derive(Debug)]
-pub(super) struct Look {
+pub(super) struct Observation {
     /// What its objects say.
     pub(super) objects: ClusterObjects,
     /// What of that is known for certain right now: what a start depends on.
@@ -38,7 +38,7 @@ pub(super) struct Look {
 }
 
 /// Looks. What cannot be understood is an error as a whole: an object less would be a reason less.
-pub(super) fn look(seen: Objects, now: Timestamp) -> Result<Look, Vec<Finding>> {
+pub(super) fn observe(seen: Objects, now: Timestamp) -> Result<Observation, Vec<Finding>> {
     let mut warnings: Vec<Finding> = seen
         .states
         .iter()
@@ -79,7 +79,7 @@ pub(super) fn look(seen: Objects, now: Timestamp) -> Result<Look, Vec<Finding>> 
     };
     warnings.extend(more);
     warnings.sort();
-    Ok(Look {
+    Ok(Observation {
         objects,
         certain,
         platform,
@@ -257,8 +257,12 @@ mod tests {
     #[test]
     fn a_cluster_version_that_is_not_heard_of_is_no_empty_one() {
         for (behind, is_judged) in [(0, true), (300, true), (301, false)] {
-            let look = look(seen(behind, 0), now());
-            assert_eq!(look.is_ok(), is_judged, "{behind} s: {look:?}");
+            let observation = observe(seen(behind, 0), now());
+            assert_eq!(
+                observation.is_ok(),
+                is_judged,
+                "{behind} s: {observation:?}"
+            );
         }
     }
 
@@ -271,15 +275,19 @@ mod tests {
             (90, false, true, 1),
             (301, false, false, 1),
         ] {
-            let look = look(seen(0, behind), now()).unwrap();
-            let (at_once, later) = (known(&look.certain.nodes), known(&look.objects.facts.nodes));
+            let observation = observe(seen(0, behind), now()).unwrap();
+            let (at_once, later) = (
+                known(&observation.certain.nodes),
+                known(&observation.objects.facts.nodes),
+            );
             assert_eq!(
-                (at_once, later, look.warnings.len()),
+                (at_once, later, observation.warnings.len()),
                 (certain, gate, told),
                 "{behind} s"
             );
             assert_eq!(
-                look.objects
+                observation
+                    .objects
                     .standing
                     .current()
                     .map(ToString::to_string)
@@ -291,8 +299,8 @@ mod tests {
 
     #[test]
     fn what_there_is_none_of_is_known_to_be_none() {
-        let look = look(seen(0, 0), now()).unwrap();
-        let facts = &look.objects.facts;
+        let observation = observe(seen(0, 0), now()).unwrap();
+        let facts = &observation.objects.facts;
         assert_eq!(
             (&facts.pools, &facts.operators, &facts.apis),
             (

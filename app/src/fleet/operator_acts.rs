@@ -57,13 +57,13 @@ pub(crate) struct PauseArgs {
     /// Only in this sector.
     #[arg(long, value_name = "NAME")]
     sector: Option<String>,
-    /// Read the fleet's policy from this directory, to see whether there is such a sector.
+    /// Check in the fleet's policy in this directory that the sector exists.
     #[arg(long, env = "TOWPATH_FLEET", value_name = "DIR")]
     fleet: Option<PathBuf>,
-    /// Why, for whoever asks.
+    /// The reason for the pause, shown to anyone who asks.
     #[arg(long, default_value = "no reason was given")]
     why: String,
-    /// Who.
+    /// Who pauses it.
     #[arg(long, env = "USER", default_value = "somebody")]
     by: String,
     #[command(flatten)]
@@ -72,10 +72,10 @@ pub(crate) struct PauseArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct ResumeArgs {
-    /// The pause of this organisation.
+    /// End the pause of this organisation.
     #[arg(long, value_name = "ID")]
     org: Option<String>,
-    /// The pause of this sector.
+    /// End the pause of this sector.
     #[arg(long, value_name = "NAME")]
     sector: Option<String>,
     #[command(flatten)]
@@ -84,16 +84,16 @@ pub(crate) struct ResumeArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct ApproveArgs {
-    /// The version.
+    /// The version to approve.
     #[arg(value_name = "VERSION")]
     to: Version,
-    /// In this organisation.
+    /// The organisation.
     #[arg(long, value_name = "ID")]
     org: String,
-    /// For this cluster alone, by name.
+    /// Only for the cluster of this name. [default: all clusters of the organisation]
     #[arg(long, value_name = "NAME")]
     cluster: Option<String>,
-    /// Who consents.
+    /// Who approves it.
     #[arg(long, env = "USER", default_value = "somebody")]
     by: String,
     #[command(flatten)]
@@ -120,7 +120,7 @@ pub(crate) struct ImportArgs {
     list: PathBuf,
     #[command(flatten)]
     store: StoreArgs,
-    /// Count the time since they were last seen as soak if it is no longer than this.
+    /// The longest time since a cluster was last seen that still counts as soak.
     #[arg(long, default_value_t = 3_600, value_name = "SECONDS")]
     allowance: u32,
 }
@@ -135,7 +135,7 @@ pub(crate) struct ForgetArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct UpgradesArgs {
-    /// At most so many, the newest first.
+    /// The most upgrades to list, the newest first.
     #[arg(long, default_value_t = 50)]
     limit: u32,
     #[command(flatten)]
@@ -146,7 +146,7 @@ pub(crate) struct UpgradesArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct BackupArgs {
-    /// The backup: one SQLite file.
+    /// The backup file (SQLite).
     file: PathBuf,
     #[command(flatten)]
     store: StoreArgs,
@@ -154,28 +154,28 @@ pub(crate) struct BackupArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct TokenArgs {
-    /// The file of keys: one a line, at least 32 characters each; the first signs.
+    /// The file with keys: one per line, at least 32 characters each. The first one signs.
     #[arg(long, env = "TOWPATH_TOKEN_KEYS", value_name = "FILE")]
     keys: PathBuf,
-    /// For this cluster, by id.
+    /// For the cluster with this id.
     #[arg(long, value_name = "ID", requires_all = ["org", "name"], required_unless_present_any = ["admin", "reload", "read"])]
     cluster: Option<String>,
     /// The organisation that the cluster belongs to.
     #[arg(long, value_name = "ID", requires = "cluster")]
     org: Option<String>,
-    /// The cluster's name, as policies have it.
+    /// The cluster's name in the policies.
     #[arg(long, value_name = "NAME", requires = "cluster")]
     name: Option<String>,
     /// For an administrator.
     #[arg(long, conflicts_with = "cluster")]
     admin: bool,
-    /// For a pipeline that says when a source has changed (`POST /api/v1/reload`), and may do nothing else.
+    /// For a pipeline. It may only announce that a source has changed (`POST /api/v1/reload`).
     #[arg(long, conflicts_with_all = ["admin", "cluster"])]
     reload: bool,
-    /// For somebody who looks at the fleet and changes nothing.
+    /// For a reader, who may read the fleet and change nothing.
     #[arg(long, conflicts_with_all = ["admin", "cluster", "reload"])]
     read: bool,
-    /// It ends after so many days.
+    /// Number of days until the token expires.
     #[arg(long, value_name = "N", default_value_t = 365, value_parser = clap::value_parser!(u16).range(1..=3_650))]
     days: u16,
     #[command(flatten)]

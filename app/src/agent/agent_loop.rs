@@ -16,11 +16,11 @@ use towpath_kube::{
 };
 use towpath_web::Probes;
 
-use super::act::{Actor, Done, lacks_stamp, next_look, status_of, status_without};
+use super::act::{Action, Actor, lacks_stamp, next_look, status_of, status_without};
 use super::args::AgentArgs;
-use super::bulletin::Bulletin;
+use super::event_reporter::EventReporter;
 use super::metrics::AgentMetrics;
-use super::pass::{Judge, Judged, Proofs};
+use super::pass::{Judge, Judgement, Proofs};
 use super::service::Service;
 
 /// Changes come in flocks: so long we wait for more of them.
@@ -43,18 +43,18 @@ const STILL_READING: Duration = Duration::from_secs(180);
 const STALE: Duration = Duration::from_secs(5);
 /// So long looking once waits for its report to be sent.
 const FLUSH: Duration = Duration::from_secs(15);
-/// So long the farewell may take.
-const FAREWELL: Duration = Duration::from_secs(5);
+/// So long the shut_down may take.
+const SHUTDOWN: Duration = Duration::from_secs(5);
 /// A lease that ends so soon is renewed before anything is written.
 const MARGIN: Duration = Duration::from_secs(5);
 
 /// An agent at work.
-struct Life {
+struct AgentLoop {
     cluster: Cluster,
     changes: Changes,
     judge: Judge,
     actor: Actor,
-    bulletin: Bulletin,
+    event_reporter: EventReporter,
     service: Option<Service>,
     metrics: Arc<AgentMetrics>,
     elector: Elector,
@@ -94,12 +94,12 @@ pub(super) async fn run(
     tracing::info!(address = %probes.address()?, version = env!("CARGO_PKG_VERSION"), "the agent looks after its cluster");
     tokio::spawn(probes.serve());
     let terms = args.lease();
-    let mut life = Life {
+    let mut agent_loop = AgentLoop {
         changes: cluster.changes(),
         cluster,
         judge,
         actor: Actor::default(),
-        bulletin: Bulletin::default(),
+        event_reporter: EventReporter::default(),
         service,
         metrics,
         born: Instant::now(),
@@ -117,7 +117,7 @@ pub(super) async fn run(
     tokio::select! {
         biased;
         () = &mut stop => return Ok(()),
-        read = life.cluster.read_once(FIRST_READ) => {
+        read = agent_loop.cluster.read_once(FIRST_READ) => {
             if let Err(unread) = read {
                 tracing::warn!("not everything could be read yet:\n{unread}");
             }
@@ -128,15 +128,15 @@ pub(super) async fn run(
         tokio::select! {
             biased;
             () = &mut stop => break,
-            () = life.wait(next) => {}
+            () = agent_loop.wait(next) => {}
         }
         tokio::select! {
             biased;
             () = &mut stop => break,
-            turned = life.turn() => next = turned,
+            turned = agent_loop.turn() => next = turned,
         }
     }
-    life.farewell().await;
+    agent_loop.shut_down().await;
     Ok(())
 }
 
@@ -145,22 +145,22 @@ pub(super) async fn once(
     args: &AgentArgs,
     mut judge: Judge,
     mut service: Option<Service>,
-) -> anyhow::Result<(Judged, Done)> {
+) -> anyhow::Result<(Judgement, Action)> {
     let now = args.now.at();
     let cluster = connect(args).await?;
     if let Err(unread) = cluster.read_once(Settings::default().request).await {
         // What it is about is judged as unknown; without a ClusterVersion there is nothing to judge.
         tracing::warn!("not everything could be read:\n{unread}");
     }
-    let seen = judge.look(&cluster, service.as_mut(), now).await;
+    let seen = judge.observe(&cluster, service.as_mut(), now).await;
     let seen = seen.map_err(|findings| crate::cli::failure(&findings))?;
     seen.warnings
         .iter()
         .chain(&seen.problems)
         .for_each(|finding| tracing::warn!("{finding}"));
-    let judged = judge.judge(seen, Proofs::Some).await;
+    let judgement = judge.judge(seen, Proofs::Some).await;
     if args.dry_run {
-        return Ok((judged, Done::Nothing));
+        return Ok((judgement, Action::Nothing));
     }
     let (terms, clock) = (
         args.lease(),
@@ -178,32 +178,32 @@ pub(super) async fn once(
             "the agent {holder:?} looks after this cluster; ask with --dry-run, or stop it; if it is gone, `kubectl delete lease {name} --namespace {namespace}`"
         );
     }
-    let done = act_once(&cluster, &judged, service.as_mut()).await;
+    let done = act_once(&cluster, &judgement, service.as_mut()).await;
     if let Err(problem) = elector.give_back(&cluster, clock).await {
         tracing::warn!("the lease could not be given back: {problem}");
     }
-    Ok((judged, done?))
+    Ok((judgement, done?))
 }
 
 async fn act_once(
     cluster: &Cluster,
-    judged: &Judged,
+    judgement: &Judgement,
     service: Option<&mut Service>,
-) -> anyhow::Result<Done> {
+) -> anyhow::Result<Action> {
     if let Err(problem) = cluster
-        .publish(&status_of(&judged.seen), judged.seen.now)
+        .publish(&status_of(&judgement.assessment), judgement.assessment.now)
         .await
     {
         tracing::warn!("the gate could not be published: {problem}");
     }
     if let Some(service) = service {
-        service.report(judged);
+        service.report(judgement);
         service.flush(FLUSH).await;
     }
-    let mut bulletin = Bulletin::default();
-    bulletin.of_pass(cluster, judged).await;
-    let done = Actor::default().act(cluster, judged).await?;
-    bulletin.of_done(cluster, &done, judged).await;
+    let mut event_reporter = EventReporter::default();
+    event_reporter.of_pass(cluster, judgement).await;
+    let done = Actor::default().act(cluster, judgement).await?;
+    event_reporter.of_done(cluster, &done, judgement).await;
     Ok(done)
 }
 
@@ -211,7 +211,7 @@ async fn connect(args: &AgentArgs) -> anyhow::Result<Cluster> {
     Ok(Cluster::connect(&args.access(), Settings::default()).await?)
 }
 
-impl Life {
+impl AgentLoop {
     fn running(&self) -> Duration {
         self.born.elapsed()
     }
@@ -245,9 +245,9 @@ impl Life {
             true => self.pass().await,
             false => AT_LEAST_EVERY,
         };
-        let reporting = self.service.as_ref().map(Service::reporting);
+        let report_counts = self.service.as_ref().map(Service::report_counts);
         self.metrics
-            .turned(&self.cluster, self.is_leading(), reporting);
+            .turned(&self.cluster, self.is_leading(), report_counts);
         self.running() + wait
     }
 
@@ -286,7 +286,7 @@ impl Life {
         let now = Timestamp::now();
         let seen = match self
             .judge
-            .look(&self.cluster, self.service.as_mut(), now)
+            .observe(&self.cluster, self.service.as_mut(), now)
             .await
         {
             Ok(seen) => seen,
@@ -306,12 +306,12 @@ impl Life {
             .collect();
         self.tell_odd(&odd);
         let is_published = self.publish(&status_of(&seen), now).await;
-        let judged = self
+        let judgement = self
             .judge
             .judge(seen, std::mem::replace(&mut self.proofs, Proofs::Some))
             .await;
-        self.metrics.passed(&judged);
-        if judged.proving > STALE {
+        self.metrics.passed(&judgement);
+        if judgement.proving > STALE {
             // What was seen may be old by now. The next pass acts on what was found, before more is looked for: so nobody's offers can keep us busy for ever.
             self.proofs = Proofs::None;
             return SETTLE;
@@ -322,7 +322,7 @@ impl Life {
         if !self.is_leading() {
             return AT_LEAST_EVERY;
         }
-        let wait = self.carry_out(&judged).await;
+        let wait = self.carry_out(&judgement).await;
         if is_published {
             wait
         } else {
@@ -355,19 +355,21 @@ impl Life {
         BACKOFF.wait(self.failures)
     }
 
-    async fn carry_out(&mut self, judged: &Judged) -> Duration {
+    async fn carry_out(&mut self, judgement: &Judgement) -> Duration {
         let mut wait = AT_LEAST_EVERY;
         // Before anything is forgotten: what became of an update is told at least once.
         if let Some(service) = &mut self.service {
-            service.report(judged);
+            service.report(judgement);
         }
-        self.bulletin.of_pass(&self.cluster, judged).await;
-        match self.actor.act(&self.cluster, judged).await {
+        self.event_reporter.of_pass(&self.cluster, judgement).await;
+        match self.actor.act(&self.cluster, judgement).await {
             Ok(done) => {
                 self.failures = 0;
-                self.metrics.done(judged, &done);
-                self.bulletin.of_done(&self.cluster, &done, judged).await;
-                if done == Done::Conflict || judged.has_more_to_prove() {
+                self.metrics.done(judgement, &done);
+                self.event_reporter
+                    .of_done(&self.cluster, &done, judgement)
+                    .await;
+                if done == Action::Conflict || judgement.has_more_to_prove() {
                     wait = SOON;
                 }
             }
@@ -376,10 +378,10 @@ impl Life {
                 wait = self.back_off();
             }
         }
-        if lacks_stamp(judged) {
+        if lacks_stamp(judgement) {
             wait = wait.min(LATER);
         }
-        let until_due = next_look(judged).map(|due| due.duration_since(Timestamp::now()));
+        let until_due = next_look(judgement).map(|due| due.duration_since(Timestamp::now()));
         let until_due = until_due
             .and_then(|wait| Duration::try_from(wait).ok())
             .unwrap_or(wait);
@@ -415,11 +417,11 @@ impl Life {
     }
 
     /// Gives the Lease back, so that nobody has to wait for its end.
-    async fn farewell(&mut self) {
+    async fn shut_down(&mut self) {
         if self.leads_until.is_some() {
             let clock = self.clock();
             let given =
-                tokio::time::timeout(FAREWELL, self.elector.give_back(&self.cluster, clock)).await;
+                tokio::time::timeout(SHUTDOWN, self.elector.give_back(&self.cluster, clock)).await;
             if let Ok(Err(problem)) = given {
                 tracing::warn!("the lease could not be given back: {problem}");
             }
