@@ -1,6 +1,6 @@
-//! The time that a command takes for now: one flag, one way to write it.
+//! The current time of a command: one flag, `--now`, in one notation.
 //!
-//! Whoever asks about next week gets next week's answer. Nothing else here reads a wall clock to decide anything.
+//! With `--now +7d` every command gives next week's answer. Nothing else in this crate reads the wall clock to decide something.
 
 use clap::Args;
 use jiff::civil::Date;

@@ -1,4 +1,4 @@
-//! `towpath duration`: how long updates take, and what histories say of it.
+//! `towpath duration`: estimates how long updates take, and learns the estimates from past updates.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -105,13 +105,13 @@ fn estimate(args: EstimateArgs) -> anyhow::Result<ExitCode> {
     let versions: Vec<Version> = std::iter::once(args.from).chain(args.to).collect();
     if versions.len() > MAX_VERSIONS {
         bail!(
-            "there are {} releases; at most {MAX_VERSIONS} are taken",
+            "{} releases given; the limit is {MAX_VERSIONS}",
             versions.len()
         );
     }
     if let Some(back) = versions.windows(2).find(|ends| ends[1] <= ends[0]) {
         bail!(
-            "{} does not lead forward to {}; name releases in the order of the updates",
+            "{} is not older than {}; give the releases in the order of the updates",
             back[0],
             back[1]
         );
@@ -235,7 +235,7 @@ fn files(paths: &[PathBuf]) -> anyhow::Result<Vec<SourceFile>> {
             });
         }
         if files.len() > MAX_FILES {
-            bail!("there are more than {MAX_FILES} files; name fewer");
+            bail!("more than {MAX_FILES} files; give fewer");
         }
     }
     Ok(files)
@@ -249,5 +249,5 @@ fn is_history(path: &str) -> bool {
 
 fn max_unavailable(text: &str) -> Result<MaxUnavailable, String> {
     MaxUnavailable::read(text)
-        .ok_or_else(|| "write a number from 1 on, or a share from 1% to 100%".to_owned())
+        .ok_or_else(|| "give a number from 1, or a share from 1% to 100%".to_owned())
 }

@@ -1,4 +1,4 @@
-//! The form of an answer: one flag, and for each command only the forms that it has.
+//! The format of an answer: one flag, `--output`, with only the formats that a command has.
 
 use clap::{Args, ValueEnum};
 

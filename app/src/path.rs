@@ -1,4 +1,4 @@
-//! `towpath path`: the way from one release to another, hop by hop, or why there is none.
+//! `towpath path`: the update path from one release to another, hop by hop, or why there is none.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -122,24 +122,24 @@ impl PathArgs {
             .and_then(|cluster| cluster.facts.heads_for());
         let version = |text: &str| -> anyhow::Result<Version> {
             text.parse()
-                .map_err(|problem| anyhow!("{text:?} is no release that a cluster runs: {problem}"))
+                .map_err(|problem| anyhow!("{text:?} is not a release: {problem}"))
         };
         let (from, to) = match (self.ends.as_slice(), runs) {
             ([from, to], None) => (version(from)?, to),
             ([from, to], Some(runs)) => match version(from)? {
                 from if from == *runs => (from, to),
                 from => bail!(
-                    "the cluster's objects say that it runs {runs}, or is on its way there, and not {from}; leave out FROM"
+                    "the cluster's objects say that it runs or updates to {runs}, not {from}; leave out FROM"
                 ),
             },
             ([to], Some(runs)) => (runs.clone(), to),
             _ => bail!(
-                "name the release that the cluster runs, and where to; or give its ClusterVersion in --cluster"
+                "give the release that the cluster runs and the goal; or the cluster's ClusterVersion with --cluster"
             ),
         };
         Ok(Ends {
             from,
-            to: goal(to).map_err(|remedy| anyhow!("{to:?} is no release to go to; {remedy}"))?,
+            to: goal(to).map_err(|remedy| anyhow!("{to:?} is not a goal; {remedy}"))?,
             cluster,
         })
     }
@@ -240,7 +240,7 @@ impl PathArgs {
         }
         facts["found"]
             .as_bool()
-            .context("the service's answer does not say whether it found a way")
+            .context("the service's answer does not say whether it found a path")
     }
 
     /// The question, as a service reads it; files are asked in the same words.
@@ -313,7 +313,7 @@ pub(crate) fn goal(text: &str) -> Result<Goal, String> {
 
 /// Reads which channels to go through.
 pub(crate) fn via(text: &str) -> Result<Via, String> {
-    let remedy = "give a stream (eus, stable), or names of channels with commas between";
+    let remedy = "give a stream (eus, stable), or names of channels separated by commas";
     format::via(text).map(Via).ok_or_else(|| remedy.to_owned())
 }
 

@@ -59,7 +59,7 @@ pub(crate) fn ready(args: ReadyArgs) -> anyhow::Result<ExitCode> {
     origin.tell_how("name a directory of your cluster's objects");
     let (cluster, warnings) = read(args.directory.as_deref(), now)?;
     let from = cluster.facts.heads_for().cloned().context(
-        "no object says which version the cluster runs; give its ClusterVersion: `oc get clusterversions -o yaml`",
+        "the cluster's version is unknown; add its ClusterVersion: `oc get clusterversions -o yaml`",
     )?;
     let way = args.way(from)?;
     let readiness = judged(&way, &cluster.facts, max_skew(args.max_skew));

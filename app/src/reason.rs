@@ -1,4 +1,4 @@
-//! `towpath reason`: what a code means, and what helps.
+//! `towpath reason`: what a reason code means, and what helps.
 
 use std::process::ExitCode;
 
@@ -32,7 +32,7 @@ pub(crate) fn reason(args: &ReasonArgs) -> anyhow::Result<ExitCode> {
     match answer {
         Some(answer) => print(&answer)?,
         None => bail!(
-            "there is no reason {:?}; `towpath reason` lists all of them",
+            "there is no reason code {:?}; `towpath reason` lists all codes",
             args.code.as_deref().unwrap_or_default()
         ),
     }

@@ -103,7 +103,7 @@ pub(crate) fn stop_signal() -> anyhow::Result<impl Future<Output = ()>> {
     let stop = signals(1)?;
     Ok(async move {
         stop.await;
-        tracing::info!("stopping: no new connections, open requests may end");
+        tracing::info!("stopping: no new connections, open requests may finish");
     })
 }
 

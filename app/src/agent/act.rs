@@ -1,6 +1,6 @@
-//! What a pass has found is carried out: the gate is published, an update is started, what must not be forgotten is written down.
+//! Carries out the result of a pass: publishes the Upgradeable condition, starts an update, records what must not be forgotten.
 //!
-//! A start and the memory of it are one write over the ClusterVersion that was judged. Whatever happened since makes it fail, and the next pass looks again.
+//! A start and its record are one write, which names the judged state of the ClusterVersion. If that has changed, the write fails and the next pass looks again.
 
 use std::collections::BTreeMap;
 
@@ -157,11 +157,11 @@ pub(super) fn status_of(seen: &Assessment) -> OperatorStatus {
         None => condition(
             Status::Unknown,
             "CurrentUnknown",
-            "what the cluster runs is not known yet".to_owned(),
+            "the version that the cluster runs is not known yet".to_owned(),
         ),
     };
     let degraded = match (wrong.as_slice(), unheard.as_slice()) {
-        ([], []) => as_expected(Status::False, "everything that is looked at can be read"),
+        ([], []) => as_expected(Status::False, "all watched objects can be read"),
         ([], unheard) => condition(Status::True, "NotHeard", sentences(unheard)),
         (wrong, _) => condition(Status::True, "BadConfiguration", sentences(wrong)),
     };
@@ -175,7 +175,7 @@ pub(super) fn status_without(findings: &[Finding]) -> OperatorStatus {
         "NotUnderstood",
         sentences(&findings.iter().collect::<Vec<_>>()),
     );
-    let unknown = "what towpath looks at cannot be understood, so nobody knows what stands in the way of the next minor version";
+    let unknown = "the watched objects cannot be read correctly, so it is not known what stands in the way of the next minor version";
     status(
         condition(Status::False, "NotUnderstood", unknown.to_owned()),
         why,
@@ -186,7 +186,7 @@ fn status(upgradeable: Condition, degraded: Condition) -> OperatorStatus {
     let conditions = BTreeMap::from([
         (
             "Available".to_owned(),
-            as_expected(Status::True, "the agent looks after the cluster"),
+            as_expected(Status::True, "the agent is running"),
         ),
         (
             "Progressing".to_owned(),

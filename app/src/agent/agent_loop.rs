@@ -1,6 +1,6 @@
-//! The life of an agent: who acts, when it looks, and how it ends.
+//! The agent's loop: which agent acts, when it makes a pass, and how it stops.
 //!
-//! A pass is made when something changed, when something that was waited for is due, and every few minutes. A quiet cluster costs its watches and the Lease.
+//! A pass is made when something changed, when a wait is over, and every few minutes. A quiet cluster only costs its watches and the Lease.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -91,7 +91,7 @@ pub(super) async fn run(
             args.listen
         )
     })?;
-    tracing::info!(address = %probes.address()?, version = env!("CARGO_PKG_VERSION"), "the agent looks after its cluster");
+    tracing::info!(address = %probes.address()?, version = env!("CARGO_PKG_VERSION"), "the agent is running");
     tokio::spawn(probes.serve());
     let terms = args.lease();
     let mut agent_loop = AgentLoop {
@@ -175,12 +175,12 @@ pub(super) async fn once(
             namespace, name, ..
         } = terms;
         anyhow::bail!(
-            "the agent {holder:?} looks after this cluster; ask with --dry-run, or stop it; if it is gone, `kubectl delete lease {name} --namespace {namespace}`"
+            "the agent {holder:?} holds the lease of this cluster; use --dry-run, or stop that agent; if it is gone, `kubectl delete lease {name} --namespace {namespace}`"
         );
     }
     let done = act_once(&cluster, &judgement, service.as_mut()).await;
     if let Err(problem) = elector.give_back(&cluster, clock).await {
-        tracing::warn!("the lease could not be given back: {problem}");
+        tracing::warn!("the lease could not be released: {problem}");
     }
     Ok((judgement, done?))
 }
@@ -194,7 +194,7 @@ async fn act_once(
         .publish(&status_of(&judgement.assessment), judgement.assessment.now)
         .await
     {
-        tracing::warn!("the gate could not be published: {problem}");
+        tracing::warn!("the Upgradeable condition could not be published: {problem}");
     }
     if let Some(service) = service {
         service.report(judgement);
@@ -261,19 +261,19 @@ impl AgentLoop {
         match self.elector.try_to_hold(&self.cluster, clock).await {
             Ok(Leadership::Held { until }) => {
                 if self.leads_until.is_none() {
-                    tracing::info!("this agent is the one that acts");
+                    tracing::info!("this agent is the leader now");
                 }
                 (self.leads_until, self.holder) = (Some(until), None);
             }
             Ok(Leadership::Other { holder }) => {
                 if self.holder.as_ref() != Some(&holder) {
-                    tracing::info!(holder, "another agent is the one that acts");
+                    tracing::info!(holder, "another agent is the leader");
                 }
                 (self.leads_until, self.holder) = (None, Some(holder));
             }
             // Until its end the lease is ours all the same.
             Err(problem) => {
-                tracing::warn!("the lease could not be seen to: {problem}");
+                tracing::warn!("the lease could not be renewed: {problem}");
                 self.renew_at = self.running() + SOON.min(self.term / 3);
                 return;
             }
@@ -335,7 +335,7 @@ impl AgentLoop {
         match self.cluster.publish(status, now).await {
             Ok(_) => true,
             Err(problem) => {
-                tracing::warn!("the gate could not be published: {problem}");
+                tracing::warn!("the Upgradeable condition could not be published: {problem}");
                 false
             }
         }
@@ -374,7 +374,7 @@ impl AgentLoop {
                 }
             }
             Err(problem) => {
-                tracing::warn!("the cluster version could not be written: {problem}");
+                tracing::warn!("the ClusterVersion could not be written: {problem}");
                 wait = self.back_off();
             }
         }
@@ -423,7 +423,7 @@ impl AgentLoop {
             let given =
                 tokio::time::timeout(SHUTDOWN, self.elector.give_back(&self.cluster, clock)).await;
             if let Ok(Err(problem)) = given {
-                tracing::warn!("the lease could not be given back: {problem}");
+                tracing::warn!("the lease could not be released: {problem}");
             }
         }
         tracing::info!("stopped");

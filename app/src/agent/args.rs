@@ -154,9 +154,7 @@ impl AgentArgs {
     pub(super) fn prover(&self) -> anyhow::Result<(Prover, Vec<Finding>)> {
         let trust = &self.trust;
         if trust.keyring.is_empty() != trust.signatures.is_empty() {
-            bail!(
-                "--keyring and --signatures belong together: whose signatures count, and where they are"
-            );
+            bail!("--keyring and --signatures belong together; give both or neither");
         }
         Prover::new(super::proof::Trust {
             keyring: &trust.keyring,

@@ -1,4 +1,4 @@
-//! News are told as Events of the cluster, each once by an agent; told again by its successor, the API counts it.
+//! Writes news as Events of the cluster. An agent writes each once; if its successor writes it again, the API counts it.
 
 use std::collections::BTreeSet;
 
@@ -51,7 +51,7 @@ impl EventReporter {
                 .await
             }
             Action::Refused { version, why } => {
-                let message = format!("the API does not want the update to {version}: {why}");
+                let message = format!("the API refuses the update to {version}: {why}");
                 let refused = News {
                     weight: Weight::Warning,
                     reason: "AutomaticUpdateRefused",

@@ -1,4 +1,4 @@
-//! What an agent measures, and whether it is alive and ready. Every label comes from a closed set, or from the cluster's own policy.
+//! The agent's metrics, liveness and readiness. Every label comes from a closed set, or from the cluster's own policy.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicI64, AtomicU64};
@@ -100,7 +100,7 @@ impl AgentMetrics {
         registry.register("build_info", "the agent's version", info);
         registry.register(
             "is_leader",
-            "whether this agent is the one that acts",
+            "whether this agent is the leader",
             gauges.is_leader.clone(),
         );
         registry.register(
@@ -325,7 +325,7 @@ impl AgentMetrics {
         let health = self.health();
         match probe {
             Probe::Alive if health.turned.elapsed() > STUCK => ProbeAnswer::No(format!(
-                "the loop has not turned for {} s\n",
+                "the agent's loop has been stuck for {} s\n",
                 health.turned.elapsed().as_secs()
             )),
             Probe::Alive => ProbeAnswer::Yes("alive\n".to_owned()),

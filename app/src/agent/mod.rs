@@ -1,4 +1,4 @@
-//! `towpath agent`: makes a cluster a good citizen of its fleet. It takes recommended updates by itself, where that is wanted, refuses what would break the
+//! `towpath agent`: runs in a cluster. It starts recommended updates automatically where that is wanted, blocks updates that would break the
 //! cluster, and reports what happened.
 //!
 //! `observation` reads the cluster, `pass` judges with the rules of the core, `act` carries out, `agent_loop` says when.
@@ -53,7 +53,7 @@ pub(crate) fn run(args: &AgentArgs) -> anyhow::Result<ExitCode> {
         let service = Service::start(&args.service, args.state_folder("reports")?)?;
         if needs_stamps && service.is_none() {
             tracing::warn!(
-                "the policy has maxGraphAge, and nobody says how old the graph is: nothing will start; give --service"
+                "the policy has maxGraphAge, but only a Towpath service says how old its graph is: no update will start; add --service"
             );
         }
         if args.once {
@@ -70,16 +70,15 @@ pub(crate) fn run(args: &AgentArgs) -> anyhow::Result<ExitCode> {
 fn tell(args: &AgentArgs, judgement: &Judgement, done: &Action) -> anyhow::Result<()> {
     let done = match done {
         Action::Nothing => None,
-        Action::Remembered => {
-            Some("What became of the last update has been written down.".to_owned())
-        }
+        Action::Remembered => Some("The outcome of the last update has been recorded.".to_owned()),
         Action::Started(version) => Some(format!("The update to {version} has been started.")),
-        Action::Conflict => {
-            Some("The cluster has changed meanwhile, and nothing was done; look again.".to_owned())
+        Action::Conflict => Some(
+            "The ClusterVersion has changed in the meantime, so nothing was done. Try again."
+                .to_owned(),
+        ),
+        Action::Refused { version, why } => {
+            Some(format!("The API refuses the update to {version}: {why}"))
         }
-        Action::Refused { version, why } => Some(format!(
-            "The API does not want the update to {version}: {why}"
-        )),
     };
     match args.output.form {
         Output::Text => {

@@ -1,6 +1,6 @@
-//! A look at the cluster: from what the watches have brought to what is known.
+//! An observation of the cluster: what the watches say, as known and unknown facts.
 //!
-//! What has not been heard of for too long is unknown. What the API has no kind for, or nothing of, is none: these two are not the same.
+//! An object without news for too long is unknown. If the API does not have the kind, or has no object of it, that is a known "none".
 
 use std::time::Duration;
 
@@ -64,8 +64,8 @@ pub(super) fn observe(seen: Objects, now: Timestamp) -> Result<Observation, Vec<
     let memory = read_record(version.record.as_deref()).map_err(|problem| {
         let place = Place::file(format!("clusterversion/version, annotation {RECORD_ANNOTATION}"));
         let remedy =
-            "look at the cluster's history, then remove the annotation: with it goes the memory of failed updates";
-        vec![Finding::error("bad-record", place, format!("what an agent wrote down cannot be read: {problem}"), remedy)]
+            "check the cluster's history, then remove the annotation; the record of failed updates goes with it";
+        vec![Finding::error("bad-record", place, format!("the agent's record cannot be read: {problem}"), remedy)]
     })?;
     let platform = platform(&seen);
     let (objects, more) = objects::read(&files(&seen, BELIEVED), now)?;
@@ -157,7 +157,7 @@ fn platform(seen: &Objects) -> Fact<Platform> {
 /// What is to be said of a subject that nothing is heard of.
 fn unheard(subject: Subject, state: &State) -> Option<Finding> {
     let warn = |problem: String| {
-        let remedy = "until then what depends on it waits; `kubectl auth can-i --list` as the agent's service account says what it may do";
+        let remedy = "until then, updates that depend on it wait; `kubectl auth can-i --list` as the agent's service account lists its permissions";
         Some(Finding::warning(
             "not-heard",
             subject_place(subject),
@@ -171,7 +171,7 @@ fn unheard(subject: Subject, state: &State) -> Option<Finding> {
         State::NotRead(Some(problem)) => warn(format!("it cannot be read: {problem}")),
         State::Behind(since, _) if *since < UNNOTICED => None,
         // For how long is measured, and not told here: words that change all the time would be a write each time.
-        State::Behind(_, problem) => warn(format!("nothing is heard of it: {problem}")),
+        State::Behind(_, problem) => warn(format!("no news of it: {problem}")),
     }
 }
 

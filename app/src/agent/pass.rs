@@ -1,4 +1,4 @@
-//! A pass: look at the cluster, follow what was started, judge what is offered. It changes nothing.
+//! A pass: observe the cluster, follow a started update, judge the offers. It changes nothing.
 
 use std::time::{Duration, Instant};
 

@@ -1,6 +1,6 @@
-//! Proof: who signed an image, and what it says of itself, from signature stores and registries.
+//! Proof: who signed an image, and what its metadata declares, from signature stores and registries.
 //!
-//! What was found is kept, since a digest never means anything else; what could not be found out is asked again after a while. A new keyring judges everything anew.
+//! A result is cached, because a digest always names the same image. What could not be found out is asked again later. A new keyring judges everything again.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -226,7 +226,7 @@ impl Prover {
             return not_known("its image has no digest");
         };
         let Some(verifier) = &mut self.verifier else {
-            return not_known("nobody's signature counts here: give --keyring and --signatures");
+            return not_known("no keyring: give --keyring and --signatures");
         };
         let wanted = BTreeSet::from([digest]);
         let looking = tokio::time::timeout(PATIENCE, async {
@@ -272,7 +272,7 @@ impl Prover {
 }
 
 fn no_source() -> Witness {
-    Witness::absent("it has not been looked at")
+    Witness::absent("it has not been checked")
 }
 
 /// What it says of releases for the same machines.

@@ -1,4 +1,4 @@
-//! The agent and the service of its fleet: stamps that say how old the graph is, and reports of what happened.
+//! The agent as a client of the fleet's service: it asks how old the graph is, and reports what happened.
 
 use std::collections::BTreeMap;
 use std::hash::{BuildHasher, RandomState};
@@ -262,7 +262,7 @@ impl Service {
             }
             Event::Refused { id, why } => {
                 results.refused.fetch_add(1, Ordering::Relaxed);
-                tracing::warn!(%id, "the service does not take a report: {why}");
+                tracing::warn!(%id, "the service refuses a report: {why}");
             }
             Event::PutOff { id, why, wait } => {
                 results.put_off.fetch_add(1, Ordering::Relaxed);
@@ -300,27 +300,25 @@ fn check_token(
     }) = claims
     else {
         tracing::warn!(
-            "the token is of the first version: the service credits no soak for it, and may refuse it; make one with `towpath fleet token`"
+            "the token is of the first version: the service credits no soak for it, and may refuse it; make a new one with `towpath fleet token`"
         );
         return Ok(());
     };
     if enrolment.organisation != organisation {
         let of = &enrolment.organisation;
-        bail!(
-            "--organisation is {organisation}, and the token is for {of}; use one of them in both places"
-        );
+        bail!("--organisation is {organisation}, but the token is for {of}; use the same in both");
     }
     if let Some(name) = name.filter(|name| *name != enrolment.name) {
         let of = &enrolment.name;
         bail!(
-            "--cluster-name is {name}, and the token is for {of}; leave it off, or make another token"
+            "--cluster-name is {name}, but the token is for {of}; leave it out, or make another token"
         );
     }
     match Timestamp::now().duration_until(*end) < TOKEN_ENDS_SOON {
         true => {
-            tracing::warn!(%end, "the token ends soon; make a new one with `towpath fleet token`")
+            tracing::warn!(%end, "the token expires soon; make a new one with `towpath fleet token`")
         }
-        false => tracing::info!(%end, "the token is good until then"),
+        false => tracing::info!(%end, "the token is valid"),
     }
     Ok(())
 }

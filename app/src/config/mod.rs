@@ -1,6 +1,6 @@
-//! Configuration in three steps: as it was typed, merged, validated.
+//! Configuration in three steps: as typed, merged, validated.
 //!
-//! Flags win over the environment (clap sees to that), both over the file, all over the defaults, which stand in
+//! Flags override the environment (clap does that), which overrides the file, which overrides the defaults. The defaults are in
 //! one place: [`Settings`].
 
 mod fleet;
@@ -188,7 +188,10 @@ fn parse_file(text: &str) -> anyhow::Result<ServeOptions> {
     let keys: BTreeMap<String, IgnoredAny> = part(text)?;
     if let Some(unknown) = keys.keys().find(|key| !known.contains(*key)) {
         let known: Vec<&str> = known.iter().map(String::as_str).collect();
-        bail!("{unknown:?} is no option; there are {}", known.join(", "));
+        bail!(
+            "{unknown:?} is not an option; the options are {}",
+            known.join(", ")
+        );
     }
     Ok(ServeOptions {
         sources: part(text)?,
@@ -383,7 +386,7 @@ pub(crate) fn within<N: PartialOrd + fmt::Display>(
     match range.contains(&value) {
         true => Ok(value),
         false => bail!(
-            "{name} is {value}; it can be {} to {}",
+            "{name} is {value}; it must be between {} and {}",
             range.start(),
             range.end()
         ),

@@ -1,4 +1,4 @@
-//! What is in force, printed as a file that would bring it about. What is secret is left out.
+//! Prints the configuration in force as a file that would produce it, without secrets.
 
 use std::fmt;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! Where graph data and releases are, and whose word counts: the options that `serve` and every command that looks once share.
+//! The options for sources: where graph data and releases are, and whose signatures count. `serve` and all commands that run once share them.
 
 use std::path::PathBuf;
 

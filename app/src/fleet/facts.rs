@@ -1,4 +1,4 @@
-//! The facts about a fleet: what people want, what is known, what the graph offers, brought together as one input.
+//! The facts about a fleet: its policy, the state in the store, and what the graph offers, brought together as one input.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};

@@ -26,8 +26,7 @@ const MAX_WAITING: usize = 20_000;
 const BATCH: usize = 500;
 /// Questions about the fleet that are worked on at once; one more is told to come back.
 const MAX_QUESTIONS: usize = 8;
-const BUSY: &str =
-    "too many questions about the fleet are being answered; try again in a few seconds";
+const BUSY: &str = "too many requests about the fleet at once; try again in a few seconds";
 
 /// Holds the fleet API once the store is open. Until then every request is answered with "unavailable".
 #[derive(Default)]
@@ -106,20 +105,18 @@ impl FleetApi {
     async fn report(reports: mpsc::Sender<QueuedReport>, report: Reported) -> FleetAnswer {
         let (done, written) = oneshot::channel();
         if reports.try_send(QueuedReport { report, done }).is_err() {
-            return FleetAnswer::Unavailable(
-                "too many reports wait to be written; try again".into(),
-            );
+            return FleetAnswer::Unavailable("too many reports are waiting; try again".into());
         }
         match written.await {
             Ok(Ok(Recorded::Unfit)) => {
-                let sentence = "the report has a name or a time that cannot be kept".to_owned();
+                let sentence = "the report has a name or a time that cannot be stored".to_owned();
                 FleetAnswer::Refused {
                     kind: "unfit_report",
                     sentence,
                 }
             }
             Ok(Ok(Recorded::NotAsBound)) => {
-                let sentence = "the cluster is bound to another organisation or name than the report says; list it anew, or `towpath fleet forget` it and report again".to_owned();
+                let sentence = "the cluster is bound to another organisation or name than the report says; list it again, or `towpath fleet forget` it and report again".to_owned();
                 FleetAnswer::Forbidden {
                     kind: "not_as_bound",
                     sentence,

@@ -1,4 +1,4 @@
-//! `towpath fleet`: the fleet's policy. Each command gathers facts, makes one pure call, and prints or carries out what came of it.
+//! `towpath fleet`: each command gathers facts, makes one pure call, and prints or carries out the result.
 
 mod complaint;
 mod facts;
@@ -273,7 +273,7 @@ impl FleetArgs {
             (Some(_), _) => Origin::Named,
             (None, None) => Origin::Example,
             (None, Some((flag, _))) => {
-                bail!("{flag} is about your fleet, and nothing says which that is; add --fleet DIR")
+                bail!("{flag} needs a fleet; add --fleet DIR")
             }
         };
         origin.tell_how("name your own with --fleet");
@@ -550,7 +550,7 @@ fn needed(settings: &Settings) -> anyhow::Result<config::FleetSettings> {
     match settings.fleet.clone() {
         Some(fleet) => Ok(fleet),
         None => bail!(
-            "there is no policy to follow; add --fleet DIR (`towpath example DIR` writes one to start from)"
+            "no fleet policy; add --fleet DIR (`towpath example DIR` writes one to start from)"
         ),
     }
 }

@@ -1,7 +1,7 @@
-//! The link to an OCM-style API: clusters come from there, and upgrades are scheduled and cancelled there.
+//! Schedules upgrades in an OCM-style API, and reads clusters from there.
 //!
-//! A start is claimed in the store first and scheduled there afterwards. If we die in between, the next pass finds a plan without a policy
-//! and schedules it again, which does nothing if it was there.
+//! A start is claimed in the store first and scheduled in the API afterwards. If Towpath dies in between, the next pass finds a plan that the API
+//! does not have, and schedules it again. That is idempotent.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;

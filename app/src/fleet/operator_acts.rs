@@ -1,4 +1,4 @@
-//! What people do to a fleet's state: pause and resume, approve, acknowledge, import, back up, restore.
+//! What operators do to a fleet's state: pause, resume, approve, acknowledge, import, forget, back up, restore, make tokens.
 
 use std::collections::BTreeSet;
 use std::io::Write;
@@ -198,7 +198,7 @@ fn place(org: Option<&str>, sector: Option<&str>) -> String {
 
 pub(super) async fn pause(args: PauseArgs) -> anyhow::Result<ExitCode> {
     let said = format!(
-        "No new upgrade starts {}, and plans there are called off. What runs goes on.\n",
+        "Paused {}. Planned upgrades are cancelled; running ones continue.\n",
         place(args.org.as_deref(), args.sector.as_deref())
     );
     let pause = Pause {
@@ -224,11 +224,11 @@ pub(super) async fn pause(args: PauseArgs) -> anyhow::Result<ExitCode> {
         .transpose()?;
     let nobody = match (&pause.organisation, &pause.sector, sectors) {
         (Some(organisation), ..) if !known.contains(organisation) => Some(format!(
-            "no cluster that is known here is in {organisation}; there are: {}",
+            "no known cluster is in organisation {organisation}; known organisations: {}",
             listed(&known)
         )),
         (_, Some(sector), Some(sectors)) if !sectors.contains(sector) => Some(format!(
-            "the policy has no sector {sector} there; there are: {}",
+            "the policy has no sector {sector} there; its sectors: {}",
             listed(&sectors)
         )),
         _ => None,
@@ -361,7 +361,7 @@ pub(super) async fn forget(args: ForgetArgs) -> anyhow::Result<ExitCode> {
         .await?;
     print(&match known {
         true => format!(
-            "{} is forgotten. If it reports again, it is known again.\n",
+            "{} is forgotten. If it reports again, Towpath adds it again.\n",
             args.cluster
         ),
         false => format!("There is no cluster {}.\n", args.cluster),
@@ -424,10 +424,10 @@ pub(super) fn token(args: &TokenArgs) -> anyhow::Result<ExitCode> {
         .at()
         .checked_add(SignedDuration::from_hours(24 * i64::from(args.days)));
     let end = end
-        .context("--days: there is no such time; take fewer")?
+        .context("--days: that time is too far in the future; use fewer days")?
         .round(jiff::Unit::Second)?;
     let random =
-        towpath_service::random().context("there is no randomness for the token's serial")?;
+        towpath_service::random().context("cannot read random bytes for the token's serial")?;
     let serial = token::serial(&random);
     let (grant, whose) = match (&args.cluster, &args.org, &args.name) {
         (Some(id), Some(organisation), Some(name)) => {
@@ -445,20 +445,20 @@ pub(super) fn token(args: &TokenArgs) -> anyhow::Result<ExitCode> {
         _ if args.admin => (Grant::Admin, "an administrator".to_owned()),
         _ if args.reload => (
             Grant::Reload,
-            "a pipeline that says when a source has changed".to_owned(),
+            "a pipeline that announces changed sources".to_owned(),
         ),
-        _ if args.read => (Grant::Read, "somebody who looks at the fleet".to_owned()),
+        _ if args.read => (Grant::Read, "a reader of the fleet".to_owned()),
         _ => bail!(
-            "name a cluster with --cluster ID --org ID --name NAME, or ask for --admin, --read or --reload"
+            "name a cluster with --cluster ID --org ID --name NAME, or use --admin, --read or --reload"
         ),
     };
     let claims = Claims { grant, end, serial };
     let token = keys
         .issue(&claims)
-        .map_err(|problem| anyhow::anyhow!("there is no such token: {problem}"))?;
+        .map_err(|problem| anyhow::anyhow!("cannot make the token: {problem}"))?;
     writeln!(
         std::io::stderr(),
-        "A token for {whose}. It ends at {end}. Its serial is {}.",
+        "Token for {whose}. Expires {end}. Serial {}.",
         claims.serial
     )?;
     yes(&format!("{token}\n"))

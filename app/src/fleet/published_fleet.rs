@@ -168,16 +168,16 @@ impl fmt::Display for PassOutcome {
             let hours = ahead.as_secs_f64() / 3600.0;
             writeln!(
                 f,
-                "The lease would have ended in {hours:.1} hours, later than any lease can: a clock was ahead. It was taken over."
+                "Took over a lease that would have expired in {hours:.1} hours, which is longer than any lease lasts: a clock was ahead."
             )?;
         }
         write!(f, "A pass over {}: ", counted(self.clusters, "cluster"))?;
         match self.is_scheduler {
             true => writeln!(
                 f,
-                "{planned} planned, {begun} began, {ended} ended, {cancelled} called off, {refused} refused, {overdue} overdue."
+                "{planned} planned, {begun} began, {ended} ended, {cancelled} cancelled, {refused} refused, {overdue} overdue."
             ),
-            false => writeln!(f, "another scheduler is at work, so nothing was done."),
+            false => writeln!(f, "another scheduler is active, so this one did nothing."),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The loop of passes: alone (`towpath fleet run`), or beside the graph service (`towpath serve --fleet`).
+//! The loop of scheduling passes: on its own (`towpath fleet run`), or in the background of the graph service (`towpath serve --fleet`).
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
@@ -76,7 +76,7 @@ pub(crate) async fn run(settings: Settings, once: bool, every: u64) -> anyhow::R
             Err(error) => {
                 let problem = format!("{error:#}");
                 if let Some(more) = complaint.came(&problem, began.elapsed()) {
-                    tracing::error!("a pass could not be made; nothing starts: {problem}{more}");
+                    tracing::error!("a scheduling pass failed; nothing starts: {problem}{more}");
                 }
             }
         }
@@ -191,7 +191,7 @@ pub(crate) fn in_background(
         let every = fleet.pass_every;
         match Scheduler::new(store.clone(), fleet, graph, published_fleet) {
             Ok(scheduler) => pass_until(scheduler, &service, &clock, every, &stopped).await,
-            Err(error) => tracing::error!("the fleet cannot be looked after: {error:#}"),
+            Err(error) => tracing::error!("the fleet's scheduler cannot start: {error:#}"),
         }
         // Nothing is asked of it any more; SQLite then has everything in its one file.
         store.close().await;
@@ -275,7 +275,7 @@ async fn pass_until(
                 service.enrolment().fleet_is_unread();
                 let problem = format!("{error:#}");
                 if let Some(more) = complaint.came(&problem, began.elapsed()) {
-                    tracing::error!("a pass could not be made; nothing starts: {problem}{more}");
+                    tracing::error!("a scheduling pass failed; nothing starts: {problem}{more}");
                 }
                 let is_the_store = error.chain().any(|cause| cause.is::<StoreError>());
                 let (store_problem, pass_problem) = match is_the_store {

@@ -1,8 +1,8 @@
-//! The scheduler: one loop that reads a state of the fleet, decides, and has what was decided carried out.
+//! The scheduler: one loop that reads the state of the fleet, decides, and carries out the decision.
 //!
 //! Every replica reads and decides, so that each can answer questions and show managed clusters their edges. Only the one that
-//! holds the lease acts; the store checks the lease, pauses, mutexes and limits again in the transaction of each start.
-//! When the store is away nothing starts, and what was last decided stays to be seen.
+//! holds the lease acts. The store checks the lease, pauses, mutexes and limits again in the transaction of each start.
+//! While the store is unavailable nothing starts, and the last decision can still be read.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, PoisonError, RwLock};
@@ -117,14 +117,14 @@ impl Scheduler {
             .store
             .acquire(LEASE, &self.owner, ttl)
             .await
-            .context("the lease cannot be had")?;
+            .context("the lease cannot be acquired")?;
         self.lease.clone_from(&lease);
         let lease_taken_ahead = lease.as_ref().and_then(|lease| lease.taken_ahead);
         if let Some(ahead) = lease_taken_ahead {
             let ahead_seconds = ahead.as_secs();
             tracing::warn!(
                 ahead_seconds,
-                "the lease was taken over: it would have ended later than any lease can, so a clock was ahead"
+                "took over a lease that would have lasted longer than any lease does: a clock was ahead"
             );
         }
         if lease.is_some() {
@@ -180,7 +180,7 @@ impl Scheduler {
         let clock = match self.pruning_clock(lease, now, keep_for).await {
             Ok(clock) => clock,
             Err(error) => {
-                return tracing::error!(%error, "what is older than --keep-days could not be pruned");
+                return tracing::error!(%error, "data older than --keep-days could not be pruned");
             }
         };
         let Ok(before) = clock.checked_sub(keep_for) else {
@@ -206,11 +206,11 @@ impl Scheduler {
                         sums,
                         decisions,
                         checkpoint,
-                        "what is older than --keep-days was pruned"
+                        "data older than --keep-days was pruned"
                     );
                 }
                 Err(error) => {
-                    return tracing::error!(%error, "what is older than --keep-days could not be pruned");
+                    return tracing::error!(%error, "data older than --keep-days could not be pruned");
                 }
             }
         }
@@ -227,12 +227,12 @@ impl Scheduler {
         let clock = pruning_clock(times.last, times.oldest_decision, now, keep_for);
         if clock < now {
             tracing::warn!(
-                "the clock has jumped ahead to {now}; pruning goes by {clock} and follows by 7 days at a time. If the clock is wrong, correct it"
+                "the clock has jumped ahead to {now}; pruning uses {clock} and follows by 7 days at a time. If the clock is wrong, correct it"
             );
         }
         if let Some(latest) = times.latest_decision.filter(|latest| *latest > now) {
             tracing::warn!(
-                "a decision in the log is of {latest}, which is ahead of now: a clock was ahead. It is kept like one of now"
+                "a decision in the log has the time {latest}, which is in the future: a clock was ahead. It is kept like one made now"
             );
         }
         self.store.keep_pruning_time(lease, clock).await?;
@@ -338,7 +338,7 @@ impl Scheduler {
             tell(&found);
             self.coverage = found;
         }
-        tracing::debug!(clusters = input_size, "the fleet was read anew");
+        tracing::debug!(clusters = input_size, "the fleet was read again");
         self.remember_workloads(&planner).await?;
         self.made_of = Some((held.name().to_owned(), now));
         Ok(self.published_fleet.publish(DecidedFleet {

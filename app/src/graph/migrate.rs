@@ -1,6 +1,6 @@
-//! `towpath graph migrate`: rewrites a repository of schema 1.x as 2.0.0, beside the old one.
+//! `towpath graph migrate`: rewrites a repository of schema 1.x as 2.0.0 in a new directory.
 //!
-//! The old directory is only read. The new one appears whole, or not at all.
+//! The old directory is only read. The new one appears complete or not at all.
 
 mod target;
 
@@ -63,7 +63,7 @@ pub(super) fn migrate(args: MigrateArgs) -> anyhow::Result<ExitCode> {
     }
     if args.directory.to_string_lossy().contains("://") {
         bail!(
-            "a migration needs the repository with its history; clone it first, and name the directory"
+            "a migration needs the repository with its history; clone it, and give the directory"
         );
     }
     let files =
@@ -141,8 +141,8 @@ fn history(directory: &Path, revision: Option<&str>) -> anyhow::Result<(Stays, O
         (Err(finding), Some(_)) => Err(anyhow!("{finding}")),
         // A directory without a history can be migrated as well.
         (Err(Finding { place, problem, .. }), None) => {
-            let problem = format!("there is no history to take starts from: {problem}");
-            let remedy = "migrate a clone of the repository; else each release is said to have always been there";
+            let problem = format!("no history to take the starts from: {problem}");
+            let remedy = "migrate a clone of the repository; without history, each release counts as always present";
             Ok((
                 Stays::default(),
                 Some(Finding::warning("no-history", place, problem, remedy)),

@@ -1,4 +1,4 @@
-//! `towpath graph`: for those who change graph data. Each command reads, makes one pure call, and prints what came of it.
+//! `towpath graph`: for release administrators. Each command reads, makes one pure call, and prints the result.
 
 mod audit;
 mod diff;

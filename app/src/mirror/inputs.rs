@@ -1,4 +1,4 @@
-//! What was asked for, from flags and files: who, where to, through which channels. What cannot be understood is an error, never a shorter list.
+//! Reads the flags and files of `towpath mirror`: which clusters, which goal, which channels. Unreadable input is an error, never a shorter list.
 
 use std::collections::BTreeSet;
 use std::path::Path;

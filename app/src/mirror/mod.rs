@@ -1,4 +1,4 @@
-//! `towpath mirror`: everything that has to be in a disconnected site's mirror, so that clusters get to a release.
+//! `towpath mirror`: everything that a disconnected site must mirror so that its clusters can reach a release.
 
 mod inputs;
 
@@ -114,7 +114,7 @@ pub(crate) fn run(args: &MirrorArgs) -> anyhow::Result<ExitCode> {
     match (text.is_empty(), mirror.stuck.is_empty()) {
         (true, true) => {
             eprintln!(
-                "{}towpath: there is nothing to mirror, so there is no configuration",
+                "{}towpath: nothing to mirror, so there is no configuration",
                 comments(&told)
             )
         }
@@ -140,7 +140,7 @@ impl MirrorArgs {
                 MirrorClients::one(version.clone(), arch.unwrap_or_else(Arch::default))
             }
             None if self.clusters.is_none() && origin == Origin::Named => bail!(
-                "who has to get there? Name a release to start from, or a list of clusters: --clusters FILE"
+                "no cluster given; give the release to start from, or a list of clusters with --clusters FILE"
             ),
             None => MirrorClients::listed(self.clusters.as_deref(), arch.as_ref(), now)?,
         };

@@ -1,4 +1,4 @@
-//! `towpath releases`: what exists, from a registry to a file, and from a file to people; and who signed it.
+//! `towpath releases`: reads releases from a registry into a file, prints them, and verifies their signatures.
 
 mod scrape;
 mod show;

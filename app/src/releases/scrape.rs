@@ -1,4 +1,4 @@
-//! `towpath releases scrape`: a registry's releases, as a file for use offline.
+//! `towpath releases scrape`: writes a registry's releases to a file for use offline.
 
 use std::io::{IsTerminal, Write, stderr};
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! The keyring in use, and the files it came from. A new one that is broken never takes the place of a good one.
+//! The keyring in use, and its files. A broken new keyring never replaces a good one.
 
 use std::path::PathBuf;
 

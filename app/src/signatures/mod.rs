@@ -1,7 +1,7 @@
-//! The signatures of payloads: looked for in stores, verified, and remembered.
+//! The signatures of payloads: searched in stores, verified, and saved.
 //!
-//! What is remembered, here and on disk, are the signatures themselves, in a store of our own that is asked first. They are
-//! verified like any other, so nothing is believed because it was written down, and a new keyring judges them anew.
+//! The signatures themselves are saved, in memory and in a store on disk that is asked first. They are verified like any other:
+//! nothing counts because it was saved, and a new keyring judges them again.
 
 mod keys;
 mod round;

@@ -1,4 +1,4 @@
-//! One look at the stores. Each has its time, and so has the whole: a store that stalls costs the others nothing but that.
+//! One round of questions to the signature stores. Each store and the whole round have a time limit, so a slow store only costs its own time.
 
 use std::cell::{Cell, RefCell};
 
@@ -184,21 +184,21 @@ pub(super) async fn ask(
 
 fn given_up(store: &SignatureStore) -> Finding {
     let problem =
-        format!("it failed {MAX_FAILURES} times in a row, and is asked again in the next round");
+        format!("it failed {MAX_FAILURES} times in a row; Towpath asks it again in the next round");
     Finding::error(
         "signature-store",
         Place::file(store.name()),
         problem,
-        "see that it can be reached",
+        "make sure that it can be reached",
     )
 }
 
 fn slow(store: &SignatureStore) -> Finding {
-    let problem = "its time in this round is over; the rest is asked for in the next round";
+    let problem = "it is too slow for this round; Towpath asks for the rest in the next round";
     Finding::error(
         "signature-store-slow",
         Place::file(store.name()),
         problem,
-        "see why it is slow, or name a nearer one",
+        "find out why it is slow, or use a nearer one",
     )
 }

@@ -1,4 +1,4 @@
-//! A configured signature store, and how it is.
+//! A configured signature store, and its health.
 
 use std::sync::Arc;
 

@@ -1,6 +1,6 @@
-//! The graph of a command that also takes graphs as a service answered them: `--graph CHANNEL.json`.
+//! Reads graphs that a service answered, for commands with `--graph CHANNEL.json`.
 //!
-//! Whoever has only those files has no graph data; what the service left out for others is not in them.
+//! These files replace graph data. They lack what the service left out for other clusters.
 
 use std::path::PathBuf;
 
@@ -41,7 +41,7 @@ impl GraphArgs {
         }
         if self.graph.len() > Request::MAX_VIA {
             bail!(
-                "--graph was given {} times; at most {} are taken",
+                "--graph was given {} times; the limit is {}",
                 self.graph.len(),
                 Request::MAX_VIA
             );

@@ -1,4 +1,4 @@
-//! Images of a registry: those of releases, or one with graph data. What is known by digest is not read again.
+//! Reads images from a registry: release images, or one image with graph data. What is cached by digest is not read again.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -126,7 +126,7 @@ fn as_warning(finding: Finding) -> Finding {
 
 fn temporary() -> Result<TempDir, Finding> {
     tempfile::tempdir().map_err(|error| {
-        let problem = format!("there is no room for what is known by digest: {error}");
+        let problem = format!("the cache of images cannot be created: {error}");
         Finding::error(
             "bad-state",
             Place::file("."),

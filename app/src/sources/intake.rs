@@ -1,7 +1,7 @@
-//! The newest good copy of each source, and the graph of all of them.
+//! The newest good copy of each source, and the graph made of all of them.
 //!
-//! A copy takes the place of the one before when it can be read, nothing is against it, and a graph was made of it; until then the one before stays.
-//! A graph is of all sources or of none: an edge of one source may carry a risk that only another knows of.
+//! A new copy replaces the old one when it can be read, no check refuses it, and a graph was made of it. Until then the old one stays.
+//! A graph is made of all sources or not at all: an edge of one source may have a risk that only another source knows.
 
 use std::collections::{BTreeMap, BTreeSet};
 

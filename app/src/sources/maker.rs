@@ -1,4 +1,4 @@
-//! The thread that makes graphs: it takes copies in, serves the graph of all of them, keeps them, and says what has changed.
+//! The thread that makes graphs: it takes in copies of sources, serves the graph made of all of them, saves them, and logs what has changed.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::panic::AssertUnwindSafe;
@@ -83,7 +83,7 @@ impl Maker {
         findings.extend(self.intake.restore(copies, self.service.now()));
         log_findings(&findings);
         if self.intake.is_complete() {
-            tracing::info!("serving what was kept, until the sources have been read");
+            tracing::info!("serving the saved copies until the sources have been read");
             self.settle(&[]);
         }
         self.service.sources(self.intake.health());
@@ -154,7 +154,7 @@ impl Maker {
                 tracing::warn!(
                     ?names,
                     discarded,
-                    "stricter parts of copies that were not taken were discarded"
+                    "stricter parts of refused copies were discarded"
                 );
                 Vec::new()
             }
@@ -315,14 +315,14 @@ impl Maker {
         }
         let stricter = self.intake.stricter();
         for (source, name) in stricter.difference(&self.logged.stricter) {
-            tracing::warn!(
-                source,
-                name,
-                "a block of a copy that was not taken holds all the same"
-            );
+            tracing::warn!(source, name, "a block of a refused copy is in force");
         }
         for (source, name) in self.logged.stricter.difference(&stricter) {
-            tracing::info!(source, name, "the block is no stricter part any more");
+            tracing::info!(
+                source,
+                name,
+                "the block of a refused copy is no longer needed"
+            );
         }
         self.logged.stricter = stricter;
         let freshness = self.intake.freshness(now);

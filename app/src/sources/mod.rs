@@ -1,8 +1,8 @@
-//! Sources: each is read on its own thread (`reading`), one more thread makes graphs of the newest good copies (`maker`).
+//! Sources: one thread reads each source (`source_thread`), one more thread makes graphs of the newest good copies (`maker`).
 //!
-//! Commands that look once read the same sources through the same intake (`once`), without threads.
+//! Commands that run once read the same sources through the same intake (`once`), without threads.
 //!
-//! A source that fails costs the others nothing. What is served changes when a copy does, or when one has become too old.
+//! A source that fails does not hold up the others. The served graph changes when a copy changes, or when one has become too old.
 
 pub(crate) mod address;
 mod answered;
@@ -136,7 +136,7 @@ impl Wakers {
         let _ = self.messages.send(Message::Woken);
         for number in &meant {
             if !wanted.allow.is_empty() {
-                tracing::warn!(source = self.names[*number], allowed = ?wanted.allow, "the next copy is allowed more");
+                tracing::warn!(source = self.names[*number], allowed = ?wanted.allow, "the next copy may differ more");
                 // If nobody listens any more there is nobody to allow it.
                 let _ = self.messages.send(Message::Allow {
                     source: *number,
@@ -175,7 +175,7 @@ pub(crate) fn start(
         .map_err(|finding| anyhow::anyhow!("{finding}"))?;
     if copies.is_none() && !settings.is_example() {
         tracing::info!(
-            "copies of the sources are kept in memory alone; --state DIR makes a restart independent of them"
+            "copies of the sources are only in memory; with --state DIR a restart does not need the sources"
         );
     }
     let (messages, inbox) = channel();

@@ -1,7 +1,6 @@
-//! Sources as a command sees them that looks once: read one after the other, judged as `serve` judges them, and no thread is started.
+//! Sources for a command that runs once: read one after the other, without threads, and judged as `serve` judges them.
 //!
-//! What `serve` leaves out is left out here: releases that nobody signed, disputed payloads, copies that it refuses beside the ones that it has kept.
-//! Nothing is written to where copies are kept.
+//! It leaves out what `serve` leaves out: unsigned releases, disputed payloads, and copies that it would refuse in favour of the saved ones.
 
 use std::path::Path;
 
@@ -91,7 +90,7 @@ impl Sources {
         let SourceReading { files, unread, .. } = match &self.graph_data {
             Some(Ok(read)) => read.clone(),
             Some(Err(finding)) => bail!("{finding}"),
-            None => bail!("there is no graph data to look at; add --graph-data WHERE"),
+            None => bail!("no graph data; add --graph-data WHERE"),
         };
         let mut contents = Contents { files, unread };
         for finding in &mut contents.unread {
@@ -173,7 +172,7 @@ impl SourceSettings {
             None | Some(Location::Example) => Path::new("."),
             Some(Location::Path(path)) => path,
             Some(_) => bail!(
-                "{name:?} is no directory, and graph data at an address has no revisions here; name the other side by its address too, as in git+https://HOST/REPO.git#{name}"
+                "{name:?} is not a directory, and only a local repository has revisions; name it by its address, as in git+https://HOST/REPO.git#{name}"
             ),
         };
         Ok(SourceSpec::revision(directory, name))

@@ -1,4 +1,4 @@
-//! Readers: one for each source, each with what it needs to read again cheaply.
+//! Readers: one for each source. Each keeps what it needs to read its source again cheaply.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

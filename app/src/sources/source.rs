@@ -1,4 +1,4 @@
-//! One source as the maker of graphs knows it: the copy in use, the one that comes after it, and what is wrong.
+//! The state of one source: the copy in use, the next copy, and what is wrong.
 
 use std::borrow::Cow;
 

@@ -1,4 +1,4 @@
-//! One source, read again and again on a thread of its own.
+//! The thread that reads one source at intervals.
 
 use std::panic::AssertUnwindSafe;
 use std::path::PathBuf;
@@ -92,7 +92,7 @@ fn seed(spec: &SourceSpec) -> u64 {
 }
 
 fn own_mistake(spec: &SourceSpec) -> Finding {
-    let problem = "reading it ended in a mistake of towpath's own";
+    let problem = "reading it failed because of a bug in Towpath";
     let remedy = "the log has the details; please report them";
     Finding::error("internal", Place::file(spec.name.clone()), problem, remedy)
 }

@@ -1,6 +1,6 @@
-//! Signatures of what is served. They are looked for on a thread of their own: a store that stalls must not keep a block from being served.
+//! Signatures of what is served. A thread of its own looks for them, so that a slow signature store cannot delay a block.
 //!
-//! What is remembered is told first, then what is found, in parts: a release that is verified is served while others are still looked for.
+//! It reports saved verdicts first and new ones in parts: a verified release is served while the search for others goes on.
 
 use std::collections::BTreeSet;
 use std::panic::AssertUnwindSafe;
@@ -287,7 +287,7 @@ fn newest(
 }
 
 fn own_mistake() -> Finding {
-    let problem = "looking for signatures ended in a mistake of towpath's own; nothing more is verified in this round";
+    let problem = "looking for signatures failed because of a bug in Towpath; this round verifies nothing more";
     Finding::error(
         "internal",
         Place::file("signatures"),

@@ -1,4 +1,4 @@
-//! `towpath graph audit`: can every release get on, and if not, which blocks strand it?
+//! `towpath graph audit`: does every release have an update path to the newest, and if not, which blocks strand it?
 
 mod arrivals;
 
@@ -100,7 +100,9 @@ fn check_presence(graph: &Graph, audit: &Audit, version: &Version) -> anyhow::Re
     match releases.any(|standing| graph.release(standing.release).version == *version) {
         true => Ok(()),
         false => {
-            bail!("{version} has entered none of these channels; name another, or a later --now")
+            bail!(
+                "{version} is in none of these channels at this time; give another version, or a later --now"
+            )
         }
     }
 }

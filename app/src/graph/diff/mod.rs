@@ -59,7 +59,7 @@ pub(super) fn run(args: &DiffArgs) -> anyhow::Result<ExitCode> {
     let now = args.now.at();
     let mut settings = args.sources.settings(Needs::Releases, None)?;
     if settings.is_example() {
-        bail!("the edges between releases are not in graph data; add --releases WHERE");
+        bail!("graph data has no edges between releases; add --releases WHERE");
     }
     let before = settings.beside(&args.before)?;
     let after = match (&args.after, settings.graph_data()) {
