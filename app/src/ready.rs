@@ -21,7 +21,7 @@ use crate::clock::NowArgs;
 use crate::example::{self, Origin};
 use crate::output::{Output, OutputArgs};
 
-/// So many findings of one code are shown before the others are counted.
+/// How many findings of one code are shown before the others are counted.
 const SHOWN_OF_EACH_CODE: usize = 5;
 
 #[derive(Debug, Args)]

@@ -23,29 +23,29 @@ use super::metrics::AgentMetrics;
 use super::pass::{Judge, Judgement, Proofs};
 use super::service::Service;
 
-/// Changes come in flocks: so long we wait for more of them.
+/// Changes come in groups: the wait for more of them.
 const SETTLE: Duration = Duration::from_secs(1);
-/// Without changes we look this often.
+/// The time between two passes without changes.
 const AT_LEAST_EVERY: Duration = Duration::from_secs(300);
-/// After something could not be done we look again so soon.
+/// The wait before the next pass after a failure.
 const SOON: Duration = Duration::from_secs(15);
 const BACKOFF: Backoff = Backoff {
     first: SOON,
     longest: Duration::from_secs(240),
 };
-/// After the service could not say how old its graph is we look again so soon: all agents of a fleet do.
+/// The wait before the next pass if the age of the graph is unknown. All agents of a fleet wait at once, so it is longer.
 const LATER: Duration = Duration::from_secs(60);
-/// So long the first look waits for everything to be read.
+/// How long the first pass waits for all objects.
 const FIRST_READ: Duration = Duration::from_secs(20);
-/// So long an agent that has just come waits for what it has not read.
+/// How long a new agent waits for objects that it has not read.
 const STILL_READING: Duration = Duration::from_secs(180);
-/// After proofs of so long we look again before we act.
+/// After proofs that took longer, the agent observes again before it acts.
 const STALE: Duration = Duration::from_secs(5);
-/// So long looking once waits for its report to be sent.
+/// How long `--once` waits for its report to be sent.
 const FLUSH: Duration = Duration::from_secs(15);
-/// So long the shut_down may take.
+/// How long the release of the Lease may take.
 const SHUTDOWN: Duration = Duration::from_secs(5);
-/// A lease that ends so soon is renewed before anything is written.
+/// A lease that expires sooner is renewed before anything is written.
 const MARGIN: Duration = Duration::from_secs(5);
 
 /// An agent at work.
@@ -69,7 +69,7 @@ struct AgentLoop {
     proofs: Proofs,
     /// What was odd when we last looked.
     odd: BTreeSet<Finding>,
-    /// So many times in a row something could not be done.
+    /// Failures in a row.
     failures: u32,
     /// Whether reports are being sent.
     sends: bool,

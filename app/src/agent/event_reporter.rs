@@ -8,7 +8,7 @@ use towpath_kube::{Cluster, Event, Severity};
 use super::act::Action;
 use super::pass::Judgement;
 
-/// So many news are remembered as told.
+/// The most news that are remembered as written.
 const MAX_TOLD: usize = 1_000;
 
 /// What was told already.

@@ -23,7 +23,7 @@ use super::act::Action;
 use super::pass::Judgement;
 use super::service::ReportCounts;
 
-/// An agent that has not turned its loop for so long is stuck.
+/// An agent whose loop has not turned for longer is stuck.
 const STUCK: Duration = Duration::from_secs(600);
 
 /// What is measured.

@@ -15,9 +15,9 @@ use towpath_formats::cluster::objects::{self, ClusterObjects, Kind};
 use towpath_formats::fleet::report::platform_of;
 use towpath_kube::{Objects, RECORD_ANNOTATION, State, Subject};
 
-/// So long what was known counts for the gate while nothing is heard: connections break, and come back.
+/// How long the last known objects count for the gate while a watch is broken: connections break, and come back.
 const BELIEVED: Duration = Duration::from_secs(300);
-/// So long nobody is told.
+/// How long a broken watch is not reported.
 const UNNOTICED: Duration = Duration::from_secs(60);
 
 /// What is known of the cluster at one moment.

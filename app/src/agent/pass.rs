@@ -18,9 +18,9 @@ use super::policy::PolicyFile;
 use super::proof::Prover;
 use super::service::Service;
 
-/// So many offers are proved in one pass; the rest have to wait for the next.
+/// The most offers to prove in one pass; the rest wait for the next.
 const MAX_PROOFS: usize = 5;
-/// So long proofs may take in one pass, but for the one that is being made.
+/// No new proof begins in a pass after this time.
 const PROOFS_WITHIN: Duration = Duration::from_secs(30);
 
 /// Whether a pass looks for proofs.

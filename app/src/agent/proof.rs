@@ -23,15 +23,15 @@ use towpath_sources::{
 use crate::cli::failure;
 use crate::signatures::{Go, Verifier};
 
-/// What could not be found out is asked again after so long.
+/// How long until an unanswered question is asked again.
 const ASK_AGAIN: SignedDuration = SignedDuration::from_mins(15);
-/// What was found is looked at again after so long: a key may have been revoked.
+/// How long a proof counts: a key may be revoked.
 const LOOK_AGAIN: SignedDuration = SignedDuration::from_hours(6);
 /// How long one question about an image may take, to all stores or to one registry.
 const PATIENCE: Duration = Duration::from_secs(20);
 /// The largest file of certificates.
 const MAX_CA_BYTES: u64 = 4 << 20;
-/// So many images are remembered.
+/// The most images in memory.
 const MAX_KNOWN: usize = 1_000;
 /// What may be kept on disk of what images say: some thousand real ones.
 const MAX_CACHE: (usize, u64) = (1_000, 16 << 20);
@@ -240,7 +240,7 @@ impl Prover {
                     .for_each(|finding| tracing::warn!("{finding}"));
                 verdicts
                     .remove(&digest)
-                    .unwrap_or_else(|| not_known("the signature stores said nothing"))
+                    .unwrap_or_else(|| not_known("the signature stores gave no answer"))
             }
         }
     }

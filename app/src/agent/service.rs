@@ -27,7 +27,7 @@ use super::pass::Judgement;
 
 /// A token that ends within this time is warned of.
 const TOKEN_ENDS_SOON: SignedDuration = SignedDuration::from_hours(14 * 24);
-/// A stamp is asked for anew after so long.
+/// How long until the agent asks for a new stamp.
 const STAMP_LASTS: SignedDuration = SignedDuration::from_mins(5);
 
 /// Where the fleet's service is, and who we are to it.
@@ -164,7 +164,7 @@ impl Service {
             }
             Err(problem) => {
                 self.stamp = None;
-                tracing::warn!("how old the graph is is not known: {problem}");
+                tracing::warn!("the age of the graph is not known: {problem}");
                 Fact::Unknown
             }
         }
@@ -219,7 +219,7 @@ impl Service {
                     .for_each(|finding| tracing::warn!("{finding}"));
                 self.reported = Some((state, Instant::now()));
             }
-            Err(problem) => tracing::warn!("there is no report: {problem}"),
+            Err(problem) => tracing::warn!("no report could be made: {problem}"),
         }
         self.send_as(cluster);
     }

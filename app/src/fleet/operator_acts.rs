@@ -26,7 +26,7 @@ use crate::cli::{print, terminal_width};
 use crate::clock::NowArgs;
 use crate::output::{Output, OutputArgs};
 
-/// So many clusters are recorded at once.
+/// Clusters per transaction.
 const BATCH: usize = 500;
 
 /// Where the state is.

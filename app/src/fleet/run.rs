@@ -28,7 +28,7 @@ use super::scheduler::Scheduler;
 use super::{facts, needed, open};
 use crate::config::{FleetSettings, Settings};
 
-/// So many series of remaining soak are prepared; the web adapter has its own limit.
+/// The most series of remaining soak; the web adapter has its own limit.
 const MAX_SOAK_SERIES: usize = 10_001;
 
 /// A cluster that was seen since then reports lately.
@@ -132,7 +132,7 @@ impl BackgroundFleet {
         self.stop.notify_one();
         if tokio::time::timeout(SHUTDOWN, self.work).await.is_err() {
             tracing::warn!(
-                "the fleet's pass did not end in time; another replica takes over when the lease ends"
+                "the fleet's pass did not finish in time; another replica takes over when the lease expires"
             );
         }
     }

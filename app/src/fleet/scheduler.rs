@@ -37,7 +37,7 @@ const REREAD: SignedDuration = SignedDuration::from_mins(10);
 const PRUNE_EVERY: Duration = Duration::from_secs(3600);
 /// … and in how many steps: a clock that is ahead for an hour costs a few hundred old decisions, and not all of them.
 const PRUNE_STEPS: u32 = 5;
-/// So many clusters are recorded at once.
+/// Clusters per transaction.
 const BATCH: usize = 500;
 
 /// The loop's memory.
@@ -495,7 +495,7 @@ impl Scheduler {
                 // It may have started there. Others must not wait for it; the next pass sees how it is.
                 tracing::error!(
                     upgrade = cancel.upgrade.0,
-                    "a plan could not be called off: {error:#}"
+                    "a plan could not be cancelled: {error:#}"
                 );
                 continue;
             }
@@ -515,7 +515,7 @@ impl Scheduler {
             tracing::info!(
                 upgrade = cancel.upgrade.0,
                 why = why.join("; "),
-                "a plan was called off"
+                "a plan was cancelled"
             );
         }
         for begin in &decision.begins {

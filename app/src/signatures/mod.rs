@@ -38,7 +38,7 @@ pub(crate) struct RoundLimits {
     pub(crate) store: Duration,
     /// All of them.
     pub(crate) round: Duration,
-    /// So long what was found is kept back, so that it is handed over with more.
+    /// How long results are collected before they are handed over.
     pub(crate) part: Duration,
 }
 

@@ -12,7 +12,7 @@ use towpath_sources::SignatureStore;
 use super::RoundLimits;
 use super::stores::{ConfiguredStore, StoreReport};
 
-/// A store that fails so often in a row is not asked again in this round.
+/// After this many failures in a row a store is not asked again in this round.
 const MAX_FAILURES: usize = 5;
 
 /// One look at the stores, by one thread.
