@@ -11,7 +11,7 @@ use crate::agent::{self, AgentArgs};
 use crate::config::{self, ServeOptions, Settings};
 use crate::duration::{self, DurationCommand};
 use crate::explain::{self, ExplainArgs};
-use crate::fleet::{self, Fleet};
+use crate::fleet::{self, FleetCommand};
 use crate::graph::{self, GraphCommand};
 use crate::mirror::{self, MirrorArgs};
 use crate::path::{self, PathArgs};
@@ -36,66 +36,66 @@ enum Command {
     /// Serve each cluster its own update graph (the Cincinnati protocol).
     ///
     /// Without options it serves example data that shows a rollout in progress, a targeted block, a known risk and a
-    /// hard block. A change of the files, or SIGHUP, loads them anew; if they are wrong, the last good graph stays.
+    /// hard block. Towpath reads the files again when they change, and on SIGHUP. If they are wrong, it keeps the last good graph.
     #[command(
         after_help = "Example:\n  towpath serve --listen 127.0.0.1:8080 --graph-data graph-data --releases releases.json"
     )]
     Serve(ConfigAndOptions),
-    /// Look after a fleet: soak, sectors, mutexes, schedules, and why.
+    /// Plan and run the upgrades of a fleet: soak, sectors, mutexes, schedules, and why a cluster waits.
     #[command(subcommand, after_help = "Example:\n  towpath fleet plan")]
-    Fleet(Fleet),
-    /// Say how long updates take, and learn it from histories.
+    Fleet(FleetCommand),
+    /// Estimate how long updates take, and learn the estimates from past updates.
     #[command(
         subcommand,
         after_help = "Example:\n  towpath duration estimate 4.14.30 4.15.20 --nodes 40"
     )]
     Duration(DurationCommand),
-    /// Say why an update is, or is not, offered to a cluster, and when it will be.
+    /// Explain why an update is, or is not, offered to a cluster, and when it will be.
     #[command(
         after_help = "Example:\n  towpath explain --channel stable-4.20 --from 4.20.1 --platform AWS"
     )]
     Explain(ExplainArgs),
-    /// Say what stands in the way on a cluster, and what to do before which update.
+    /// Check whether a cluster is ready: what stands in the way, and what to do before which update.
     ///
-    /// Removed APIs that are in use, kubelets that would be too old, operators, an update in progress, acknowledgements, and what the cluster itself
-    /// says. Patches are never stopped by these. Exit 0: ready. 1: something stands in the way.
+    /// It checks removed APIs in use, kubelets that would be too old, operators, an update in progress, acknowledgements, and the cluster's own
+    /// conditions. None of these stops a patch update. Exit 0: ready. 1: something stands in the way.
     #[command(
         after_help = "Example:\n  towpath ready ./objects --path 4.7.60,4.8.57,4.9.59,4.10.67"
     )]
     Ready(ReadyArgs),
-    /// Find the way from one release to another, hop by hop; or say how far one gets, and why no farther.
+    /// Find the update path from one release to another, hop by hop; or say how far it goes, and why it ends there.
     #[command(after_help = "Example:\n  towpath path 4.19.16 4.20.3 --via stable --platform GCP")]
     Path(Box<PathArgs>),
-    /// List everything that a disconnected site has to mirror, so that clusters get to a release.
+    /// List everything that a disconnected site must mirror so that its clusters can reach a release.
     ///
-    /// For one cluster, or the smallest set for many. If somebody has no way, it says who and why, and lists nothing.
+    /// For one cluster, or the smallest set for many. If a cluster has no update path, it says which and why, and lists nothing.
     #[command(
         after_help = "Example:\n  towpath mirror 4.19.16 4.20.3 --platform GCP --output oc-mirror-v2"
     )]
     Mirror(Box<MirrorArgs>),
-    /// Look after the cluster that it runs in: take recommended updates by itself, hold back what would break the cluster, report what happened.
+    /// Run in a cluster: start recommended updates automatically, block updates that would break the cluster, and report what happened.
     ///
     /// Automatic updates are off until the ClusterVersion has `spec.automaticUpdates: true`, or the annotation `towpath.dev/automatic-updates: "true"`.
     #[command(
         after_help = "Example:\n  towpath agent --once --dry-run --kubeconfig ~/.kube/config"
     )]
     Agent(Box<AgentArgs>),
-    /// Say what the code of a reason means, and what helps.
+    /// Explain what a reason code means, and what helps.
     #[command(after_help = "Example:\n  towpath reason NotSoaked")]
     Reason(ReasonArgs),
-    /// For those who change graph data: check it, and see what a change will do.
+    /// Check graph data, and see what a change to it will do. For release administrators.
     #[command(subcommand, after_help = "Example:\n  towpath graph lint")]
     Graph(GraphCommand),
-    /// Say what exists: read a registry's releases into a file, print one, and say who signed each.
+    /// Read the releases of a registry into a file, print a release, and verify signatures.
     #[command(subcommand, after_help = "Example:\n  towpath releases show 4.20.3")]
     Releases(ReleasesCommand),
-    /// Write the example data to a directory, to look at, change and serve.
+    /// Write the example data to a directory, as a start for your own.
     #[command(after_help = "Example:\n  towpath example ./demo")]
     Example {
-        /// The directory; it must not exist yet, or be empty.
+        /// The directory. It must be empty or not exist yet.
         directory: PathBuf,
     },
-    /// Print the configuration that is in force: flags over environment over file over defaults.
+    /// Print the configuration in force. Flags override the environment, which overrides the file, which overrides the defaults.
     #[command(after_help = "Example:\n  towpath config --listen 0.0.0.0:8080")]
     Config {
         /// Print the commented default file instead.
@@ -108,7 +108,7 @@ enum Command {
 
 #[derive(Debug, Args)]
 struct ConfigAndOptions {
-    /// Read options from this file; `towpath config --default` prints one to start from.
+    /// Read options from this file. `towpath config --default` prints one to start from.
     #[arg(long, env = "TOWPATH_CONFIG", value_name = "FILE")]
     config: Option<PathBuf>,
     #[command(flatten)]

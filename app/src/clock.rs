@@ -1,6 +1,6 @@
-//! The time that a command takes for now: one flag, one way to write it.
+//! The current time of a command: one flag, `--now`, in one notation.
 //!
-//! Whoever asks about next week gets next week's answer. Nothing else here reads a wall clock to decide anything.
+//! With `--now +7d` every command gives next week's answer. Nothing else in this crate reads the wall clock to decide something.
 
 use clap::Args;
 use jiff::civil::Date;
@@ -13,7 +13,7 @@ use towpath_formats::graph::data::parse_time;
 #[derive(Debug, Clone, Copy, Default, Args, Deserialize)]
 #[serde(default)]
 pub(crate) struct NowArgs {
-    /// As of this time, instead of the clock's: 2026-11-18T12:00Z, 2026-11-18, or +2d and -3h from now.
+    /// Answer as of this time instead of the current time: 2026-11-18T12:00Z, 2026-11-18, or +2d and -3h from now.
     #[arg(
         long,
         env = "TOWPATH_NOW",

@@ -1,4 +1,4 @@
-//! How many connections there are descriptors for, so that files can still be opened when all places are taken.
+//! Limits connections to the file descriptors that there are, so that files can still be opened when all connections are in use.
 
 use anyhow::bail;
 use rustix::process::{Resource, getrlimit, setrlimit};

@@ -1,4 +1,4 @@
-//! `towpath duration`: how long updates take, and what histories say of it.
+//! `towpath duration`: estimates how long updates take, and learns the estimates from past updates.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -31,12 +31,12 @@ const MAX_VERSIONS: usize = 100;
 const MAX_FILES: usize = 100_000;
 #[derive(Debug, Subcommand)]
 pub(crate) enum DurationCommand {
-    /// How long updates take: the control plane, and beside it worker pools.
+    /// Estimate how long updates take, for the control plane and the worker pools.
     #[command(
         after_help = "Example:\n  towpath duration estimate 4.14.30 4.15.20 4.16.10 --nodes 250 --max-unavailable 10%"
     )]
     Estimate(EstimateArgs),
-    /// Learn from ClusterVersions how long updates take, and how well that can be foretold.
+    /// Learn from the histories of ClusterVersions how long updates take, and how exact the estimates are.
     ///
     /// Exit 1 if there is no completed update in them.
     #[command(
@@ -49,7 +49,7 @@ pub(crate) enum DurationCommand {
 pub(crate) struct EstimateArgs {
     /// The release that the cluster runs.
     from: Version,
-    /// Where it is updated to, one after the other.
+    /// The releases to update to, in order.
     #[arg(required = true)]
     to: Vec<Version>,
     #[command(flatten)]
@@ -64,13 +64,13 @@ pub(crate) struct ShapeArgs {
     /// The cluster's shape, as docs/duration.md describes it. [default: three worker nodes, one at a time]
     #[arg(long, value_name = "FILE")]
     shape: Option<PathBuf>,
-    /// So many worker nodes in one pool, beside three of the control plane.
+    /// Number of worker nodes in one pool, in addition to three control plane nodes.
     #[arg(long, value_name = "N", conflicts_with = "shape", value_parser = clap::value_parser!(u32).range(0..=i64::from(shape::MAX_NODES)))]
     nodes: Option<u32>,
-    /// How many worker nodes may be away at once: 3, or 10%. [default: 1]
+    /// How many worker nodes may be unavailable at once: 3, or 10%. [default: 1]
     #[arg(long, value_name = "N|P%", conflicts_with = "shape", value_parser = max_unavailable)]
     max_unavailable: Option<MaxUnavailable>,
-    /// All nodes are machines, and take longer to reboot.
+    /// All nodes are bare metal, which takes longer to reboot.
     #[arg(long, conflicts_with = "shape")]
     metal: bool,
     /// Parameters, as `towpath duration fit` writes them. [default: built in]
@@ -83,7 +83,7 @@ pub(crate) struct FitArgs {
     /// Files of ClusterVersions (YAML or JSON, lists and several documents too), or directories of such files.
     #[arg(required = true, value_name = "HISTORY")]
     histories: Vec<PathBuf>,
-    /// What was known before, from other histories. [default: built in]
+    /// Start from these parameters of an earlier fit. [default: built in]
     #[arg(long, value_name = "FILE")]
     parameters: Option<PathBuf>,
     /// Write the parameters to this file.
@@ -105,13 +105,13 @@ fn estimate(args: EstimateArgs) -> anyhow::Result<ExitCode> {
     let versions: Vec<Version> = std::iter::once(args.from).chain(args.to).collect();
     if versions.len() > MAX_VERSIONS {
         bail!(
-            "there are {} releases; at most {MAX_VERSIONS} are allowed",
+            "{} releases given; the limit is {MAX_VERSIONS}",
             versions.len()
         );
     }
     if let Some(back) = versions.windows(2).find(|ends| ends[1] <= ends[0]) {
         bail!(
-            "{} does not lead forward to {}; name releases in the order of the updates",
+            "{} is not older than {}; give the releases in the order of the updates",
             back[0],
             back[1]
         );
@@ -235,7 +235,7 @@ fn files(paths: &[PathBuf]) -> anyhow::Result<Vec<SourceFile>> {
             });
         }
         if files.len() > MAX_FILES {
-            bail!("there are more than {MAX_FILES} files; name fewer");
+            bail!("more than {MAX_FILES} files; give fewer");
         }
     }
     Ok(files)
@@ -249,5 +249,5 @@ fn is_history(path: &str) -> bool {
 
 fn max_unavailable(text: &str) -> Result<MaxUnavailable, String> {
     MaxUnavailable::read(text)
-        .ok_or_else(|| "write a number from 1 on, or a share from 1% to 100%".to_owned())
+        .ok_or_else(|| "give a number from 1, or a share from 1% to 100%".to_owned())
 }

@@ -63,7 +63,7 @@ impl Origin {
             // Nothing is left to be done if even that cannot be said.
             let _ = writeln!(
                 io::stderr(),
-                "towpath: this is about the built-in example; {how}"
+                "towpath: this uses the built-in example; {how}"
             );
         }
     }
@@ -179,13 +179,13 @@ pub(crate) fn welcome(address: SocketAddr, service: &Service) -> String {
     let (reached, waiting) = rollout_examples(snapshot.graph(), service.now());
     format!(
         "\nTowpath serves its example at http://{address}/ . In stable-4.20, 4.20.4 is being rolled out.\n\n\
-         \x20 # A cluster that the rollout has reached: [5,6] is among its edges (4.20.3 to 4.20.4) …\n\
+         \x20 # The rollout has reached this cluster: its edges include [5,6] (4.20.3 to 4.20.4).\n\
          \x20 curl -s '{graph}&platform=GCP&id={reached}'\n\n\
-         \x20 # … and one that it has not, on AWS, which 4.20.3 is blocked for: no edge leads to 5 or 6\n\
+         \x20 # The rollout has not reached this one, and 4.20.3 is blocked on AWS: no edge leads to 5 or 6.\n\
          \x20 curl -s '{graph}&platform=AWS&id={waiting}'\n\n\
-         \x20 # How far each rollout has come\n\
+         \x20 # The progress of each rollout\n\
          \x20 curl -s http://{address}/metrics | grep phased_update_rollout\n\n\
-         Ctrl-C stops it. Your own data: towpath serve --graph-data DIR --releases FILE\n\n"
+         Press Ctrl-C to stop. To serve your own data: towpath serve --graph-data DIR --releases FILE\n\n"
     )
 }
 

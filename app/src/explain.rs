@@ -11,7 +11,7 @@ use towpath_core::cluster::{Cluster, ClusterId, Fact, Platform};
 use towpath_core::graph::explain as explained;
 use towpath_core::graph::{ChannelName, Situation};
 use towpath_core::version::{Arch, Version};
-use towpath_formats::graph::explain::{Told, json, text};
+use towpath_formats::graph::explain::{ExplainReport, json, text};
 
 use crate::cli::print;
 use crate::clock::NowArgs;
@@ -42,10 +42,10 @@ pub(crate) struct ExplainArgs {
     arch: String,
     #[command(flatten)]
     now: NowArgs,
-    /// Ask this service, instead of looking at files.
+    /// Ask this Towpath service instead of reading files.
     #[arg(long, env = "TOWPATH_SERVER", value_name = "URL", conflicts_with_all = ["graph_data", "releases"])]
     server: Option<String>,
-    /// A file with the token for that service; a service that keeps its fleet to itself wants one for --id.
+    /// The file with the token for --server. Needed for --id if the service does not allow reads without a token.
     #[arg(
         long,
         env = "TOWPATH_SERVER_TOKEN_FILE",
@@ -105,7 +105,7 @@ impl ExplainArgs {
             now,
         };
         let explanation = explained(&at, &self.from, self.to.as_ref(), None);
-        let told = Told {
+        let told = ExplainReport {
             at: &at,
             from: &self.from,
             explanation: &explanation,

@@ -1,4 +1,4 @@
-//! The form of an answer: one flag, and for each command only the forms that it has.
+//! The format of an answer: one flag, `--output`, with only the formats that a command has.
 
 use clap::{Args, ValueEnum};
 
@@ -8,7 +8,7 @@ pub(crate) struct OutputArgs<F = Output>
 where
     F: ValueEnum + Default + Send + Sync + 'static,
 {
-    /// How to answer.
+    /// The format of the answer.
     #[arg(
         short = 'o',
         long = "output",

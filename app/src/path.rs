@@ -1,4 +1,4 @@
-//! `towpath path`: the way from one release to another, hop by hop, or why there is none.
+//! `towpath path`: the update path from one release to another, hop by hop, or why there is none.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -15,7 +15,9 @@ use towpath_core::graph::{ChannelName, Graph};
 use towpath_core::path::{FoundPaths, Goal, Pace, Plan, Request, RiskPolicy, paths};
 use towpath_core::version::{Arch, Version};
 use towpath_formats::cluster::objects::ClusterObjects;
-use towpath_formats::path::{self as format, PathRequest, ShapeIs, Told, ToldCluster, json, text};
+use towpath_formats::path::{
+    self as format, PathCluster, PathReport, PathRequest, ShapeIs, json, text,
+};
 
 use crate::cli::print;
 use crate::clock::NowArgs;
@@ -27,27 +29,27 @@ use crate::sources::GraphArgs;
 
 #[derive(Debug, Args)]
 pub(crate) struct PathArgs {
-    /// The release that the cluster runs, and where to: a release (4.20.5), the newest of a minor version (4.20), or `newest` of all. With
-    /// --cluster, only where to.
+    /// The release that the cluster runs, and the goal: a release (4.20.5), the newest of a minor version (4.20), or `newest` of all. With
+    /// --cluster, only the goal.
     #[arg(required = true, num_args = 1..=2, value_names = ["FROM", "TO"])]
     ends: Vec<String>,
     /// Stay in this channel.
     #[arg(long, value_name = "NAME", conflicts_with = "via")]
     channel: Option<String>,
-    /// Go through these: a stream (eus, stable, …), or channels with commas between. [default: stable, or all of --graph]
+    /// Use these channels: a stream (eus, stable, …), or names of channels separated by commas. [default: stable, or all of --graph]
     #[arg(long, value_name = "CHANNELS", value_parser = via)]
     via: Option<Via>,
-    /// What is better: fewest (hops), safest (fewest risks), soonest (earliest arrival).
+    /// What to prefer: fewest (hops), safest (fewest risks), soonest (earliest arrival).
     #[arg(long, value_name = "WHAT", default_value = "fewest", value_parser = ["fewest", "safest", "soonest"])]
     prefer: String,
-    /// Updates with risks: never, unknown (those that may turn out not to apply), or accepted:NAME,…
+    /// Which updates with known risks to take: never, unknown (those that may turn out not to apply), or accepted:NAME,…
     /// [default: never; with --prefer safest, unknown]
     #[arg(long, value_name = "POLICY", value_parser = risks)]
     risks: Option<RiskPolicy>,
-    /// Tell so many ways, the best first.
+    /// Number of paths to show, the best first.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=Request::MAX_WAYS as i64))]
     alternatives: u8,
-    /// The cluster's id: rollouts reach each at its own time.
+    /// The cluster's id. A rollout reaches each cluster at its own time.
     #[arg(long, value_name = "UUID")]
     id: Option<String>,
     /// What the cluster runs on: AWS, BareMetal, …
@@ -66,10 +68,10 @@ pub(crate) struct PathArgs {
     shape: ShapeArgs,
     #[command(flatten)]
     now: NowArgs,
-    /// Ask this service, instead of looking at files.
+    /// Ask this Towpath service instead of reading files.
     #[arg(long, env = "TOWPATH_SERVER", value_name = "URL", conflicts_with_all = ["graph_data", "releases", "graph", "shape", "parameters"])]
     server: Option<String>,
-    /// A file with the token for that service; a service that keeps its fleet to itself wants one for --id.
+    /// The file with the token for --server. Needed for --id if the service does not allow reads without a token.
     #[arg(
         long,
         env = "TOWPATH_SERVER_TOKEN_FILE",
@@ -120,24 +122,24 @@ impl PathArgs {
             .and_then(|cluster| cluster.facts.heads_for());
         let version = |text: &str| -> anyhow::Result<Version> {
             text.parse()
-                .map_err(|problem| anyhow!("{text:?} is no release that a cluster runs: {problem}"))
+                .map_err(|problem| anyhow!("{text:?} is not a release: {problem}"))
         };
         let (from, to) = match (self.ends.as_slice(), runs) {
             ([from, to], None) => (version(from)?, to),
             ([from, to], Some(runs)) => match version(from)? {
                 from if from == *runs => (from, to),
                 from => bail!(
-                    "the cluster's objects say that it runs {runs}, or is on its way there, and not {from}; leave out FROM"
+                    "the cluster's objects say that it runs or updates to {runs}, not {from}; leave out FROM"
                 ),
             },
             ([to], Some(runs)) => (runs.clone(), to),
             _ => bail!(
-                "name the release that the cluster runs, and where to; or give its ClusterVersion in --cluster"
+                "give the release that the cluster runs and the goal; or the cluster's ClusterVersion with --cluster"
             ),
         };
         Ok(Ends {
             from,
-            to: goal(to).map_err(|remedy| anyhow!("{to:?} is no release to go to; {remedy}"))?,
+            to: goal(to).map_err(|remedy| anyhow!("{to:?} is not a goal; {remedy}"))?,
             cluster,
         })
     }
@@ -159,11 +161,11 @@ impl PathArgs {
             (Some(cluster), Ok(found)) => judged(&graph, cluster, found, pace.max_skew)?,
             _ => Vec::new(),
         };
-        let cluster = ends.cluster.as_ref().map(|objects| ToldCluster {
+        let cluster = ends.cluster.as_ref().map(|objects| PathCluster {
             objects,
             judged: &judged,
         });
-        let told = Told {
+        let told = PathReport {
             graph: &graph,
             request: &request,
             answer: &answer,
@@ -238,7 +240,7 @@ impl PathArgs {
         }
         facts["found"]
             .as_bool()
-            .context("the service's answer does not say whether it found a way")
+            .context("the service's answer does not say whether it found a path")
     }
 
     /// The question, as a service reads it; files are asked in the same words.
@@ -311,7 +313,7 @@ pub(crate) fn goal(text: &str) -> Result<Goal, String> {
 
 /// Reads which channels to go through.
 pub(crate) fn via(text: &str) -> Result<Via, String> {
-    let remedy = "give a stream (eus, stable), or names of channels with commas between";
+    let remedy = "give a stream (eus, stable), or names of channels separated by commas";
     format::via(text).map(Via).ok_or_else(|| remedy.to_owned())
 }
 

@@ -12,7 +12,7 @@ use towpath_core::cluster::way::{Stop, Way};
 use towpath_core::finding::Finding;
 use towpath_core::version::Version;
 use towpath_formats::cluster::objects::{self, ClusterObjects};
-use towpath_formats::cluster::ready::{ToldReady, json, text};
+use towpath_formats::cluster::ready::{ReadyReport, json, text};
 use towpath_formats::findings::{self, Shown};
 use towpath_sources::read_directory;
 
@@ -21,17 +21,17 @@ use crate::clock::NowArgs;
 use crate::example::{self, Origin};
 use crate::output::{Output, OutputArgs};
 
-/// So many findings of one code are shown before the others are counted.
+/// How many findings of one code are shown before the others are counted.
 const SHOWN_OF_EACH_CODE: usize = 5;
 
 #[derive(Debug, Args)]
 pub(crate) struct ReadyArgs {
     /// A directory of the cluster's objects, as `oc get -o yaml` prints them. [default: the built-in example]
     directory: Option<PathBuf>,
-    /// Where it should go: a release (4.10.67) or a minor version (4.10). [default: the next minor version]
+    /// The goal: a release (4.10.67) or a minor version (4.10). [default: the next minor version]
     #[arg(long, value_name = "VERSION", value_parser = stop, conflicts_with = "path")]
     to: Option<Stop>,
-    /// The way there, stop by stop, as `towpath path` finds it.
+    /// The update path to take, release by release, as `towpath path` finds it.
     #[arg(long, value_name = "VERSIONS", value_parser = stop, value_delimiter = ',')]
     path: Vec<Stop>,
     /// How many minor versions a kubelet may be behind. [default: OpenShift's policy, 1 on odd minor versions and 2 on even ones]
@@ -59,11 +59,11 @@ pub(crate) fn ready(args: ReadyArgs) -> anyhow::Result<ExitCode> {
     origin.tell_how("name a directory of your cluster's objects");
     let (cluster, warnings) = read(args.directory.as_deref(), now)?;
     let from = cluster.facts.heads_for().cloned().context(
-        "no object says which version the cluster runs; give its ClusterVersion: `oc get clusterversions -o yaml`",
+        "the cluster's version is unknown; add its ClusterVersion: `oc get clusterversions -o yaml`",
     )?;
     let way = args.way(from)?;
     let readiness = judged(&way, &cluster.facts, max_skew(args.max_skew));
-    let told = ToldReady {
+    let told = ReadyReport {
         cluster: &cluster,
         way: &way,
         now,

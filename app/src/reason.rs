@@ -1,4 +1,4 @@
-//! `towpath reason`: what a code means, and what helps.
+//! `towpath reason`: what a reason code means, and what helps.
 
 use std::process::ExitCode;
 
@@ -12,7 +12,7 @@ use crate::output::{Output, OutputArgs};
 
 #[derive(Debug, Args)]
 pub(crate) struct ReasonArgs {
-    /// The code, as in JSON, metrics and texts. Without one, all are listed.
+    /// The code, as printed in text, JSON and metrics. Without one, list all codes.
     #[arg(value_name = "CODE")]
     code: Option<String>,
     #[command(flatten)]
@@ -32,7 +32,7 @@ pub(crate) fn reason(args: &ReasonArgs) -> anyhow::Result<ExitCode> {
     match answer {
         Some(answer) => print(&answer)?,
         None => bail!(
-            "there is no reason {:?}; `towpath reason` lists all of them",
+            "there is no reason code {:?}; `towpath reason` lists all codes",
             args.code.as_deref().unwrap_or_default()
         ),
     }

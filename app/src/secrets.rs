@@ -1,7 +1,7 @@
-//! Files with secrets in them that others on this machine can read.
+//! Warns of files with secrets that other users of this machine can read.
 //!
-//! It is a warning and no error: whether somebody else is on this machine, we do not know. A Secret that Kubernetes mounts is 0644 by default, and only its
-//! own pod sees it; so what the kubelet has put there is left alone. Group access is, too: a pod without root reads its secrets that way.
+//! It is only a warning, because nobody else may be on this machine. Kubernetes mounts a Secret with mode 0644, and only its own pod sees it; so
+//! files that the kubelet mounted get no warning. Neither does group access: a pod without root reads its secrets that way.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;

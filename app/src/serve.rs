@@ -53,8 +53,9 @@ async fn serve(settings: Settings, lowered: Option<String>) -> anyhow::Result<()
     lowered
         .iter()
         .for_each(|lowered| tracing::warn!("{lowered}"));
-    let beside = |fleet| crate::fleet::run::beside(service.clone(), fleet, clock(&settings));
-    let fleet = settings.fleet.clone().map(beside).transpose()?;
+    let in_background =
+        |fleet| crate::fleet::run::in_background(service.clone(), fleet, clock(&settings));
+    let fleet = settings.fleet.clone().map(in_background).transpose()?;
     let loaded = Arc::new(tokio::sync::Notify::new());
     let wakers = Arc::new(sources::start(
         &settings.sources,
@@ -102,7 +103,7 @@ pub(crate) fn stop_signal() -> anyhow::Result<impl Future<Output = ()>> {
     let stop = signals(1)?;
     Ok(async move {
         stop.await;
-        tracing::info!("stopping: no new connections, open requests may end");
+        tracing::info!("stopping: no new connections, open requests may finish");
     })
 }
 

@@ -1,6 +1,6 @@
-//! Asking a service that runs elsewhere, for commands with `--server`.
+//! Asks a Towpath service, for commands with `--server`.
 //!
-//! The token is read from a file, goes to that service alone, and never in the clear to another machine.
+//! The token is read from a file. It is sent only to that service, and never without TLS to another machine.
 
 use std::path::Path;
 

@@ -137,7 +137,7 @@ fn a_version_that_gets_blocked_cancels_what_is_planned_there() {
     world.pass("12:00");
     world.policy("blockedVersions: ['^4\\.12\\.3$']\n");
     let told = world.pass("12:01");
-    assert!(told.contains("1 called off"), "{told}");
+    assert!(told.contains("1 cancelled"), "{told}");
     world.pass("12:02");
     let left = world.scheduled();
     assert!(

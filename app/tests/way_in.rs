@@ -54,7 +54,7 @@ fn the_first_line_says_that_it_is_about_the_example() {
         let told = towpath(&command.split(' ').collect::<Vec<_>>());
         let first = words(&told.stderr).lines().next().unwrap_or_default();
         assert!(
-            first.starts_with("towpath: this is about the built-in example; name "),
+            first.starts_with("towpath: this uses the built-in example; name "),
             "{command}: {told:?}"
         );
         assert_ne!(told.status.code(), Some(2), "{command}: {told:?}");

@@ -19,7 +19,7 @@ use towpath_core::finding::Place;
 use towpath_core::verdict::Verdict;
 use towpath_core::version::Minor;
 use towpath_formats::agent::{
-    AgentPolicy, Told, news, of_start, read_policy, read_record, upgradeable, write_record,
+    AgentPolicy, PassReport, news, of_start, read_policy, read_record, upgradeable, write_record,
 };
 
 fn policy(text: &str) -> Result<AgentPolicy, String> {
@@ -232,7 +232,7 @@ fn news_tell_of_starts_outcomes_attacks_and_a_stop() {
         started: Some(started.clone()),
         ..Memory::default()
     };
-    let told = Told {
+    let told = PassReport {
         standing: &ClusterStanding::default(),
         choice: &choice,
         gate: None,

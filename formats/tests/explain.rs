@@ -9,7 +9,7 @@ use towpath_core::graph::{ExplainedRelease, explain, recommend};
 use towpath_core::graph::{Graph, ReleaseId, Situation};
 use towpath_core::rules::Policy;
 use towpath_core::verdict::Answer;
-use towpath_formats::graph::explain::{Told, json, text};
+use towpath_formats::graph::explain::{ExplainReport, json, text};
 
 use towpath_testing_graphs::random::{HOURS, any_cluster, any_graph, at};
 
@@ -61,7 +61,7 @@ proptest! {
                 }
                 let asked = explain(&situation, &release.version, Some(&graph.release(to).version), None);
                 prop_assert_eq!(&asked.candidates[0].verdict, verdict);
-                let told = Told { at: &situation, from: &release.version, explanation: &asked };
+                let told = ExplainReport { at: &situation, from: &release.version, explanation: &asked };
                 prop_assert!(!text(&told).is_empty() && json(&told)["candidates"].as_array().unwrap().len() == 1);
             }
             // Whatever it is shown, it is told of.

@@ -13,7 +13,7 @@ use towpath_core::mirror::*;
 use towpath_core::path::RiskPolicy;
 use towpath_core::version::{Arch, ReleaseName};
 use towpath_formats::mirror::image_set::{ImageSetVersion, NoImageSet, write};
-use towpath_formats::mirror::{Completeness, Told, list};
+use towpath_formats::mirror::{Completeness, MirrorReport, list};
 
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
@@ -132,10 +132,10 @@ fn wish(from: &[(&str, &str)]) -> Wish {
     }
 }
 
-fn told<T>(graph: &Graph, wish: &Wish, tell: impl Fn(&Told<'_>) -> T) -> T {
+fn told<T>(graph: &Graph, wish: &Wish, tell: impl Fn(&MirrorReport<'_>) -> T) -> T {
     let now = "2026-11-16T03:00Z".parse().unwrap();
     let mirror = mirror(graph, wish, now).unwrap();
-    tell(&Told {
+    tell(&MirrorReport {
         graph,
         wish,
         mirror: &mirror,

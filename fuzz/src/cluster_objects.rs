@@ -6,7 +6,7 @@ use towpath_core::cluster::way::{Stop, Way};
 use towpath_core::finding::Finding;
 use towpath_formats::SourceFile;
 use towpath_formats::cluster::objects;
-use towpath_formats::cluster::ready::{ToldReady, json, text};
+use towpath_formats::cluster::ready::{ReadyReport, json, text};
 
 pub fn fuzz(data: &[u8]) {
     let now: jiff::Timestamp = "2026-05-12T10:00:00Z".parse().expect("a time");
@@ -37,7 +37,7 @@ pub fn fuzz(data: &[u8]) {
     }
     let way = Way::to_next_minor(from);
     let readiness = ready(&way, &cluster.facts, MaxSkew::OpenShift);
-    let told = ToldReady {
+    let told = ReadyReport {
         cluster: &cluster,
         way: &way,
         now,

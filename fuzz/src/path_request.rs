@@ -6,7 +6,7 @@ use towpath_core::graph::Graph;
 use towpath_core::path::{Pace, Request, paths};
 use towpath_formats::graph::{data, releases};
 use towpath_formats::mirror;
-use towpath_formats::path::{ShapeIs, Told, json, read, text};
+use towpath_formats::path::{PathReport, ShapeIs, json, read, text};
 
 const RELEASES: &str = r#"{"nodes": [{"version": "4.9.1", "payload": "r@sha256:1"}, {"version": "4.10.2", "payload": "r@sha256:2"}], "edges": [[0, 1]]}"#;
 const CHANNEL: &str = "name: stable-4.10\nversions: [4.9.1, 4.10.2]\n";
@@ -33,7 +33,7 @@ pub fn fuzz(data: &[u8]) {
         ..Pace::usual()
     });
     let answer = paths(&graph, &asked.request, &pace.lasts(&graph));
-    let told = Told {
+    let told = PathReport {
         graph: &graph,
         request: &asked.request,
         answer: &answer,

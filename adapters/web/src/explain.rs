@@ -15,7 +15,7 @@ use towpath_core::graph::Situation;
 use towpath_core::graph::rules::{Edges, Enrolled};
 use towpath_core::graph::{explain, rollouts};
 use towpath_core::rules::Rule;
-use towpath_formats::graph::explain::{self as format, ExplainRequest, Form, Told};
+use towpath_formats::graph::explain::{self as format, ExplainReport, ExplainRequest, Form};
 use towpath_formats::graph::rollouts as told_rollouts;
 
 use crate::body::{self, AnswerBody};
@@ -174,7 +174,7 @@ impl ExplainQuestion {
             now,
         };
         let explanation = explain(&at, &from, to.as_ref(), rule.as_deref());
-        let told = Told {
+        let told = ExplainReport {
             at: &at,
             from: &from,
             explanation: &explanation,

@@ -10,7 +10,7 @@ use http::{Response, StatusCode};
 use towpath_core::cluster::Fact;
 use towpath_core::path::{Budget, Pace, Unfinished, paths_within};
 use towpath_formats::graph::explain::Form;
-use towpath_formats::path::{self as format, PathRequest, ShapeIs, Told};
+use towpath_formats::path::{self as format, PathReport, PathRequest, ShapeIs};
 
 use crate::body::{self, AnswerBody};
 use crate::enrolment::View;
@@ -88,7 +88,7 @@ impl PathQuestion {
             Ok(answer) => answer,
             Err(unfinished) => return gave_up(unfinished),
         };
-        let told = Told {
+        let told = PathReport {
             graph,
             request: &request,
             answer: &answer,

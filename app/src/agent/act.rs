@@ -1,6 +1,6 @@
-//! What a pass has found is carried out: the gate is published, an update is started, what must not be forgotten is written down.
+//! Carries out the result of a pass: publishes the Upgradeable condition, starts an update, records what must not be forgotten.
 //!
-//! A start and the memory of it are one write over the ClusterVersion that was judged. Whatever happened since makes it fail, and the next pass looks again.
+//! A start and its record are one write, which names the judged state of the ClusterVersion. If that has changed, the write fails and the next pass looks again.
 
 use std::collections::BTreeMap;
 
@@ -16,14 +16,14 @@ use towpath_kube::{
     Status, Update,
 };
 
-use super::pass::{Judged, Seen};
+use super::pass::{Assessment, Judgement};
 
 /// The longest message of a condition.
 const MAX_MESSAGE_BYTES: usize = 4_096;
 
 /// What was done to the ClusterVersion.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Done {
+pub(super) enum Action {
     /// There was nothing to do.
     Nothing,
     /// An update has been started.
@@ -53,40 +53,44 @@ impl Actor {
     pub(super) async fn act(
         &mut self,
         cluster: &Cluster,
-        judged: &Judged,
-    ) -> Result<Done, KubeError> {
-        let seen = &judged.seen.look.resource_version;
+        judgement: &Judgement,
+    ) -> Result<Action, KubeError> {
+        let seen = &judgement.assessment.observation.resource_version;
         if self.written_over.as_ref() == Some(seen) {
-            return Ok(Done::Nothing);
+            return Ok(Action::Nothing);
         }
-        let done = match judged.choice.takes() {
-            Some(offer) => start(cluster, judged, offer).await?,
-            None if judged
-                .seen
+        let done = match judgement.choice.takes() {
+            Some(offer) => start(cluster, judgement, offer).await?,
+            None if judgement
+                .assessment
                 .memory
-                .is_worth_writing_over(&judged.seen.look.memory) =>
+                .is_worth_writing_over(&judgement.assessment.observation.memory) =>
             {
-                remember(cluster, seen, &judged.seen.memory).await?
+                remember(cluster, seen, &judgement.assessment.memory).await?
             }
-            None => Done::Nothing,
+            None => Action::Nothing,
         };
-        if done != Done::Nothing {
+        if done != Action::Nothing {
             self.written_over = Some(seen.clone());
         }
         Ok(done)
     }
 }
 
-async fn start(cluster: &Cluster, judged: &Judged, offer: &UpdateOffer) -> Result<Done, KubeError> {
-    let seen = &judged.seen.look.resource_version;
+async fn start(
+    cluster: &Cluster,
+    judgement: &Judgement,
+    offer: &UpdateOffer,
+) -> Result<Action, KubeError> {
+    let seen = &judgement.assessment.observation.resource_version;
     let started = StartedUpdate {
         version: offer.version.clone(),
-        at: judged.seen.now,
+        at: judgement.assessment.now,
         course: Course::Running,
     };
     let record = write_record(&Memory {
         started: Some(started),
-        ..judged.seen.memory.clone()
+        ..judgement.assessment.memory.clone()
     });
     let version = offer.version.to_string();
     let update = Update {
@@ -95,22 +99,22 @@ async fn start(cluster: &Cluster, judged: &Judged, offer: &UpdateOffer) -> Resul
         record: &record,
     };
     match cluster.start_update(seen, update).await? {
-        StartOutcome::Started => Ok(Done::Started(offer.version.clone())),
-        StartOutcome::Conflict => Ok(Done::Conflict),
+        StartOutcome::Started => Ok(Action::Started(offer.version.clone())),
+        StartOutcome::Conflict => Ok(Action::Conflict),
         StartOutcome::Refused(why) => {
-            let failures = judged.seen.memory.failures.saturating_add(1);
-            let failed = Some((offer.version.clone(), judged.seen.now));
+            let failures = judgement.assessment.memory.failures.saturating_add(1);
+            let failed = Some((offer.version.clone(), judgement.assessment.now));
             remember(
                 cluster,
                 seen,
                 &Memory {
                     failures,
                     failed,
-                    ..judged.seen.memory.clone()
+                    ..judgement.assessment.memory.clone()
                 },
             )
             .await?;
-            Ok(Done::Refused {
+            Ok(Action::Refused {
                 version: offer.version.clone(),
                 why,
             })
@@ -118,15 +122,15 @@ async fn start(cluster: &Cluster, judged: &Judged, offer: &UpdateOffer) -> Resul
     }
 }
 
-async fn remember(cluster: &Cluster, seen: &str, memory: &Memory) -> Result<Done, KubeError> {
+async fn remember(cluster: &Cluster, seen: &str, memory: &Memory) -> Result<Action, KubeError> {
     Ok(match cluster.remember(seen, &write_record(memory)).await? {
-        RecordOutcome::Written => Done::Remembered,
-        RecordOutcome::Conflict => Done::Conflict,
+        RecordOutcome::Written => Action::Remembered,
+        RecordOutcome::Conflict => Action::Conflict,
     })
 }
 
 /// What our ClusterOperator says after a pass.
-pub(super) fn status_of(seen: &Seen) -> OperatorStatus {
+pub(super) fn status_of(seen: &Assessment) -> OperatorStatus {
     let unheard: Vec<&Finding> = seen
         .warnings
         .iter()
@@ -153,11 +157,11 @@ pub(super) fn status_of(seen: &Seen) -> OperatorStatus {
         None => condition(
             Status::Unknown,
             "CurrentUnknown",
-            "what the cluster runs is not known yet".to_owned(),
+            "the version that the cluster runs is not known yet".to_owned(),
         ),
     };
     let degraded = match (wrong.as_slice(), unheard.as_slice()) {
-        ([], []) => as_expected(Status::False, "everything that is looked at can be read"),
+        ([], []) => as_expected(Status::False, "all watched objects can be read"),
         ([], unheard) => condition(Status::True, "NotHeard", sentences(unheard)),
         (wrong, _) => condition(Status::True, "BadConfiguration", sentences(wrong)),
     };
@@ -171,7 +175,7 @@ pub(super) fn status_without(findings: &[Finding]) -> OperatorStatus {
         "NotUnderstood",
         sentences(&findings.iter().collect::<Vec<_>>()),
     );
-    let unknown = "what towpath looks at cannot be understood, so nobody knows what stands in the way of the next minor version";
+    let unknown = "the watched objects cannot be read correctly, so it is not known what stands in the way of the next minor version";
     status(
         condition(Status::False, "NotUnderstood", unknown.to_owned()),
         why,
@@ -182,7 +186,7 @@ fn status(upgradeable: Condition, degraded: Condition) -> OperatorStatus {
     let conditions = BTreeMap::from([
         (
             "Available".to_owned(),
-            as_expected(Status::True, "the agent looks after the cluster"),
+            as_expected(Status::True, "the agent is running"),
         ),
         (
             "Progressing".to_owned(),
@@ -228,9 +232,9 @@ fn sentences(findings: &[&Finding]) -> String {
 }
 
 /// Whether something waits for the service to say how old its graph is.
-pub(super) fn lacks_stamp(judged: &Judged) -> bool {
+pub(super) fn lacks_stamp(judgement: &Judgement) -> bool {
     let lacks = |verdict: &Verdict| verdict.reasons.iter().any(|one| one.is(&GRAPH_AGE_UNKNOWN));
-    judged
+    judgement
         .choice
         .judged
         .iter()
@@ -238,16 +242,16 @@ pub(super) fn lacks_stamp(judged: &Judged) -> bool {
 }
 
 /// When the next pass has something new to find, if nothing changes until then.
-pub(super) fn next_look(judged: &Judged) -> Option<Timestamp> {
+pub(super) fn next_look(judgement: &Judgement) -> Option<Timestamp> {
     let until = |(_, verdict): &(UpdateOffer, Verdict)| match &verdict.answer {
         Answer::Wait { until } => *until,
         _ => None,
     };
-    judged
+    judgement
         .choice
         .judged
         .iter()
         .filter_map(until)
-        .filter(|until| *until > judged.seen.now)
+        .filter(|until| *until > judgement.assessment.now)
         .min()
 }

@@ -20,33 +20,33 @@ use crate::output::OutputArgs;
 #[command(mut_arg("now", |now| now.requires("dry_run")))]
 #[command(mut_arg("output", |output| output.requires("once")))]
 pub(crate) struct AgentArgs {
-    /// Reach the cluster as this file says. [default: as the pod's service account; outside of a cluster, as kubectl does]
+    /// The kubeconfig file. [default: the pod's service account; outside a cluster, kubectl's own default]
     #[arg(long, value_name = "FILE")]
     kubeconfig: Option<PathBuf>,
-    /// That context of the kubeconfig. [default: its current one]
+    /// The context of the kubeconfig. [default: the current context]
     #[arg(long, value_name = "NAME")]
     context: Option<String>,
-    /// What the cluster may do by itself: windows, the time between updates, a pin. It is read again when it changes. [default: any time, a day between updates, signed releases only]
+    /// The policy for automatic updates: windows, the time between updates, a pin. The agent reads it again when it changes. [default: any time, a day between updates, signed releases only]
     #[arg(long, env = "TOWPATH_AGENT_POLICY", value_name = "FILE")]
     pub(super) policy: Option<PathBuf>,
     #[command(flatten)]
     trust: TrustArgs,
     #[command(flatten)]
     pub(super) service: ServiceOptions,
-    /// Keep reports that wait, and what is known of releases, here. [default: in memory]
+    /// Keep unsent reports and verified releases in this directory. [default: in memory]
     #[arg(long, env = "TOWPATH_STATE", value_name = "DIR")]
     pub(super) state: Option<PathBuf>,
-    /// Look once, act if there is something to do, and end. Exit 0: an update was started. 1: none was.
+    /// Check the cluster once, act if needed, and exit. Exit 0: an update was started. 1: none was.
     #[arg(long)]
     pub(super) once: bool,
-    /// Change nothing: print what would be done, and why. Exit 0: an update would be started. 1: none would.
+    /// Change nothing; print what the agent would do, and why. Exit 0: an update would be started. 1: none would.
     #[arg(long, requires = "once")]
     pub(super) dry_run: bool,
     #[command(flatten)]
     pub(super) now: NowArgs,
     #[command(flatten)]
     pub(super) output: OutputArgs,
-    /// Answer /livez, /readyz and /metrics here.
+    /// Serve /livez, /readyz and /metrics on this address.
     #[arg(
         long,
         env = "TOWPATH_LISTEN",
@@ -54,7 +54,7 @@ pub(crate) struct AgentArgs {
         value_name = "ADDRESS"
     )]
     pub(super) listen: SocketAddr,
-    /// The namespace of the Lease that makes one of several agents the one that acts.
+    /// The namespace of the Lease for leader election.
     #[arg(
         long,
         env = "POD_NAMESPACE",
@@ -62,10 +62,10 @@ pub(crate) struct AgentArgs {
         value_name = "NAMESPACE"
     )]
     namespace: String,
-    /// Who this agent is; no two may have the same name. [default: the machine's name and the process's number]
+    /// The agent's unique name in the Lease. [default: host name and process id]
     #[arg(long, env = "POD_NAME", value_name = "NAME")]
     holder: Option<String>,
-    /// How long a Lease lasts that is not renewed: so long nothing happens after an agent has died.
+    /// How long a Lease lasts without renewal. After an agent has died, the next one takes over after this time.
     #[arg(long, default_value_t = 300, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(15..=3_600))]
     lease_seconds: u64,
     /// What to log: error, warn, info, debug, trace.
@@ -76,7 +76,7 @@ pub(crate) struct AgentArgs {
         value_name = "LEVEL"
     )]
     pub(super) log: String,
-    /// How to log.
+    /// The format of log lines.
     #[arg(long, env = "TOWPATH_LOG_FORMAT", value_enum, default_value_t = LogFormat::Text)]
     pub(super) log_format: LogFormat,
 }
@@ -84,7 +84,7 @@ pub(crate) struct AgentArgs {
 /// Whom to believe, and where to ask.
 #[derive(Debug, Args)]
 struct TrustArgs {
-    /// The OpenPGP public keys whose signatures count. Without them nothing is believed, and nothing is started. May be given more than once.
+    /// Trust signatures of the OpenPGP public keys in this file. Without any, no release counts as signed. Repeatable.
     #[arg(
         long,
         env = "TOWPATH_KEYRING",
@@ -92,7 +92,7 @@ struct TrustArgs {
         value_delimiter = ','
     )]
     keyring: Vec<PathBuf>,
-    /// Look for signatures here: a directory or an address with sha256=<digest>/signature-1, … May be given more than once.
+    /// Look for signatures of releases here: a directory or a URL with sha256=<digest>/signature-1, … Repeatable.
     #[arg(
         long,
         env = "TOWPATH_SIGNATURES",
@@ -100,16 +100,16 @@ struct TrustArgs {
         value_delimiter = ','
     )]
     signatures: Vec<String>,
-    /// Look for release images in this repository before the one that is named in the offer: a mirror. May be given more than once.
+    /// Look for release images in this mirror repository first. Repeatable.
     #[arg(long, env = "TOWPATH_MIRROR", value_name = "REPOSITORY", value_delimiter = ',', value_parser = Repository::parse)]
     mirror: Vec<Repository>,
-    /// What we are known by to registries: a file as `podman login --authfile` writes it, or a pull secret.
+    /// Registry credentials, in Docker's config.json format; a pull secret is one.
     #[arg(long, env = "TOWPATH_REGISTRY_AUTH_FILE", value_name = "FILE")]
     registry_auth_file: Option<PathBuf>,
-    /// Trust the certificate authorities in this PEM file too.
+    /// Also trust the certificate authorities in this PEM file.
     #[arg(long, env = "TOWPATH_CA_FILE", value_name = "FILE")]
     ca_file: Option<PathBuf>,
-    /// Talk to registries without TLS.
+    /// Use plain HTTP, without TLS, for registries.
     #[arg(long, env = "TOWPATH_PLAIN_HTTP")]
     plain_http: bool,
 }
@@ -154,9 +154,7 @@ impl AgentArgs {
     pub(super) fn prover(&self) -> anyhow::Result<(Prover, Vec<Finding>)> {
         let trust = &self.trust;
         if trust.keyring.is_empty() != trust.signatures.is_empty() {
-            bail!(
-                "--keyring and --signatures belong together: whose signatures count, and where they are"
-            );
+            bail!("--keyring and --signatures belong together; give both or neither");
         }
         Prover::new(super::proof::Trust {
             keyring: &trust.keyring,

@@ -1,4 +1,4 @@
-//! What an agent measures, and whether it is alive and ready. Every label comes from a closed set, or from the cluster's own policy.
+//! The agent's metrics, liveness and readiness. Every label comes from a closed set, or from the cluster's own policy.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicI64, AtomicU64};
@@ -19,11 +19,11 @@ use towpath_core::verdict::Reason;
 use towpath_kube::{Cluster, State};
 use towpath_web::{Probe, ProbeAnswer};
 
-use super::act::Done;
-use super::pass::Judged;
-use super::service::Reporting;
+use super::act::Action;
+use super::pass::Judgement;
+use super::service::ReportCounts;
 
-/// An agent that has not turned its loop for so long is stuck.
+/// An agent whose loop has not turned for longer is stuck.
 const STUCK: Duration = Duration::from_secs(600);
 
 /// What is measured.
@@ -100,7 +100,7 @@ impl AgentMetrics {
         registry.register("build_info", "the agent's version", info);
         registry.register(
             "is_leader",
-            "whether this agent is the one that acts",
+            "whether this agent is the leader",
             gauges.is_leader.clone(),
         );
         registry.register(
@@ -173,36 +173,36 @@ impl AgentMetrics {
     }
 
     /// A pass has been made.
-    pub(super) fn passed(&self, judged: &Judged) {
+    pub(super) fn passed(&self, judgement: &Judgement) {
         let gauges = &self.gauges;
         self.passes
             .get_or_create(&ResultLabel { result: "judged" })
             .inc();
-        gauges.last_pass.set(seconds(judged.seen.now));
-        gauges
-            .opted_in
-            .set((judged.seen.look.objects.standing.opt_in == OptIn::Wanted).into());
+        gauges.last_pass.set(seconds(judgement.assessment.now));
+        gauges.opted_in.set(
+            (judgement.assessment.observation.objects.standing.opt_in == OptIn::Wanted).into(),
+        );
         gauges
             .failed_attempts
-            .set(judged.seen.memory.failures.into());
+            .set(judgement.assessment.memory.failures.into());
         gauges.update_started.set(
-            judged
-                .seen
+            judgement
+                .assessment
                 .memory
                 .started
                 .as_ref()
                 .map_or(0.0, |started| seconds(started.at)),
         );
         gauges.upgradeable.set(
-            judged
-                .seen
+            judgement
+                .assessment
                 .gate
                 .as_ref()
                 .is_some_and(UpgradeableGate::is_open)
                 .into(),
         );
-        gauges.offers.set(count(judged.choice.judged.len()));
-        let against = judged
+        gauges.offers.set(count(judgement.choice.judged.len()));
+        let against = judgement
             .choice
             .judged
             .iter()
@@ -210,14 +210,17 @@ impl AgentMetrics {
         by_code(&gauges.holds, against);
         by_code(
             &gauges.objections,
-            judged
-                .seen
+            judgement
+                .assessment
                 .gate
                 .iter()
                 .flat_map(UpgradeableGate::objections),
         );
         gauges.removed_apis.clear();
-        if let (Some(target), Some(gate)) = (judged.seen.policy.target, &judged.seen.gate) {
+        if let (Some(target), Some(gate)) = (
+            judgement.assessment.policy.target,
+            &judgement.assessment.gate,
+        ) {
             let all = gate.next.reasons.iter().chain(&gate.later);
             let removed = all.filter_map(removed_api).collect::<BTreeSet<_>>().len();
             gauges
@@ -239,12 +242,12 @@ impl AgentMetrics {
     }
 
     /// Something was written. What became of an update counts once that is written down.
-    pub(super) fn done(&self, judged: &Judged, done: &Done) {
-        if let Done::Started(_) = done {
+    pub(super) fn done(&self, judgement: &Judgement, done: &Action) {
+        if let Action::Started(_) = done {
             self.started.inc();
         }
-        if let (Some(outcome), Done::Started(_) | Done::Remembered | Done::Refused { .. }) =
-            (&judged.seen.outcome, done)
+        if let (Some(outcome), Action::Started(_) | Action::Remembered | Action::Refused { .. }) =
+            (&judgement.assessment.outcome, done)
         {
             let outcome = match outcome {
                 UpdateOutcome::Completed { .. } => "completed",
@@ -256,7 +259,12 @@ impl AgentMetrics {
     }
 
     /// The loop has turned.
-    pub(super) fn turned(&self, cluster: &Cluster, is_leader: bool, reporting: Option<Reporting>) {
+    pub(super) fn turned(
+        &self,
+        cluster: &Cluster,
+        is_leader: bool,
+        report_counts: Option<ReportCounts>,
+    ) {
         let gauges = &self.gauges;
         gauges.is_leader.set(is_leader.into());
         if !is_leader {
@@ -292,9 +300,9 @@ impl AgentMetrics {
                 .get_or_create(&label)
                 .set(i64::try_from(sent).unwrap_or(i64::MAX));
         }
-        if let Some(reporting) = reporting {
-            gauges.reports_waiting.set(count(reporting.waiting));
-            for (result, number) in reporting.results {
+        if let Some(report_counts) = report_counts {
+            gauges.reports_waiting.set(count(report_counts.waiting));
+            for (result, number) in report_counts.results {
                 gauges
                     .reports
                     .get_or_create(&ResultLabel { result })
@@ -317,7 +325,7 @@ impl AgentMetrics {
         let health = self.health();
         match probe {
             Probe::Alive if health.turned.elapsed() > STUCK => ProbeAnswer::No(format!(
-                "the loop has not turned for {} s\n",
+                "the agent's loop has been stuck for {} s\n",
                 health.turned.elapsed().as_secs()
             )),
             Probe::Alive => ProbeAnswer::Yes("alive\n".to_owned()),

@@ -1,14 +1,14 @@
-//! `towpath agent`: makes a cluster a good citizen of its fleet. It takes recommended updates by itself, where that is wanted, refuses what would break the
+//! `towpath agent`: runs in a cluster. It starts recommended updates automatically where that is wanted, blocks updates that would break the
 //! cluster, and reports what happened.
 //!
-//! `look` sees, `pass` judges with the rules of the core, `act` carries out, `life` says when.
+//! `observation` reads the cluster, `pass` judges with the rules of the core, `act` carries out, `agent_loop` says when.
 
 mod act;
+mod agent_loop;
 mod args;
-mod bulletin;
-mod life;
-mod look;
+mod event_reporter;
 mod metrics;
+mod observation;
 mod pass;
 mod policy;
 mod proof;
@@ -24,8 +24,8 @@ pub(crate) use args::AgentArgs;
 use crate::cli::failure;
 use crate::cli::print;
 use crate::output::Output;
-use act::Done;
-use pass::{Judge, Judged};
+use act::Action;
+use pass::{Judge, Judgement};
 use policy::PolicyFile;
 use service::Service;
 
@@ -53,41 +53,40 @@ pub(crate) fn run(args: &AgentArgs) -> anyhow::Result<ExitCode> {
         let service = Service::start(&args.service, args.state_folder("reports")?)?;
         if needs_stamps && service.is_none() {
             tracing::warn!(
-                "the policy has maxGraphAge, and nobody says how old the graph is: nothing will start; give --service"
+                "the policy has maxGraphAge, but only a Towpath service says how old its graph is: no update will start; add --service"
             );
         }
         if args.once {
-            let (judged, done) = life::once(args, judge, service).await?;
-            tell(args, &judged, &done)?;
-            let is_yes = judged.choice.takes().is_some() && (args.dry_run || matches!(done, Done::Started(_)));
+            let (judgement, done) = agent_loop::once(args, judge, service).await?;
+            tell(args, &judgement, &done)?;
+            let is_yes = judgement.choice.takes().is_some() && (args.dry_run || matches!(done, Action::Started(_)));
             return Ok(if is_yes { ExitCode::SUCCESS } else { ExitCode::from(1) });
         }
-        life::run(args, judge, service).await?;
+        agent_loop::run(args, judge, service).await?;
         Ok(ExitCode::SUCCESS)
     })
 }
 
-fn tell(args: &AgentArgs, judged: &Judged, done: &Done) -> anyhow::Result<()> {
+fn tell(args: &AgentArgs, judgement: &Judgement, done: &Action) -> anyhow::Result<()> {
     let done = match done {
-        Done::Nothing => None,
-        Done::Remembered => {
-            Some("What became of the last update has been written down.".to_owned())
+        Action::Nothing => None,
+        Action::Remembered => Some("The outcome of the last update has been recorded.".to_owned()),
+        Action::Started(version) => Some(format!("The update to {version} has been started.")),
+        Action::Conflict => Some(
+            "The ClusterVersion has changed in the meantime, so nothing was done. Try again."
+                .to_owned(),
+        ),
+        Action::Refused { version, why } => {
+            Some(format!("The API refuses the update to {version}: {why}"))
         }
-        Done::Started(version) => Some(format!("The update to {version} has been started.")),
-        Done::Conflict => {
-            Some("The cluster has changed meanwhile, and nothing was done; look again.".to_owned())
-        }
-        Done::Refused { version, why } => Some(format!(
-            "The API does not want the update to {version}: {why}"
-        )),
     };
     match args.output.form {
         Output::Text => {
             let done = done.map_or_else(String::new, |done| format!("\n{done}\n"));
-            print(&(text(&judged.told()) + &done))
+            print(&(text(&judgement.report()) + &done))
         }
         Output::Json => {
-            let mut told = json(&judged.told());
+            let mut told = json(&judgement.report());
             told["done"] = done.into();
             print(&format!("{told:#}\n"))
         }

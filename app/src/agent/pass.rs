@@ -1,4 +1,4 @@
-//! A pass: look at the cluster, follow what was started, judge what is offered. It changes nothing.
+//! A pass: observe the cluster, follow a started update, judge the offers. It changes nothing.
 
 use std::time::{Duration, Instant};
 
@@ -10,17 +10,17 @@ use towpath_core::cluster::Fact;
 use towpath_core::cluster::{UpgradeableGate, gate};
 use towpath_core::finding::Finding;
 use towpath_core::fleet::Name;
-use towpath_formats::agent::{AgentPolicy, Told};
+use towpath_formats::agent::{AgentPolicy, PassReport};
 use towpath_kube::Cluster;
 
-use super::look::{Look, look};
+use super::observation::{Observation, observe};
 use super::policy::PolicyFile;
 use super::proof::Prover;
 use super::service::Service;
 
-/// So many offers are proved in one pass; the rest have to wait for the next.
+/// The most offers to prove in one pass; the rest wait for the next.
 const MAX_PROOFS: usize = 5;
-/// So long proofs may take in one pass, but for the one that is being made.
+/// No new proof begins in a pass after this time.
 const PROOFS_WITHIN: Duration = Duration::from_secs(30);
 
 /// Whether a pass looks for proofs.
@@ -42,9 +42,9 @@ pub(super) struct Judge {
 
 /// What was seen, and what follows from it without asking anybody.
 #[derive(Debug)]
-pub(super) struct Seen {
+pub(super) struct Assessment {
     /// What was seen.
-    pub(super) look: Look,
+    pub(super) observation: Observation,
     /// What is remembered from now on.
     pub(super) memory: Memory,
     /// What became of an update that we started.
@@ -65,9 +65,9 @@ pub(super) struct Seen {
 
 /// What a pass has found.
 #[derive(Debug)]
-pub(super) struct Judged {
+pub(super) struct Judgement {
     /// What was seen.
-    pub(super) seen: Seen,
+    pub(super) assessment: Assessment,
     /// What was judged.
     pub(super) choice: Choice,
     /// How long proofs have taken.
@@ -84,36 +84,40 @@ impl Judge {
     }
 
     /// Looks; or says why nothing can be judged. Asks nobody but the service.
-    pub(super) async fn look(
+    pub(super) async fn observe(
         &mut self,
         cluster: &Cluster,
         service: Option<&mut Service>,
         now: Timestamp,
-    ) -> Result<Seen, Vec<Finding>> {
+    ) -> Result<Assessment, Vec<Finding>> {
         self.policy.refresh();
         let mut problems = self.prover.refresh(now);
         problems.extend_from_slice(self.policy.problems());
-        let mut look = look(cluster.objects(), now)?;
+        let mut observation = observe(cluster.objects(), now)?;
         let policy = self.policy.in_force().clone();
-        let standing = &look.objects.standing;
-        let stamp = match (service, &look.objects.id, policy.automatic.max_graph_age) {
+        let standing = &observation.objects.standing;
+        let stamp = match (
+            service,
+            &observation.objects.id,
+            policy.automatic.max_graph_age,
+        ) {
             (Some(service), Fact::Known(id), Some(_)) if standing.opt_in == OptIn::Wanted => {
                 service.stamp(id, now).await
             }
             _ => Fact::Unknown,
         };
         let known = Memory {
-            graph_good_at: look.memory.graph_good_at.max(self.graph_good_at),
-            ..look.memory.clone()
+            graph_good_at: observation.memory.graph_good_at.max(self.graph_good_at),
+            ..observation.memory.clone()
         };
         let (memory, outcome) = follow(&known, standing, &stamp, now);
         self.graph_good_at = memory.graph_good_at;
         let max_skew = policy.automatic.max_skew;
         let gate = standing
             .current()
-            .map(|current| gate(current, policy.target, &look.objects.facts, max_skew));
-        let warnings = std::mem::take(&mut look.warnings);
-        Ok(Seen {
+            .map(|current| gate(current, policy.target, &observation.objects.facts, max_skew));
+        let warnings = std::mem::take(&mut observation.warnings);
+        Ok(Assessment {
             memory,
             outcome,
             gate,
@@ -122,13 +126,17 @@ impl Judge {
             warnings,
             problems,
             now,
-            look,
+            observation,
         })
     }
 
     /// Judges every offer, and has those proved that nothing else speaks against; or does with what is proved already.
-    pub(super) async fn judge(&mut self, seen: Seen, proofs_wanted: Proofs) -> Judged {
-        let (standing, now) = (&seen.look.objects.standing, seen.now);
+    pub(super) async fn judge(
+        &mut self,
+        assessment: Assessment,
+        proofs_wanted: Proofs,
+    ) -> Judgement {
+        let (standing, now) = (&assessment.observation.objects.standing, assessment.now);
         let source = source(standing);
         let mut evidence = self.prover.known(&standing.offers, source, now);
         let (began, mut proofs) = (Instant::now(), 0);
@@ -139,11 +147,11 @@ impl Judge {
         let choice = loop {
             let moment = Moment {
                 standing,
-                facts: &seen.look.certain,
-                policy: &seen.policy.automatic,
-                memory: &seen.memory,
+                facts: &assessment.observation.certain,
+                policy: &assessment.policy.automatic,
+                memory: &assessment.memory,
                 evidence: &evidence,
-                stamp: &seen.stamp,
+                stamp: &assessment.stamp,
                 now,
             };
             let choice = choose(&moment);
@@ -159,10 +167,10 @@ impl Judge {
                 }
             }
         };
-        Judged {
+        Judgement {
             choice,
             proving: began.elapsed(),
-            seen,
+            assessment,
         }
     }
 }
@@ -174,20 +182,20 @@ fn source(standing: &ClusterStanding) -> Option<&Name> {
     desired.image.as_ref().filter(|_| is_current)
 }
 
-impl Judged {
+impl Judgement {
     /// Whether there is more to be proved than a pass has time for.
     pub(super) fn has_more_to_prove(&self) -> bool {
         self.choice.unproved().is_some()
     }
 
     /// All that there is to tell.
-    pub(super) fn told(&self) -> Told<'_> {
-        Told {
-            standing: &self.seen.look.objects.standing,
+    pub(super) fn report(&self) -> PassReport<'_> {
+        PassReport {
+            standing: &self.assessment.observation.objects.standing,
             choice: &self.choice,
-            gate: self.seen.gate.as_ref(),
-            memory: &self.seen.memory,
-            now: self.seen.now,
+            gate: self.assessment.gate.as_ref(),
+            memory: &self.assessment.memory,
+            now: self.assessment.now,
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The policy file, read again when it changes. A new one that is broken never takes the place of a good one.
+//! The policy file, read again when it changes. A broken new one never replaces a good one.
 
 use std::path::{Path, PathBuf};
 

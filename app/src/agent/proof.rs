@@ -1,6 +1,6 @@
-//! Proof: who signed an image, and what it says of itself, from signature stores and registries.
+//! Proof: who signed an image, and what its metadata declares, from signature stores and registries.
 //!
-//! What was found is kept, since a digest never means anything else; what could not be found out is asked again after a while. A new keyring judges everything anew.
+//! A result is cached, because a digest always names the same image. What could not be found out is asked again later. A new keyring judges everything again.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -23,15 +23,15 @@ use towpath_sources::{
 use crate::cli::failure;
 use crate::signatures::{Go, Verifier};
 
-/// What could not be found out is asked again after so long.
+/// How long until an unanswered question is asked again.
 const ASK_AGAIN: SignedDuration = SignedDuration::from_mins(15);
-/// What was found is looked at again after so long: a key may have been revoked.
+/// How long a proof counts: a key may be revoked.
 const LOOK_AGAIN: SignedDuration = SignedDuration::from_hours(6);
 /// How long one question about an image may take, to all stores or to one registry.
 const PATIENCE: Duration = Duration::from_secs(20);
 /// The largest file of certificates.
 const MAX_CA_BYTES: u64 = 4 << 20;
-/// So many images are remembered.
+/// The most images in memory.
 const MAX_KNOWN: usize = 1_000;
 /// What may be kept on disk of what images say: some thousand real ones.
 const MAX_CACHE: (usize, u64) = (1_000, 16 << 20);
@@ -53,11 +53,11 @@ pub(super) struct Prover {
     registry: Registry,
     mirrors: Vec<Repository>,
     cache: Option<Cache>,
-    known: BTreeMap<Name, Known>,
+    known: BTreeMap<Name, CachedWitness>,
     keyring: [u8; 32],
 }
 
-struct Known {
+struct CachedWitness {
     witness: Witness,
     ask_again: Timestamp,
 }
@@ -130,7 +130,8 @@ impl Prover {
             Some(image) == source || offers.iter().any(|offer| offer.image == *image)
         };
         // What lies further ahead was written by a clock that was wrong.
-        let is_fresh = |known: &Known| now < known.ask_again && known.ask_again <= now + LOOK_AGAIN;
+        let is_fresh =
+            |known: &CachedWitness| now < known.ask_again && known.ask_again <= now + LOOK_AGAIN;
         self.known
             .retain(|image, known| is_wanted(image) && is_fresh(known));
         // Without what the cluster runs there is no evidence: it is asked for again with the offer.
@@ -210,7 +211,7 @@ impl Prover {
         if self.known.len() < MAX_KNOWN {
             self.known.insert(
                 image.clone(),
-                Known {
+                CachedWitness {
                     witness: witness.clone(),
                     ask_again,
                 },
@@ -225,7 +226,7 @@ impl Prover {
             return not_known("its image has no digest");
         };
         let Some(verifier) = &mut self.verifier else {
-            return not_known("nobody's signature counts here: give --keyring and --signatures");
+            return not_known("no keyring: give --keyring and --signatures");
         };
         let wanted = BTreeSet::from([digest]);
         let looking = tokio::time::timeout(PATIENCE, async {
@@ -239,7 +240,7 @@ impl Prover {
                     .for_each(|finding| tracing::warn!("{finding}"));
                 verdicts
                     .remove(&digest)
-                    .unwrap_or_else(|| not_known("the signature stores said nothing"))
+                    .unwrap_or_else(|| not_known("the signature stores gave no answer"))
             }
         }
     }
@@ -271,7 +272,7 @@ impl Prover {
 }
 
 fn no_source() -> Witness {
-    Witness::absent("it has not been looked at")
+    Witness::absent("it has not been checked")
 }
 
 /// What it says of releases for the same machines.

@@ -1,4 +1,4 @@
-//! The agent and the service of its fleet: stamps that say how old the graph is, and reports of what happened.
+//! The agent as a client of the fleet's service: it asks how old the graph is, and reports what happened.
 
 use std::collections::BTreeMap;
 use std::hash::{BuildHasher, RandomState};
@@ -23,11 +23,11 @@ use towpath_service::{
     Bounds, Event, Outbox, Pace, Queue, Sender, ServiceClient, ServiceConfig, SystemClock,
 };
 
-use super::pass::Judged;
+use super::pass::Judgement;
 
 /// A token that ends within this time is warned of.
 const TOKEN_ENDS_SOON: SignedDuration = SignedDuration::from_hours(14 * 24);
-/// A stamp is asked for anew after so long.
+/// How long until the agent asks for a new stamp.
 const STAMP_LASTS: SignedDuration = SignedDuration::from_mins(5);
 
 /// Where the fleet's service is, and who we are to it.
@@ -36,7 +36,7 @@ pub(crate) struct ServiceOptions {
     /// Report to the Towpath service at this address, and ask it how old its graph is.
     #[arg(long = "service", env = "TOWPATH_SERVICE", value_name = "URL", requires_all = ["token_file", "organisation"])]
     url: Option<String>,
-    /// The file that holds this cluster's token: `towpath fleet token --cluster ID --org ID --name NAME` makes it. It is read again for each request.
+    /// The file with this cluster's token, made with `towpath fleet token --cluster ID --org ID --name NAME`. The agent reads it again for each request.
     #[arg(long, env = "TOWPATH_TOKEN_FILE", value_name = "FILE")]
     pub(super) token_file: Option<PathBuf>,
     /// The organisation that the cluster belongs to.
@@ -45,10 +45,10 @@ pub(crate) struct ServiceOptions {
     /// The cluster's name in reports. [default: its id]
     #[arg(long, env = "TOWPATH_CLUSTER_NAME", value_name = "NAME")]
     cluster_name: Option<String>,
-    /// A label of the cluster, for the fleet's policies. May be given more than once.
+    /// A label of the cluster, for the fleet's policies. Repeatable.
     #[arg(long, value_name = "NAME=VALUE", value_parser = label)]
     label: Vec<(String, String)>,
-    /// Trust the certificates in this PEM file for the service, and no others.
+    /// Trust only the certificates in this PEM file for the service.
     #[arg(long, env = "TOWPATH_SERVICE_CA_FILE", value_name = "FILE")]
     service_ca_file: Option<PathBuf>,
     /// Report this often if nothing changes.
@@ -90,7 +90,7 @@ struct Results {
 
 /// How reporting goes.
 #[derive(Debug)]
-pub(super) struct Reporting {
+pub(super) struct ReportCounts {
     pub(super) waiting: usize,
     pub(super) results: [(&'static str, u64); 3],
 }
@@ -164,25 +164,25 @@ impl Service {
             }
             Err(problem) => {
                 self.stamp = None;
-                tracing::warn!("how old the graph is is not known: {problem}");
+                tracing::warn!("the age of the graph is not known: {problem}");
                 Fact::Unknown
             }
         }
     }
 
     /// Puts a report into the outbox, if there is something to report.
-    pub(super) fn report(&mut self, judged: &Judged) {
-        let Fact::Known(cluster) = &judged.seen.look.objects.id else {
+    pub(super) fn report(&mut self, judgement: &Judgement) {
+        let Fact::Known(cluster) = &judgement.assessment.observation.objects.id else {
             return;
         };
-        let started = judged.seen.look.memory.started.as_ref();
-        let update = judged
-            .seen
+        let started = judgement.assessment.observation.memory.started.as_ref();
+        let update = judgement
+            .assessment
             .outcome
             .as_ref()
             .zip(started)
-            .map(|(outcome, started)| update(outcome, started, judged.seen.now));
-        let state = state(judged);
+            .map(|(outcome, started)| update(outcome, started, judgement.assessment.now));
+        let state = state(judgement);
         let is_due = self
             .reported
             .is_none_or(|(last, at)| last != state || at.elapsed() >= self.every);
@@ -195,7 +195,7 @@ impl Service {
                 self.number += 1;
                 format!(
                     "{}-{:016x}-{}",
-                    judged.seen.now.as_second(),
+                    judgement.assessment.now.as_second(),
                     self.seed,
                     self.number
                 )
@@ -203,13 +203,13 @@ impl Service {
         };
         let seen = Seen {
             id: &id,
-            objects: &judged.seen.look.objects,
+            objects: &judgement.assessment.observation.objects,
             organisation: &self.organisation,
             name: self.name.as_deref(),
             labels: &self.labels,
-            platform: judged.seen.look.platform.clone(),
+            platform: judgement.assessment.observation.platform.clone(),
             updates: update.as_slice(),
-            at: judged.seen.now,
+            at: judgement.assessment.now,
         };
         match Report::of(&seen) {
             Ok(report) => {
@@ -219,7 +219,7 @@ impl Service {
                     .for_each(|finding| tracing::warn!("{finding}"));
                 self.reported = Some((state, Instant::now()));
             }
-            Err(problem) => tracing::warn!("there is no report: {problem}"),
+            Err(problem) => tracing::warn!("no report could be made: {problem}"),
         }
         self.send_as(cluster);
     }
@@ -262,7 +262,7 @@ impl Service {
             }
             Event::Refused { id, why } => {
                 results.refused.fetch_add(1, Ordering::Relaxed);
-                tracing::warn!(%id, "the service does not take a report: {why}");
+                tracing::warn!(%id, "the service refuses a report: {why}");
             }
             Event::PutOff { id, why, wait } => {
                 results.put_off.fetch_add(1, Ordering::Relaxed);
@@ -272,10 +272,10 @@ impl Service {
     }
 
     /// How reporting goes.
-    pub(super) fn reporting(&self) -> Reporting {
+    pub(super) fn report_counts(&self) -> ReportCounts {
         let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         let results = &self.results;
-        Reporting {
+        ReportCounts {
             waiting: self.outbox.waiting(),
             results: [
                 ("sent", count(&results.sent)),
@@ -300,27 +300,25 @@ fn check_token(
     }) = claims
     else {
         tracing::warn!(
-            "the token is of the first version: the service credits no soak for it, and may refuse it; make one with `towpath fleet token`"
+            "the token is of the first version: the service credits no soak for it, and may refuse it; make a new one with `towpath fleet token`"
         );
         return Ok(());
     };
     if enrolment.organisation != organisation {
         let of = &enrolment.organisation;
-        bail!(
-            "--organisation is {organisation}, and the token is for {of}; use one of them in both places"
-        );
+        bail!("--organisation is {organisation}, but the token is for {of}; use the same in both");
     }
     if let Some(name) = name.filter(|name| *name != enrolment.name) {
         let of = &enrolment.name;
         bail!(
-            "--cluster-name is {name}, and the token is for {of}; leave it off, or make another token"
+            "--cluster-name is {name}, but the token is for {of}; leave it out, or make another token"
         );
     }
     match Timestamp::now().duration_until(*end) < TOKEN_ENDS_SOON {
         true => {
-            tracing::warn!(%end, "the token ends soon; make a new one with `towpath fleet token`")
+            tracing::warn!(%end, "the token expires soon; make a new one with `towpath fleet token`")
         }
-        false => tracing::info!(%end, "the token is good until then"),
+        false => tracing::info!(%end, "the token is valid"),
     }
     Ok(())
 }
@@ -364,18 +362,18 @@ fn id_of(update: &AgentUpdate) -> String {
 }
 
 /// What is worth a report when it changes: not the words of conditions, which change all the time.
-fn state(judged: &Judged) -> [u8; 32] {
-    let standing = &judged.seen.look.objects.standing;
+fn state(judgement: &Judgement) -> [u8; 32] {
+    let standing = &judgement.assessment.observation.objects.standing;
     let conditions: BTreeMap<_, _> = standing
         .conditions
         .iter()
         .map(|(name, one)| (name, &one.status))
         .collect();
-    let nodes = match &judged.seen.look.objects.facts.nodes {
+    let nodes = match &judgement.assessment.observation.objects.facts.nodes {
         Fact::Known(nodes) => Some(nodes.len()),
         Fact::Unknown => None,
     };
-    let channel = &judged.seen.look.objects.channel;
+    let channel = &judgement.assessment.observation.objects.channel;
     let text = format!(
         "{:?}",
         (
@@ -384,7 +382,7 @@ fn state(judged: &Judged) -> [u8; 32] {
             conditions,
             nodes,
             channel,
-            &judged.seen.look.platform
+            &judgement.assessment.observation.platform
         )
     );
     Sha256::digest(text.as_bytes()).into()

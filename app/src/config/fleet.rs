@@ -1,4 +1,4 @@
-//! From what was typed about a fleet to what is in force.
+//! Validates the options of a fleet and fills in the defaults.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -67,7 +67,7 @@ impl ServeOptions {
         ) {
             let file = file.display();
             bail!(
-                "--store-password-file {file} is for a store at postgres://…; add --store postgres://USER@HOST/DATABASE, or leave it out"
+                "--store-password-file {file} needs a PostgreSQL store; add --store postgres://USER@HOST/DATABASE, or remove it"
             );
         }
         let keep_days = within("keepDays", self.keep_days.unwrap_or(KEEP_DAYS), 0..=36_500)?;
@@ -108,7 +108,7 @@ impl ServeOptions {
         };
         if self.token_keys.is_none() {
             bail!(
-                "--accept-unbound-tokens-until says which tokens are taken, and without keys none is; add --token-keys FILE"
+                "--accept-unbound-tokens-until needs keys to check tokens with; add --token-keys FILE"
             );
         }
         let wrong = |problem| {

@@ -1,10 +1,10 @@
-//! Configuration in three steps: as it was typed, merged, validated.
+//! Configuration in three steps: as typed, merged, validated.
 //!
-//! Flags win over the environment (clap sees to that), both over the file, all over the defaults, which stand in
+//! Flags override the environment (clap does that), which overrides the file, which overrides the defaults. The defaults are in
 //! one place: [`Settings`].
 
 mod fleet;
-mod shown;
+mod redact;
 mod sources;
 #[cfg(test)]
 mod tests;
@@ -36,86 +36,86 @@ pub(crate) const DEFAULT_FILE: &str = include_str!("../../towpath.yaml");
 #[derive(Debug, Default, Clone, Deserialize, Args)]
 #[serde(rename_all = "camelCase", default)]
 pub(crate) struct ServeOptions {
-    /// Listen here.
+    /// Listen on this address. [default: 127.0.0.1:8080]
     #[arg(long, env = "TOWPATH_LISTEN", value_name = "ADDR")]
     pub(crate) listen: Option<SocketAddr>,
     #[command(flatten)]
     #[serde(skip)]
     pub(crate) sources: SourceOptions,
-    /// Read sources on other machines this often.
+    /// Read remote sources this often. [default: 300]
     #[arg(long, env = "TOWPATH_REFRESH_SECONDS", value_name = "SECONDS")]
     pub(crate) refresh_seconds: Option<u64>,
-    /// Report as degraded when a source has not been read for so long.
+    /// Report as degraded when a source could not be read for this long. [default: 900]
     #[arg(long, env = "TOWPATH_DEGRADED_AFTER_SECONDS", value_name = "SECONDS")]
     pub(crate) degraded_after_seconds: Option<u64>,
-    /// Look up the platform of clusters that do not tell it here: lines of `id,platform`.
+    /// Look up here the platform of clusters that do not send it. Each line is `id,platform`.
     #[arg(long, env = "TOWPATH_PLATFORMS", value_name = "FILE")]
     pub(crate) platforms: Option<PathBuf>,
     /// Read the fleet's policy (organisations, clusters) from this directory.
     #[arg(long, env = "TOWPATH_FLEET", value_name = "DIR")]
     pub(crate) fleet: Option<PathBuf>,
-    /// Read clusters from this list, besides those that report.
+    /// Read clusters from this list, in addition to those that report.
     #[arg(long, env = "TOWPATH_CLUSTERS", value_name = "FILE")]
     pub(crate) clusters: Option<PathBuf>,
-    /// Keep the fleet's state here: `sqlite:PATH`, or `postgres://…` for many replicas.
+    /// Keep the fleet's state here: `sqlite:PATH`, or `postgres://…` for several replicas. [default: sqlite:towpath.db]
     #[arg(long, env = "TOWPATH_STORE", value_name = "URL")]
     pub(crate) store: Option<String>,
-    /// Read the password of the PostgreSQL store from this file; it is read again when the server refuses it.
+    /// Read the password of the PostgreSQL store from this file. Towpath reads it again when the server refuses the password.
     #[arg(long, env = "TOWPATH_STORE_PASSWORD_FILE", value_name = "FILE")]
     pub(crate) store_password_file: Option<PathBuf>,
-    /// Keep decisions, and spans of observed time one by one, for so many days; 0: for ever.
+    /// Number of days to keep decisions and single spans of observed time; 0 keeps them for ever. [default: 90]
     #[arg(long, env = "TOWPATH_KEEP_DAYS", value_name = "DAYS")]
     pub(crate) keep_days: Option<u32>,
-    /// Make and check tokens of clusters and administrators with the keys in this file.
+    /// Sign and check tokens of clusters and administrators with the keys in this file.
     #[arg(long, env = "TOWPATH_TOKEN_KEYS", value_name = "FILE")]
     pub(crate) token_keys: Option<PathBuf>,
-    /// Take tokens of the first version (tpc_, tpa_, tpr_) until this day. Their clusters stay unbound: no soak is credited for them.
+    /// Accept tokens of the first version (tpc_, tpa_, tpr_) until this day. Their clusters stay unbound and earn no soak.
     #[arg(long, env = "TOWPATH_ACCEPT_UNBOUND_TOKENS_UNTIL", value_name = "DATE")]
     pub(crate) accept_unbound_tokens_until: Option<String>,
-    /// Let anybody look at the fleet. Else that needs a reader's or an administrator's token, where there are keys to check it with.
+    /// Let anybody read the fleet without a token. [default: true without --token-keys, else false]
     #[arg(long, env = "TOWPATH_OPEN_READS", num_args = 0..=1, default_missing_value = "true", value_name = "BOOL")]
     pub(crate) open_reads: Option<bool>,
-    /// Decide about the fleet this often.
+    /// Make a scheduling pass over the fleet this often. [default: 60]
     #[arg(long, env = "TOWPATH_PASS_SECONDS", value_name = "SECONDS")]
     pub(crate) pass_seconds: Option<u64>,
-    /// Count the time between two reports of a cluster as soak if it is no longer than this.
+    /// The longest time between two reports of a cluster that still counts as soak. [default: 3600]
     #[arg(long, env = "TOWPATH_REPORT_ALLOWANCE_SECONDS", value_name = "SECONDS")]
     pub(crate) report_allowance_seconds: Option<u64>,
-    /// Take clusters from, and schedule upgrades in, the OCM-style API at this address.
+    /// Read clusters from the OCM-style API at this address, and schedule upgrades there.
     #[arg(long, env = "TOWPATH_OCM", value_name = "URL")]
     pub(crate) ocm: Option<String>,
-    /// The file that holds the token for that API.
+    /// The file with the token for the API of --ocm.
     #[arg(long, env = "TOWPATH_OCM_TOKEN", value_name = "FILE")]
     pub(crate) ocm_token: Option<PathBuf>,
-    /// Look for changes this often where the kernel does not tell of them.
+    /// Check local files for changes this often where the kernel does not report changes. [default: 30]
     #[arg(long, env = "TOWPATH_POLL_SECONDS", value_name = "SECONDS")]
     pub(crate) poll_seconds: Option<u64>,
-    /// Take at most so many connections at once.
+    /// The most connections at once. [default: 10000]
     #[arg(long, env = "TOWPATH_MAX_CONNECTIONS", value_name = "N")]
     pub(crate) max_connections: Option<usize>,
-    /// Take at most so many connections of one address at once; 0: no limit. Half of all places unless this says otherwise.
+    /// The most connections from one address at once; 0 is no limit. [default: half of --max-connections]
     #[arg(long, env = "TOWPATH_MAX_CONNECTIONS_PER_ADDRESS", value_name = "N")]
     pub(crate) max_connections_per_address: Option<usize>,
-    /// Proxies that tell for whom they ask (X-Forwarded-For, Forwarded): addresses and networks, with commas. Their own address has no limit.
+    /// Trust X-Forwarded-For and Forwarded from these addresses and networks, separated by commas. Their own address has no connection limit.
     #[arg(long, env = "TOWPATH_TRUSTED_PROXIES", value_name = "CIDR,…")]
     pub(crate) trusted_proxies: Option<String>,
-    /// Answer only requests whose Host is one of these names, `localhost` or an IP address; `*`: any. On loopback no other name is answered unless this
-    /// says so; elsewhere any is.
+    /// Answer only requests whose Host is one of these names, `localhost` or an IP address; `*` allows any name. [default: on loopback none more,
+    /// elsewhere any]
     #[arg(long, env = "TOWPATH_ALLOWED_HOSTS", value_name = "NAME,…")]
     pub(crate) allowed_hosts: Option<String>,
-    /// When told to stop, take connections for so long, while /readyz says 503; 0: stop listening at once.
+    /// After a signal to stop, accept connections for this long while /readyz answers 503; 0 stops at once. [default: 5]
     #[arg(long, env = "TOWPATH_DRAIN_SECONDS", value_name = "SECONDS")]
     pub(crate) drain_seconds: Option<u64>,
-    /// Take at most so many reports of one cluster in a minute; 0: no limit.
+    /// The most reports of one cluster in a minute; 0 is no limit. [default: 60]
     #[arg(long, env = "TOWPATH_REPORTS_PER_MINUTE", value_name = "N")]
     pub(crate) reports_per_minute: Option<u32>,
-    /// Close a connection that has not sent a whole request, or has taken nothing of its answer, for so long.
+    /// Close a connection that has not sent a whole request, or has not read from its answer, for this long. [default: 30]
     #[arg(long, env = "TOWPATH_CLIENT_TIMEOUT_SECONDS", value_name = "SECONDS")]
     pub(crate) client_timeout_seconds: Option<u64>,
-    /// What to log: error, warn, info, debug, trace, or a filter such as `towpath_web=debug`.
+    /// What to log: error, warn, info, debug, trace, or a filter such as `towpath_web=debug`. [default: info]
     #[arg(long, env = "TOWPATH_LOG", value_name = "LEVEL")]
     pub(crate) log: Option<String>,
-    /// How to log: text or json.
+    /// The format of log lines: text or json. [default: text]
     #[arg(long, env = "TOWPATH_LOG_FORMAT", value_name = "FORMAT")]
     pub(crate) log_format: Option<LogFormat>,
     #[command(flatten)]
@@ -145,7 +145,7 @@ pub(crate) struct Settings {
     pub(crate) unbound_until: Option<Timestamp>,
     pub(crate) limits: Limits,
     /// How many connections one address may have, as it was typed: half of all places follows from what there is room for.
-    pub(crate) for_one_address: ForOneAddress,
+    pub(crate) for_one_address: AddressLimit,
     pub(crate) trusted_proxies: Option<String>,
     pub(crate) allowed_hosts: Option<String>,
     pub(crate) reports_per_minute: u32,
@@ -156,14 +156,14 @@ pub(crate) struct Settings {
 
 /// How many connections one address may have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum ForOneAddress {
+pub(crate) enum AddressLimit {
     /// Half of all places.
     Half,
     AtMost(usize),
     NoLimit,
 }
 
-impl ForOneAddress {
+impl AddressLimit {
     /// Of so many places in all.
     pub(crate) fn of(self, all: usize) -> Option<usize> {
         match self {
@@ -188,7 +188,10 @@ fn parse_file(text: &str) -> anyhow::Result<ServeOptions> {
     let keys: BTreeMap<String, IgnoredAny> = part(text)?;
     if let Some(unknown) = keys.keys().find(|key| !known.contains(*key)) {
         let known: Vec<&str> = known.iter().map(String::as_str).collect();
-        bail!("{unknown:?} is no option; there are {}", known.join(", "));
+        bail!(
+            "{unknown:?} is not an option; the options are {}",
+            known.join(", ")
+        );
     }
     Ok(ServeOptions {
         sources: part(text)?,
@@ -283,10 +286,10 @@ impl ServeOptions {
             .map(|seconds| within("clientTimeoutSeconds", seconds, 1..=3_600));
         let timeout = timeout.transpose()?.map(Duration::from_secs);
         let for_one_address = match self.max_connections_per_address {
-            None => ForOneAddress::Half,
-            Some(0) => ForOneAddress::NoLimit,
+            None => AddressLimit::Half,
+            Some(0) => AddressLimit::NoLimit,
             Some(most) => {
-                ForOneAddress::AtMost(within("maxConnectionsPerAddress", most, 0..=1_000_000)?)
+                AddressLimit::AtMost(within("maxConnectionsPerAddress", most, 0..=1_000_000)?)
             }
         };
         let drain = self
@@ -383,7 +386,7 @@ pub(crate) fn within<N: PartialOrd + fmt::Display>(
     match range.contains(&value) {
         true => Ok(value),
         false => bail!(
-            "{name} is {value}; it can be {} to {}",
+            "{name} is {value}; it must be between {} and {}",
             range.start(),
             range.end()
         ),

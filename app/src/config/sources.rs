@@ -1,4 +1,4 @@
-//! Where graph data and releases are, and whose word counts: the options that `serve` and every command that looks once share.
+//! The options for sources: where graph data and releases are, and whose signatures count. `serve` and all commands that run once share them.
 
 use std::path::PathBuf;
 
@@ -31,43 +31,42 @@ pub(crate) struct SourceOptions {
     /// Read graph data (channels, blocks) from a directory, `git+https://HOST/REPO.git#REVISION`, `https://…/x.tar.gz` or `oci://IMAGE`.
     #[arg(long, env = "TOWPATH_GRAPH_DATA", value_name = "WHERE")]
     pub(crate) graph_data: Option<String>,
-    /// Read releases and edges from a Cincinnati graph file, a Cincinnati service (`https://…/graph#channels=…`) or `oci://REPOSITORY`; may be given
-    /// several times.
+    /// Read releases and edges from a Cincinnati graph file, a Cincinnati service (`https://…/graph#channels=…`) or `oci://REPOSITORY`. Repeatable.
     #[arg(long, env = "TOWPATH_RELEASES", value_name = "WHERE")]
     #[serde(deserialize_with = "one_or_many")]
     pub(crate) releases: Option<Vec<String>>,
-    /// The newest good copy of every source: `serve` keeps it in this directory, so that a restart needs none of them; other commands judge by it.
+    /// The directory with the newest good copy of each source. `serve` writes it, so that it can restart without the sources; other commands read it.
     #[arg(long, env = "TOWPATH_STATE", value_name = "DIR")]
     pub(crate) state: Option<PathBuf>,
-    /// Recommend nothing any more when a source has not been read for so long; 0: never do that.
+    /// Stop recommending updates when a source could not be read for this long; 0 never stops. [default: 86400]
     #[arg(long, env = "TOWPATH_CLOSED_AFTER_SECONDS", value_name = "SECONDS")]
     pub(crate) closed_after_seconds: Option<u64>,
-    /// Refuse a copy of a source that lacks more than this share of what it had within the last seven days.
+    /// Refuse a copy of a source that has lost more than this share of what it had in the last seven days. [default: 10]
     #[arg(long, env = "TOWPATH_MAX_SHRINK_PERCENT", value_name = "PERCENT")]
     pub(crate) max_shrink_percent: Option<u8>,
-    /// Take copies of that source even so: `empty:SOURCE`, `shrink:SOURCE`, `back:SOURCE`, `payload:SOURCE`; may be given several times.
+    /// Accept such copies of a source anyway: `empty:SOURCE`, `shrink:SOURCE`, `back:SOURCE`, `payload:SOURCE`. Repeatable.
     #[arg(long, env = "TOWPATH_ALLOW", value_name = "WHAT:SOURCE")]
     #[serde(deserialize_with = "one_or_many")]
     pub(crate) allow: Option<Vec<String>>,
-    /// Trust the certificate authorities in this PEM file too.
+    /// Also trust the certificate authorities in this PEM file.
     #[arg(long, env = "TOWPATH_CA_FILE", value_name = "FILE")]
     pub(crate) ca_file: Option<PathBuf>,
-    /// What we are known by to registries: a file as `podman login --authfile` writes it, or a pull secret.
+    /// Registry credentials, in Docker's config.json format; a pull secret is one.
     #[arg(long, env = "TOWPATH_REGISTRY_AUTH_FILE", value_name = "FILE")]
     pub(crate) registry_auth_file: Option<PathBuf>,
-    /// Look for signatures of releases here: a directory or an address with `sha256=<digest>/signature-1`, …; may be given several times.
+    /// Look for signatures of releases here: a directory or a URL with `sha256=<digest>/signature-1`, … Repeatable.
     #[arg(long, env = "TOWPATH_SIGNATURES", value_name = "STORE")]
     #[serde(deserialize_with = "one_or_many")]
     pub(crate) signatures: Option<Vec<String>>,
-    /// The OpenPGP public keys whose signatures count; may be given several times.
+    /// Trust signatures of the OpenPGP public keys in this file. Repeatable.
     #[arg(long, env = "TOWPATH_KEYRING", value_name = "FILE")]
     #[serde(deserialize_with = "one_or_many")]
     pub(crate) keyring: Option<Vec<PathBuf>>,
-    /// What becomes of releases that no such key has signed: `require` leaves them out, `warn` tells of them, `off` does not ask. With a keyring it is
-    /// `require` unless this says otherwise.
+    /// What to do with releases that no trusted key has signed: `require` leaves them out, `warn` logs them, `off` does not check.
+    /// [default: `require` with --keyring, else `off`]
     #[arg(long, env = "TOWPATH_SIGNATURE_POLICY", value_name = "POLICY")]
     pub(crate) signature_policy: Option<SignatureOption>,
-    /// Let sources be read over plain HTTP, also from other machines.
+    /// Allow plain HTTP, without TLS, for sources on other machines.
     #[arg(long, env = "TOWPATH_PLAIN_HTTP", num_args = 0..=1, require_equals = true, default_missing_value = "true", value_name = "BOOL")]
     pub(crate) plain_http: Option<bool>,
 }
@@ -76,11 +75,11 @@ pub(crate) struct SourceOptions {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, clap::ValueEnum)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum SignatureOption {
-    /// They are left out.
+    /// Leave them out.
     Require,
-    /// They stay, and somebody is told.
+    /// Keep them and log a warning.
     Warn,
-    /// Nobody asks.
+    /// Do not check.
     Off,
 }
 
@@ -90,14 +89,14 @@ fn one_or_many<'de, T: From<String>, D: serde::Deserializer<'de>>(
 ) -> Result<Option<Vec<T>>, D::Error> {
     #[derive(Deserialize)]
     #[serde(untagged)]
-    enum Written {
+    enum StringOrList {
         One(String),
         Many(Vec<String>),
     }
     Ok(
-        Option::<Written>::deserialize(deserializer)?.map(|written| match written {
-            Written::One(one) => vec![one.into()],
-            Written::Many(many) => many.into_iter().map(T::from).collect(),
+        Option::<StringOrList>::deserialize(deserializer)?.map(|written| match written {
+            StringOrList::One(one) => vec![one.into()],
+            StringOrList::Many(many) => many.into_iter().map(T::from).collect(),
         }),
     )
 }

@@ -1,4 +1,4 @@
-//! What comes with every pass: said when it is new, and then once a minute.
+//! Logs a problem that comes with every pass when it is new, and then once a minute.
 
 use std::time::Duration;
 

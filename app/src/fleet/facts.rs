@@ -1,4 +1,4 @@
-//! The facts about a fleet: what people want, what is known, what the graph offers, brought together as one input.
+//! The facts about a fleet: its policy, the state in the store, and what the graph offers, brought together as one input.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -34,7 +34,7 @@ pub(crate) struct Files {
 }
 
 /// What there is to read now.
-struct Found {
+struct PolicyFiles {
     files: Vec<SourceFile>,
     /// Paths below the policy directory that cannot be read; the empty one is the directory itself.
     missing: Vec<String>,
@@ -44,7 +44,7 @@ struct Found {
 
 /// What the files say.
 #[derive(Debug)]
-pub(crate) struct Read {
+pub(crate) struct FleetReading {
     pub(crate) policy: Arc<FleetPolicy>,
     pub(crate) list: ClusterList,
     pub(crate) findings: Vec<Finding>,
@@ -57,7 +57,7 @@ pub(crate) struct Read {
 }
 
 /// What the files say, before clusters that are read elsewhere join the list.
-pub(crate) struct Raw {
+pub(crate) struct RawReading {
     read: PolicyRead,
     pub(crate) list: ClusterList,
     pub(crate) findings: Vec<Finding>,
@@ -65,7 +65,7 @@ pub(crate) struct Raw {
     directory: Option<Place>,
 }
 
-impl Default for Read {
+impl Default for FleetReading {
     /// Nothing has been read, so nobody is served.
     fn default() -> Self {
         Self {
@@ -79,7 +79,7 @@ impl Default for Read {
     }
 }
 
-impl Raw {
+impl RawReading {
     /// The ids that policies name.
     pub(crate) fn named_by_policies(&self) -> impl Iterator<Item = &ClusterId> {
         self.read.policy.named_ids().chain(&self.read.strays)
@@ -95,7 +95,7 @@ impl Raw {
     }
 
     /// With what the labels of listed clusters and organisations say.
-    pub(crate) fn finish(mut self) -> Read {
+    pub(crate) fn finish(mut self) -> FleetReading {
         self.findings
             .extend(labels::policies(&self.list, &mut self.read));
         let is_partial = !self.read.unreadable.is_empty();
@@ -120,7 +120,7 @@ impl Raw {
         }
         self.findings.sort();
         self.findings.dedup();
-        Read {
+        FleetReading {
             policy: Arc::new(policy),
             list: self.list,
             findings: self.findings,
@@ -133,7 +133,7 @@ impl Raw {
 
 /// What a store knows.
 #[derive(Debug, Default)]
-pub(crate) struct Known {
+pub(crate) struct StoredFleet {
     pub(crate) clusters: BTreeMap<ClusterId, ClusterState>,
     pub(crate) tenures: BTreeMap<ClusterId, Tenure>,
     pub(crate) ledger: Ledger,
@@ -165,14 +165,14 @@ impl Files {
     }
 
     /// Reads what is there now, labels included.
-    pub(crate) fn read(&mut self, now: Timestamp) -> Result<Read, Finding> {
-        self.read_raw(now).map(Raw::finish)
+    pub(crate) fn read(&mut self, now: Timestamp) -> Result<FleetReading, Finding> {
+        self.read_raw(now).map(RawReading::finish)
     }
 
     /// Reads what is there now. What is wrong is told, and holds back whom it may be about. A file, a folder or a list that can no
     /// longer be read keeps its last meaning. It is an error only if the directory or the list was never read.
-    pub(crate) fn read_raw(&mut self, now: Timestamp) -> Result<Raw, Finding> {
-        let Found {
+    pub(crate) fn read_raw(&mut self, now: Timestamp) -> Result<RawReading, Finding> {
+        let PolicyFiles {
             files,
             missing,
             mut findings,
@@ -206,7 +206,7 @@ impl Files {
             .policy
             .as_ref()
             .map(|(path, _)| Place::file(path.display().to_string()));
-        Ok(Raw {
+        Ok(RawReading {
             read,
             list,
             findings,
@@ -215,22 +215,22 @@ impl Files {
     }
 
     /// The files, and what of them cannot be read.
-    fn found(&mut self) -> Result<Found, Finding> {
+    fn found(&mut self) -> Result<PolicyFiles, Finding> {
         let Some((root, directory)) = &mut self.policy else {
-            return Ok(Found {
+            return Ok(PolicyFiles {
                 files: vec![example::fleet_policy()],
                 missing: Vec::new(),
                 findings: Vec::new(),
             });
         };
         match directory.read_partly() {
-            Ok(Contents { files, unread }) => Ok(Found {
+            Ok(Contents { files, unread }) => Ok(PolicyFiles {
                 files,
                 missing: unread.iter().map(|finding| below(root, finding)).collect(),
                 findings: unread,
             }),
             Err(finding) if self.last_good.is_empty() => Err(finding),
-            Err(finding) => Ok(Found {
+            Err(finding) => Ok(PolicyFiles {
                 files: Vec::new(),
                 missing: vec![String::new()],
                 findings: vec![Finding {
@@ -313,7 +313,7 @@ fn list_file(path: &Path) -> Result<SourceFile, Finding> {
     })
 }
 
-impl Known {
+impl StoredFleet {
     /// Everything that the store knows now.
     pub(crate) async fn read(store: &Store, now: Timestamp) -> anyhow::Result<Self> {
         let mut known = Self::default();
@@ -362,8 +362,8 @@ impl Known {
 
 /// Brings everything together. Clusters of the list win over what the store last heard of them.
 pub(crate) fn input(
-    read: &Read,
-    known: &Known,
+    read: &FleetReading,
+    known: &StoredFleet,
     graph: Option<&Graph>,
     now: Timestamp,
 ) -> FleetInput {
@@ -454,7 +454,7 @@ mod tests {
     }
 
     /// A policy in a folder, and a change that makes part of it unreadable.
-    fn broken_by(change: impl FnOnce(&Path)) -> (Read, Read) {
+    fn broken_by(change: impl FnOnce(&Path)) -> (FleetReading, FleetReading) {
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path().join("policy");
         fs::create_dir_all(root.join("sub")).unwrap();
@@ -468,7 +468,7 @@ mod tests {
     }
 
     #[track_caller]
-    fn is_told_and_holds(after: &Read, code: &str) {
+    fn is_told_and_holds(after: &FleetReading, code: &str) {
         let codes: Vec<&str> = after.findings.iter().map(|finding| finding.code).collect();
         assert!(codes.contains(&code), "{codes:?}");
         assert_eq!(

@@ -1,12 +1,12 @@
-//! `towpath fleet`: the fleet's policy. Each command gathers facts, makes one pure call, and prints or carries out what came of it.
+//! `towpath fleet`: each command gathers facts, makes one pure call, and prints or carries out the result.
 
-mod board;
 mod complaint;
-pub(crate) mod desk;
 mod facts;
-mod link;
-mod people;
+pub(crate) mod fleet_backend;
+mod ocm;
+mod operator_acts;
 mod progress;
+mod published_fleet;
 mod replay;
 pub(crate) mod run;
 pub(crate) mod scheduler;
@@ -30,7 +30,7 @@ use towpath_formats::findings;
 use towpath_formats::fleet::{Room, json, text};
 use towpath_store::{Store, StoreAddress};
 
-use self::facts::{Files, Known};
+use self::facts::{Files, StoredFleet};
 use self::progress::Progress;
 use crate::cli::{print, terminal_width};
 use crate::clock::NowArgs;
@@ -45,23 +45,23 @@ pub(crate) const DEFAULT_STORE: &str = "sqlite:towpath.db";
 const CLOSING: Duration = Duration::from_secs(10);
 
 #[derive(Debug, Subcommand)]
-pub(crate) enum Fleet {
-    /// Check policy files and cluster lists: every problem at once, with its place and remedy.
+pub(crate) enum FleetCommand {
+    /// Check policy files and cluster lists. Lists every problem with its place and remedy.
     #[command(after_help = "Example:\n  towpath fleet lint --fleet ./fleet")]
-    Lint(LookAndShow),
-    /// Say what would start now, and why others wait. Nothing is carried out.
+    Lint(FleetReadArgs),
+    /// Show what would start now, and why other clusters wait. Changes nothing.
     ///
-    /// Without --fleet it looks at the built-in example.
+    /// Without --fleet it uses the built-in example.
     #[command(
         after_help = "Example:\n  towpath fleet plan --fleet ./fleet --clusters clusters.json --held-by soak"
     )]
-    Plan(LookAndShow),
-    /// Show each organisation, sector and workload: versions, what soaks, what is under way, what is next.
+    Plan(FleetReadArgs),
+    /// Show each organisation, sector and workload: versions, soak, running upgrades, and what is next.
     #[command(
         after_help = "Example:\n  towpath fleet status --fleet ./fleet --store sqlite:towpath.db --sector prod"
     )]
-    Status(LookAndShow),
-    /// Explain one cluster: each candidate, each rule, what it has, what it needs, and when.
+    Status(FleetReadArgs),
+    /// Explain one cluster: for each candidate version, what each rule requires, and when it will be met.
     ///
     /// With a version: exit 0 if it starts now, 1 if not.
     #[command(after_help = "Example:\n  towpath fleet why shop-eu 4.20.5")]
@@ -72,21 +72,21 @@ pub(crate) enum Fleet {
         #[arg(value_name = "VERSION")]
         to: Option<Version>,
         #[command(flatten)]
-        look: LookAndShow,
+        look: FleetReadArgs,
     },
-    /// Show how long each workload has run on each version, and who is on it now.
+    /// Show how long each workload has run on each version, and which clusters run it now.
     #[command(after_help = "Example:\n  towpath fleet history --output markdown")]
-    History(LookAndShow<HistoryOutput>),
-    /// Say what will start over the next days, if nothing fails.
+    History(FleetReadArgs<HistoryOutput>),
+    /// Forecast what will start in the next days, if nothing fails.
     #[command(after_help = "Example:\n  towpath fleet forecast --days 14")]
     Forecast {
-        /// So many days.
+        /// Number of days to look ahead.
         #[arg(long, default_value_t = 14)]
         days: u32,
         #[command(flatten)]
-        look: LookAndShow,
+        look: FleetReadArgs,
     },
-    /// Decide again and again, and carry it out. Several may run on one PostgreSQL: one of them acts.
+    /// Run the fleet scheduler: decide at intervals, and start upgrades. Several can share one PostgreSQL store; one of them acts.
     #[command(
         after_help = "Example:\n  towpath fleet run --fleet ./fleet --store postgres://towpath@db/towpath --once"
     )]
@@ -94,99 +94,99 @@ pub(crate) enum Fleet {
         /// Stop after one pass.
         #[arg(long)]
         once: bool,
-        /// Decide this often.
+        /// Make a scheduling pass this often.
         #[arg(long, default_value_t = 60, value_name = "SECONDS")]
         every: u64,
-        /// Take clusters from, and schedule upgrades in, the OCM-style API at this address.
+        /// Read clusters from the OCM-style API at this address, and schedule upgrades there.
         #[arg(long, env = "TOWPATH_OCM", value_name = "URL")]
         ocm: Option<String>,
-        /// The file that holds the token for that API.
+        /// The file with the token for the API of --ocm.
         #[arg(long, env = "TOWPATH_OCM_TOKEN", value_name = "FILE")]
         ocm_token: Option<PathBuf>,
-        /// Keep decisions, and spans of observed time one by one, for so many days; 0: for ever. [default: 90]
+        /// Number of days to keep decisions and single spans of observed time; 0 keeps them for ever. [default: 90]
         #[arg(long, env = "TOWPATH_KEEP_DAYS", value_name = "DAYS")]
         keep_days: Option<u32>,
-        /// What to log: error, warn, info, debug, trace, or a filter.
+        /// What to log: error, warn, info, debug, trace, or a filter such as `towpath=debug`. [default: info]
         #[arg(long, env = "TOWPATH_LOG", value_name = "LEVEL")]
         log: Option<String>,
-        /// How to log: text or json.
+        /// The format of log lines: text or json. [default: text]
         #[arg(long, env = "TOWPATH_LOG_FORMAT", value_name = "FORMAT")]
         log_format: Option<config::LogFormat>,
         #[command(flatten)]
-        look: Look,
+        look: FleetArgs,
     },
-    /// Stop new starts at once: everywhere, in an organisation, or in a sector. What runs goes on.
+    /// Pause the fleet, an organisation or a sector. Planned upgrades are cancelled; running ones continue.
     #[command(
         after_help = "Example:\n  towpath fleet pause --org acme --sector prod --why INC-1234"
     )]
-    Pause(people::PauseArgs),
-    /// Allow new starts again where they were stopped.
+    Pause(operator_acts::PauseArgs),
+    /// End a pause, so that upgrades may start again.
     #[command(after_help = "Example:\n  towpath fleet resume --org acme --sector prod")]
-    Resume(people::ResumeArgs),
-    /// Consent to a version where the policy asks for approval.
+    Resume(operator_acts::ResumeArgs),
+    /// Approve a version where the policy requires approval.
     #[command(after_help = "Example:\n  towpath fleet approve 4.20.5 --org acme --cluster bank")]
-    Approve(people::ApproveArgs),
+    Approve(operator_acts::ApproveArgs),
     /// Acknowledge a gate for a cluster.
     #[command(
         after_help = "Example:\n  towpath fleet acknowledge gate-1 --cluster 11111111-0000-4000-8000-000000000005"
     )]
-    Acknowledge(people::AcknowledgeArgs),
+    Acknowledge(operator_acts::AcknowledgeArgs),
     /// Record the clusters of a list as if they had reported.
     #[command(
         after_help = "Example:\n  towpath fleet import clusters.json --store sqlite:towpath.db"
     )]
-    Import(people::ImportArgs),
-    /// Forget a cluster that is gone: it holds nobody back any more, and its soak days stay.
+    Import(operator_acts::ImportArgs),
+    /// Forget a cluster that no longer exists. It no longer holds back other clusters; its soak days stay.
     #[command(after_help = "Example:\n  towpath fleet forget 11111111-0000-4000-8000-000000000005")]
-    Forget(people::ForgetArgs),
+    Forget(operator_acts::ForgetArgs),
     /// List upgrades: planned, started, finished, failed, cancelled.
     #[command(after_help = "Example:\n  towpath fleet upgrades --limit 20")]
-    Upgrades(people::UpgradesArgs),
-    /// Make past decisions again from the log, and compare them bit for bit.
+    Upgrades(operator_acts::UpgradesArgs),
+    /// Repeat past decisions from the log, and check that the results are identical.
     #[command(after_help = "Example:\n  towpath fleet replay --store sqlite:towpath.db")]
     Replay(replay::ReplayArgs),
     /// Check the store's integrity.
     #[command(after_help = "Example:\n  towpath fleet check --store sqlite:towpath.db")]
-    Check(people::StoreArgs),
-    /// Back up the store, while it is in use, to one SQLite file.
+    Check(operator_acts::StoreArgs),
+    /// Back up the store to one SQLite file. The store can be in use.
     #[command(
         after_help = "Example:\n  towpath fleet backup fleet-backup.db --store sqlite:towpath.db"
     )]
-    Backup(people::BackupArgs),
+    Backup(operator_acts::BackupArgs),
     /// Restore a backup into an empty store.
     #[command(
         after_help = "Example:\n  towpath fleet restore fleet-backup.db --store sqlite:restored.db"
     )]
-    Restore(people::BackupArgs),
-    /// Make a token: for a cluster that is enrolled by it, an administrator, a reader, or a pipeline.
+    Restore(operator_acts::BackupArgs),
+    /// Make a token for a cluster, an administrator, a reader or a pipeline. A cluster's token also enrols the cluster.
     #[command(
         after_help = "Example:\n  towpath fleet token --keys token-keys --cluster 11111111-0000-4000-8000-000000000001 --org acme --name shop-eu --days 90"
     )]
-    Token(people::TokenArgs),
+    Token(operator_acts::TokenArgs),
 }
 
 /// What to look at, and how to show it.
 #[derive(Debug, Args)]
-pub(crate) struct LookAndShow<F = Output>
+pub(crate) struct FleetReadArgs<F = Output>
 where
     F: ValueEnum + Default + Send + Sync + 'static,
 {
     #[command(flatten)]
-    look: Look,
+    look: FleetArgs,
     #[command(flatten)]
     output: OutputArgs<F>,
 }
 
 /// What to look at.
 #[derive(Debug, Args)]
-pub(crate) struct Look {
+pub(crate) struct FleetArgs {
     /// Read the fleet's policy (organisations, clusters) from this directory.
     #[arg(long, env = "TOWPATH_FLEET", value_name = "DIR")]
     fleet: Option<PathBuf>,
-    /// Read clusters from this list, besides those that report.
+    /// Read clusters from this list, in addition to those that report.
     #[arg(long, env = "TOWPATH_CLUSTERS", value_name = "FILE")]
     clusters: Option<PathBuf>,
-    /// The fleet's state: `sqlite:PATH` or `postgres://…`. [default: sqlite:towpath.db, if it is there]
+    /// The fleet's state: `sqlite:PATH` or `postgres://…`. [default: sqlite:towpath.db, if that file exists]
     #[arg(long, env = "TOWPATH_STORE", value_name = "URL")]
     store: Option<String>,
     /// Read the password of the PostgreSQL store from this file.
@@ -212,10 +212,10 @@ struct Filters {
     /// Only clusters with this workload.
     #[arg(long, value_name = "NAME")]
     workload: Option<String>,
-    /// Only what this rule holds: soak, sector, mutex, schedule, …
+    /// Only clusters that this rule holds back: soak, sector, mutex, schedule, …
     #[arg(long, value_name = "RULE")]
     held_by: Option<String>,
-    /// At most so many rows.
+    /// The most rows to show.
     #[arg(long, value_name = "N")]
     limit: Option<usize>,
 }
@@ -233,7 +233,7 @@ pub(crate) enum HistoryOutput {
 
 /// Everything about a fleet at one instant.
 struct Picture {
-    desk: FleetPlanner,
+    planner: FleetPlanner,
     decision: Decision,
     input: FleetInput,
     graph: Option<Graph>,
@@ -241,7 +241,7 @@ struct Picture {
     origin: Origin,
 }
 
-impl Look {
+impl FleetArgs {
     fn settings(&self) -> anyhow::Result<Settings> {
         self.settings_with(ServeOptions::default())
     }
@@ -273,7 +273,7 @@ impl Look {
             (Some(_), _) => Origin::Named,
             (None, None) => Origin::Example,
             (None, Some((flag, _))) => {
-                bail!("{flag} is about your fleet, and nothing says which that is; add --fleet DIR")
+                bail!("{flag} needs a fleet; add --fleet DIR")
             }
         };
         origin.tell_how("name your own with --fleet");
@@ -310,18 +310,18 @@ impl Look {
             .read(now)
             .map_err(|finding| anyhow::anyhow!("{finding}"))?;
         let known = match self.store_at_hand(&settings) {
-            Some(address) => Known::read(&*open(address).await?, now).await?,
-            None => Known::default(),
+            Some(address) => StoredFleet::read(&*open(address).await?, now).await?,
+            None => StoredFleet::default(),
         };
         let graph = facts::graph(&settings, now)?;
         let input = facts::input(&read, &known, graph.as_ref(), now);
-        let mut desk = FleetPlanner::new(input.clone());
-        let decision = desk.pass(now);
+        let mut planner = FleetPlanner::new(input.clone());
+        let decision = planner.pass(now);
         let mut findings = read.findings;
         findings.extend(coverage(&input.policy, &input.clusters));
         findings.sort();
         Ok(Picture {
-            desk,
+            planner,
             decision,
             input,
             graph,
@@ -383,7 +383,7 @@ async fn open(address: impl Into<StoreAddress>) -> anyhow::Result<OpenStore> {
 }
 
 /// Runs a command of the fleet.
-pub(crate) fn execute(command: Fleet) -> anyhow::Result<ExitCode> {
+pub(crate) fn execute(command: FleetCommand) -> anyhow::Result<ExitCode> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()?;
@@ -393,23 +393,27 @@ pub(crate) fn execute(command: Fleet) -> anyhow::Result<ExitCode> {
     })
 }
 
-async fn answer(command: Fleet) -> anyhow::Result<ExitCode> {
+async fn answer(command: FleetCommand) -> anyhow::Result<ExitCode> {
     match command {
-        Fleet::Lint(look) => lint(look).await,
-        Fleet::Plan(LookAndShow { look, output }) => {
+        FleetCommand::Lint(look) => lint(look).await,
+        FleetCommand::Plan(FleetReadArgs { look, output }) => {
             let (picture, filter) = (look.picture().await?, look.filter()?);
             warn(&picture.findings)?;
-            let Picture { desk, decision, .. } = &picture;
-            let plan = filter.plan(desk, decision);
+            let Picture {
+                planner, decision, ..
+            } = &picture;
+            let plan = filter.plan(planner, decision);
             print(&match output.form {
-                Output::Json => picture.origin.mark(json::plan(desk, &plan, filter.limit)),
-                Output::Text => text::plan(desk, &plan, look.room()),
+                Output::Json => picture
+                    .origin
+                    .mark(json::plan(planner, &plan, filter.limit)),
+                Output::Text => text::plan(planner, &plan, look.room()),
             })?;
             Ok(ExitCode::SUCCESS)
         }
-        Fleet::Status(LookAndShow { look, output }) => {
+        FleetCommand::Status(FleetReadArgs { look, output }) => {
             let (picture, filter) = (look.picture().await?, look.filter()?);
-            let rows = filter.status(&picture.desk, &picture.decision);
+            let rows = filter.status(&picture.planner, &picture.decision);
             let shown = &rows[..filter.limit.unwrap_or(rows.len()).min(rows.len())];
             print(&match output.form {
                 Output::Json => picture.origin.mark(json::status(shown)),
@@ -417,22 +421,24 @@ async fn answer(command: Fleet) -> anyhow::Result<ExitCode> {
             })?;
             Ok(ExitCode::SUCCESS)
         }
-        Fleet::Why {
+        FleetCommand::Why {
             cluster,
             to,
-            look: LookAndShow { look, output },
+            look: FleetReadArgs { look, output },
         } => {
             let picture = look.picture().await?;
-            let Picture { desk, decision, .. } = &picture;
-            let member = find_cluster(desk, &cluster)?;
-            let why = why_of(desk, member, to.as_ref(), decision.at)?;
-            let updates = look.agent_updates(desk.roster().cluster(member)).await?;
+            let Picture {
+                planner, decision, ..
+            } = &picture;
+            let member = find_cluster(planner, &cluster)?;
+            let why = why_of(planner, member, to.as_ref(), decision.at)?;
+            let updates = look.agent_updates(planner.roster().cluster(member)).await?;
             print(&match output.form {
                 Output::Json => {
-                    let why = json::why(desk, member, &why);
+                    let why = json::why(planner, member, &why);
                     picture.origin.mark(json::with_updates(why, Some(&updates)))
                 }
-                Output::Text => text::why(desk, decision, member, &why, &updates),
+                Output::Text => text::why(planner, decision, member, &why, &updates),
             })?;
             let starts = why
                 .candidates
@@ -444,9 +450,9 @@ async fn answer(command: Fleet) -> anyhow::Result<ExitCode> {
                 ExitCode::SUCCESS
             })
         }
-        Fleet::History(LookAndShow { look, output }) => {
+        FleetCommand::History(FleetReadArgs { look, output }) => {
             let (picture, filter) = (look.picture().await?, look.filter()?);
-            let rows = filter.history(&picture.desk, picture.decision.at);
+            let rows = filter.history(&picture.planner, picture.decision.at);
             print(&match output.form {
                 HistoryOutput::Json => picture.origin.mark(json::history(&rows)),
                 HistoryOutput::Markdown => text::history_markdown(&rows),
@@ -454,13 +460,13 @@ async fn answer(command: Fleet) -> anyhow::Result<ExitCode> {
             })?;
             Ok(ExitCode::SUCCESS)
         }
-        Fleet::Forecast {
+        FleetCommand::Forecast {
             days,
-            look: LookAndShow { look, output },
+            look: FleetReadArgs { look, output },
         } => {
             let (picture, filter) = (look.picture().await?, look.filter()?);
             let now = picture.decision.at;
-            let meant = filter.names(&picture.desk, now);
+            let meant = filter.names(&picture.planner, now);
             let mut progress = Progress::new(now, days);
             let mut tell = |at| progress.tell(at);
             let graph = picture.graph.as_ref();
@@ -472,7 +478,7 @@ async fn answer(command: Fleet) -> anyhow::Result<ExitCode> {
             })?;
             Ok(ExitCode::SUCCESS)
         }
-        Fleet::Run {
+        FleetCommand::Run {
             once,
             every,
             ocm,
@@ -494,30 +500,30 @@ async fn answer(command: Fleet) -> anyhow::Result<ExitCode> {
             crate::secrets::warn_of_open_files(settings.secret_files());
             run::run(settings, once, every).await
         }
-        Fleet::Pause(args) => people::pause(args).await,
-        Fleet::Resume(args) => people::resume(args).await,
-        Fleet::Approve(args) => people::approve(args).await,
-        Fleet::Acknowledge(args) => people::acknowledge(args).await,
-        Fleet::Import(args) => people::import(args).await,
-        Fleet::Forget(args) => people::forget(args).await,
-        Fleet::Upgrades(args) => people::upgrades(args).await,
-        Fleet::Replay(args) => replay::replay(args).await,
-        Fleet::Check(args) => people::check(args).await,
-        Fleet::Backup(args) => people::backup(args).await,
-        Fleet::Restore(args) => people::restore(args).await,
-        Fleet::Token(args) => people::token(&args),
+        FleetCommand::Pause(args) => operator_acts::pause(args).await,
+        FleetCommand::Resume(args) => operator_acts::resume(args).await,
+        FleetCommand::Approve(args) => operator_acts::approve(args).await,
+        FleetCommand::Acknowledge(args) => operator_acts::acknowledge(args).await,
+        FleetCommand::Import(args) => operator_acts::import(args).await,
+        FleetCommand::Forget(args) => operator_acts::forget(args).await,
+        FleetCommand::Upgrades(args) => operator_acts::upgrades(args).await,
+        FleetCommand::Replay(args) => replay::replay(args).await,
+        FleetCommand::Check(args) => operator_acts::check(args).await,
+        FleetCommand::Backup(args) => operator_acts::backup(args).await,
+        FleetCommand::Restore(args) => operator_acts::restore(args).await,
+        FleetCommand::Token(args) => operator_acts::token(&args),
     }
 }
 
-async fn lint(LookAndShow { look, output }: LookAndShow) -> anyhow::Result<ExitCode> {
+async fn lint(FleetReadArgs { look, output }: FleetReadArgs) -> anyhow::Result<ExitCode> {
     let (settings, origin) = look.fleet()?;
     let now = settings.now.unwrap_or_else(Timestamp::now);
     let mut read = files(&settings)
         .read(now)
         .map_err(|finding| anyhow::anyhow!("{finding}"))?;
     let known = match look.store_at_hand(&settings) {
-        Some(address) => Known::read(&*open(address).await?, now).await?,
-        None => Known::default(),
+        Some(address) => StoredFleet::read(&*open(address).await?, now).await?,
+        None => StoredFleet::default(),
     };
     let input = facts::input(&read, &known, None, now);
     read.findings
@@ -544,7 +550,7 @@ fn needed(settings: &Settings) -> anyhow::Result<config::FleetSettings> {
     match settings.fleet.clone() {
         Some(fleet) => Ok(fleet),
         None => bail!(
-            "there is no policy to follow; add --fleet DIR (`towpath example DIR` writes one to start from)"
+            "no fleet policy; add --fleet DIR (`towpath example DIR` writes one to start from)"
         ),
     }
 }

@@ -1,4 +1,4 @@
-//! Progress of what takes long, for people at a terminal.
+//! Shows the progress of long work at a terminal.
 
 use std::io::{IsTerminal, Write};
 

@@ -1,4 +1,4 @@
-//! Replay: past decisions are made again from what they were made on, and must come out bit for bit.
+//! Replay: repeats past decisions from their saved input. The results must be identical.
 
 use std::process::ExitCode;
 
@@ -12,7 +12,7 @@ use towpath_formats::words::counted;
 use towpath_store::{Store, StoredDecision};
 
 use super::open;
-use super::people::StoreArgs;
+use super::operator_acts::StoreArgs;
 use crate::cli::print;
 
 /// Decisions that are read at once.
@@ -20,10 +20,10 @@ const PAGE: u32 = 100;
 
 #[derive(Debug, Args)]
 pub(crate) struct ReplayArgs {
-    /// Only the decision of this number.
+    /// Only the decision with this number.
     #[arg(long, value_name = "N")]
     decision: Option<i64>,
-    /// Explain this cluster as of that decision.
+    /// Explain this cluster at the time of that decision.
     #[arg(long, value_name = "NAME", requires = "decision")]
     why: Option<String>,
     #[command(flatten)]
@@ -41,7 +41,7 @@ pub(super) async fn replay(args: ReplayArgs) -> anyhow::Result<ExitCode> {
     {
         let (seq, at) = (checkpoint.seq, checkpoint.at);
         bail!(
-            "decision {wanted} was pruned: decisions up to {seq} went by {at}; --keep-days says how long they are kept"
+            "decision {wanted} was pruned: decisions up to {seq} were removed by {at}; --keep-days sets how long they are kept"
         );
     }
     let (mut same, mut but_words, mut different) = (0, 0, 0);
@@ -78,11 +78,11 @@ pub(super) async fn replay(args: ReplayArgs) -> anyhow::Result<ExitCode> {
         .as_ref()
         .map(|checkpoint| format!(", from its checkpoint after decision {}", checkpoint.seq));
     print(&format!(
-        "{} made again: {same} bit for bit the same, {different} different; the chain of {} is {}{}.\n",
+        "{} repeated: {same} identical, {different} different; the chain of {} is {}{}.\n",
         counted(same + but_words + different, "decision"),
         chain.entries,
         if chain.problems.is_empty() {
-            "whole"
+            "intact"
         } else {
             "broken"
         },
@@ -90,7 +90,7 @@ pub(super) async fn replay(args: ReplayArgs) -> anyhow::Result<ExitCode> {
     ))?;
     if but_words > 0 {
         print(&format!(
-            "{} more came out the same. They are in the first format: what they said against cancelled plans was not compared.\n",
+            "{} more gave the same result. They are in the first format, so the reasons for cancelled plans were not compared.\n",
             counted(but_words, "decision")
         ))?;
     }
@@ -113,26 +113,26 @@ async fn again(
         let body = store
             .part(digest)
             .await?
-            .with_context(|| format!("decision {}: its input {name} is gone", stored.seq))?;
+            .with_context(|| format!("decision {}: its input {name} is missing", stored.seq))?;
         parts.push((name.as_str(), body));
     }
     let input = input::from_parts(parts.iter().map(|(name, body)| (*name, &**body)))
         .map_err(|problem| anyhow::anyhow!("decision {}: {problem}", stored.seq))?;
-    let (desk, decision) = dispatch(input, stored.at);
-    let made = log::logged(&decision, &desk);
+    let (planner, decision) = dispatch(input, stored.at);
+    let made = log::logged(&decision, &planner);
     let replay = log::replay(&stored.body, &made)
         .map_err(|problem| anyhow::anyhow!("decision {}: {problem}", stored.seq))?;
     if replay == Replay::Different {
         let was = String::from_utf8_lossy(&stored.body);
         print(&format!(
-            "decision {} at {} comes out differently:\n  then {was}\n  now  {made}\n",
+            "decision {} at {} is different now:\n  then {was}\n  now  {made}\n",
             stored.seq, stored.at
         ))?;
     }
     if let Some(name) = why {
-        let member = find_cluster(&desk, name)?;
-        let why = why_of(&desk, member, None, stored.at)?;
-        print(&text::why(&desk, &decision, member, &why, &[]))?;
+        let member = find_cluster(&planner, name)?;
+        let why = why_of(&planner, member, None, stored.at)?;
+        print(&text::why(&planner, &decision, member, &why, &[]))?;
     }
     Ok(replay)
 }

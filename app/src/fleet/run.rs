@@ -1,4 +1,4 @@
-//! The loop of passes: alone (`towpath fleet run`), or beside the graph service (`towpath serve --fleet`).
+//! The loop of scheduling passes: on its own (`towpath fleet run`), or in the background of the graph service (`towpath serve --fleet`).
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
@@ -21,21 +21,21 @@ use towpath_web::{
     RemainingSoak, Service, TokenKeys,
 };
 
-use super::board::{Board, GraphSource, Outcome, Published};
 use super::complaint::Complaint;
-use super::desk::{Counter, Place};
+use super::fleet_backend::{FleetBackend, FleetBackendSlot};
+use super::published_fleet::{DecidedFleet, GraphSource, PassOutcome, PublishedFleet};
 use super::scheduler::Scheduler;
 use super::{facts, needed, open};
 use crate::config::{FleetSettings, Settings};
 
-/// So many series of remaining soak are prepared; the web adapter has its own limit.
+/// The most series of remaining soak; the web adapter has its own limit.
 const MAX_SOAK_SERIES: usize = 10_001;
 
 /// A cluster that was seen since then reports lately.
 const LATELY: SignedDuration = SignedDuration::from_hours(24);
 
 /// How long a pass may take to end when the service stops.
-const FAREWELL: Duration = Duration::from_secs(10);
+const SHUTDOWN: Duration = Duration::from_secs(10);
 
 /// Decides and acts until told to stop.
 pub(crate) async fn run(settings: Settings, once: bool, every: u64) -> anyhow::Result<ExitCode> {
@@ -50,7 +50,7 @@ pub(crate) async fn run(settings: Settings, once: bool, every: u64) -> anyhow::R
         store.clone(),
         fleet.clone(),
         graph,
-        Arc::new(Board::default()),
+        Arc::new(PublishedFleet::default()),
     )?;
     let mut stop = std::pin::pin!(crate::serve::stop_signal()?);
     let (mut complaint, began) = (Complaint::default(), Instant::now());
@@ -76,7 +76,7 @@ pub(crate) async fn run(settings: Settings, once: bool, every: u64) -> anyhow::R
             Err(error) => {
                 let problem = format!("{error:#}");
                 if let Some(more) = complaint.came(&problem, began.elapsed()) {
-                    tracing::error!("a pass could not be made; nothing starts: {problem}{more}");
+                    tracing::error!("a scheduling pass failed; nothing starts: {problem}{more}");
                 }
             }
         }
@@ -88,10 +88,10 @@ pub(crate) async fn run(settings: Settings, once: bool, every: u64) -> anyhow::R
     Ok(ExitCode::SUCCESS)
 }
 
-fn tell(outcome: &Outcome) {
+fn tell(outcome: &PassOutcome) {
     let acted =
         outcome.planned + outcome.begun + outcome.cancelled + outcome.ended + outcome.refused > 0;
-    let Outcome {
+    let PassOutcome {
         planned,
         begun,
         refused,
@@ -121,18 +121,18 @@ fn tell(outcome: &Outcome) {
 }
 
 /// A fleet that is looked after beside the graph service.
-pub(crate) struct Beside {
+pub(crate) struct BackgroundFleet {
     stop: Arc<Notify>,
     work: JoinHandle<()>,
 }
 
-impl Beside {
+impl BackgroundFleet {
     /// Ends after the pass that is being made, and lets another replica take over at once.
     pub(crate) async fn stop(self) {
         self.stop.notify_one();
-        if tokio::time::timeout(FAREWELL, self.work).await.is_err() {
+        if tokio::time::timeout(SHUTDOWN, self.work).await.is_err() {
             tracing::warn!(
-                "the fleet's pass did not end in time; another replica takes over when the lease ends"
+                "the fleet's pass did not finish in time; another replica takes over when the lease expires"
             );
         }
     }
@@ -151,11 +151,11 @@ pub(crate) fn token_keys(
 }
 
 /// Looks after a fleet beside the graph service, whose graph it follows.
-pub(crate) fn beside(
+pub(crate) fn in_background(
     service: Arc<Service>,
     fleet: FleetSettings,
     clock: Clock,
-) -> anyhow::Result<Beside> {
+) -> anyhow::Result<BackgroundFleet> {
     let keys = fleet
         .token_keys
         .as_deref()
@@ -164,9 +164,9 @@ pub(crate) fn beside(
     let address = fleet.store_address();
     // What no waiting can mend ends the start.
     address.check().context("--store cannot be used")?;
-    let desk = Arc::new(Place::default());
+    let api = Arc::new(FleetBackendSlot::default());
     service.fleet(Fleet {
-        desk: desk.clone(),
+        desk: api.clone(),
         keys,
         reads: fleet.reads,
     });
@@ -179,24 +179,24 @@ pub(crate) fn beside(
             store = open_at_last(&address, &service, &clock) => store,
             () = stopped.notified() => return,
         };
-        let board = Arc::new(Board::default());
+        let published_fleet = Arc::new(PublishedFleet::default());
         let graph = GraphSource::Served(service.clone());
-        desk.take(Counter::new(
+        api.take(FleetBackend::new(
             store.clone(),
-            board.clone(),
+            published_fleet.clone(),
             graph.clone(),
             clock.clone(),
             fleet.allowance,
         ));
         let every = fleet.pass_every;
-        match Scheduler::new(store.clone(), fleet, graph, board) {
+        match Scheduler::new(store.clone(), fleet, graph, published_fleet) {
             Ok(scheduler) => pass_until(scheduler, &service, &clock, every, &stopped).await,
-            Err(error) => tracing::error!("the fleet cannot be looked after: {error:#}"),
+            Err(error) => tracing::error!("the fleet's scheduler cannot start: {error:#}"),
         }
         // Nothing is asked of it any more; SQLite then has everything in its one file.
         store.close().await;
     });
-    Ok(Beside { stop, work })
+    Ok(BackgroundFleet { stop, work })
 }
 
 const STORE_BACKOFF: Backoff = Backoff {
@@ -259,14 +259,14 @@ async fn pass_until(
                     is_scheduler,
                     ..health(clock(), None, last_pass)
                 });
-                if let Some(published) = scheduler.board.published() {
+                if let Some(published) = scheduler.published_fleet.published() {
                     let published = published.read().unwrap_or_else(PoisonError::into_inner);
                     tokio::task::block_in_place(|| {
                         service
                             .enrolment()
                             .publish(Arc::new(managed(&published)), number);
                         told = metrics(&published, &outcome, decisions);
-                        told.agent_updates = scheduler.board.outcomes.all();
+                        told.agent_updates = scheduler.published_fleet.outcomes.all();
                         service.fleet_metrics(Arc::new(told.clone()));
                     });
                 }
@@ -275,7 +275,7 @@ async fn pass_until(
                 service.enrolment().fleet_is_unread();
                 let problem = format!("{error:#}");
                 if let Some(more) = complaint.came(&problem, began.elapsed()) {
-                    tracing::error!("a pass could not be made; nothing starts: {problem}{more}");
+                    tracing::error!("a scheduling pass failed; nothing starts: {problem}{more}");
                 }
                 let is_the_store = error.chain().any(|cause| cause.is::<StoreError>());
                 let (store_problem, pass_problem) = match is_the_store {
@@ -312,8 +312,8 @@ fn health(
 /// What each managed cluster may take now: where its upgrade goes that has started. A cluster whose organisation's policy is not
 /// there, or that may be in a file which cannot be read, may take nothing: nobody knows what its policy says. Nor may one whose id
 /// a policy names for an organisation in which it is not known.
-fn managed(published: &Published) -> Managed {
-    let roster = published.desk.roster();
+fn managed(published: &DecidedFleet) -> Managed {
+    let roster = published.planner.roster();
     let started = roster
         .upgrades()
         .iter()
@@ -365,10 +365,10 @@ fn managed(published: &Published) -> Managed {
     }
 }
 
-fn metrics(published: &Published, outcome: &Outcome, decisions: u64) -> FleetMetrics {
-    let (desk, at) = (&published.desk, outcome.at);
+fn metrics(published: &DecidedFleet, outcome: &PassOutcome, decisions: u64) -> FleetMetrics {
+    let (planner, at) = (&published.planner, outcome.at);
     let mut clusters: BTreeMap<(&str, &str), u64> = BTreeMap::new();
-    for (state, policy) in desk.roster().clusters() {
+    for (state, policy) in planner.roster().clusters() {
         *clusters
             .entry((
                 &*state.organisation,
@@ -377,7 +377,7 @@ fn metrics(published: &Published, outcome: &Outcome, decisions: u64) -> FleetMet
             .or_default() += 1;
     }
     let mut upgrades = BTreeMap::new();
-    for upgrade in desk.roster().upgrades() {
+    for upgrade in planner.roster().upgrades() {
         *upgrades.entry(upgrade.state).or_default() += 1;
     }
     let count = |((organisation, sector), clusters): ((&str, &str), u64)| ClusterCount {
@@ -386,10 +386,11 @@ fn metrics(published: &Published, outcome: &Outcome, decisions: u64) -> FleetMet
         clusters,
     };
     let known = || {
-        desk.roster()
+        planner
+            .roster()
             .clusters()
             .map(|(state, _)| state)
-            .chain(desk.roster().unmanaged())
+            .chain(planner.roster().unmanaged())
     };
     let reports_lately = |state: &&ClusterState| state.last_seen.duration_until(at) <= LATELY;
     FleetMetrics {
@@ -400,7 +401,7 @@ fn metrics(published: &Published, outcome: &Outcome, decisions: u64) -> FleetMet
         name_clashes: name_clashes(known()).len() as u64,
         clusters: clusters.into_iter().map(count).collect(),
         upgrades,
-        holds: desk.holds(at),
+        holds: planner.holds(at),
         remaining_soak: remaining_soak(published, at),
         overdue_upgrades: outcome.overdue as u64,
         last_pass: Some(at),
@@ -422,15 +423,15 @@ fn missing_soak(reason: &Reason) -> Option<(Name, u64)> {
     Some((workload.as_str()?.into(), u64::try_from(missing).ok()?))
 }
 
-fn remaining_soak(published: &Published, at: Timestamp) -> Vec<RemainingSoak> {
-    let desk = &published.desk;
+fn remaining_soak(published: &DecidedFleet, at: Timestamp) -> Vec<RemainingSoak> {
+    let planner = &published.planner;
     let mut series = Vec::new();
-    for member in desk.roster().in_order() {
+    for member in planner.roster().in_order() {
         if series.len() >= MAX_SOAK_SERIES {
             break;
         }
-        let state = desk.roster().cluster(*member);
-        for candidate in desk.why(*member, at).candidates {
+        let state = planner.roster().cluster(*member);
+        for candidate in planner.why(*member, at).candidates {
             let soaks = candidate.own.reasons.iter().filter_map(missing_soak);
             series.extend(soaks.map(|(workload, seconds)| RemainingSoak {
                 organisation: state.organisation.clone(),

@@ -1,8 +1,8 @@
-//! The scheduler: one loop that reads a state of the fleet, decides, and has what was decided carried out.
+//! The scheduler: one loop that reads the state of the fleet, decides, and carries out the decision.
 //!
 //! Every replica reads and decides, so that each can answer questions and show managed clusters their edges. Only the one that
-//! holds the lease acts; the store checks the lease, pauses, mutexes and limits again in the transaction of each start.
-//! When the store is away nothing starts, and what was last decided stays to be seen.
+//! holds the lease acts. The store checks the lease, pauses, mutexes and limits again in the transaction of each start.
+//! While the store is unavailable nothing starts, and the last decision can still be read.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, PoisonError, RwLock};
@@ -22,9 +22,9 @@ use towpath_store::{
     ChangeMark, Claim, ClaimOutcome, ClusterReport, InputPart, Lease, Lock, Need, Retention, Store,
 };
 
-use super::board::{Board, GraphSource, Held, Outcome, Published};
-use super::facts::{self, Files, Known, Read};
-use super::link::Link;
+use super::facts::{self, Files, FleetReading, StoredFleet};
+use super::ocm::OcmScheduler;
+use super::published_fleet::{DecidedFleet, GraphHandle, GraphSource, PassOutcome, PublishedFleet};
 use crate::config::FleetSettings;
 
 /// The lease's name in the store.
@@ -37,24 +37,24 @@ const REREAD: SignedDuration = SignedDuration::from_mins(10);
 const PRUNE_EVERY: Duration = Duration::from_secs(3600);
 /// … and in how many steps: a clock that is ahead for an hour costs a few hundred old decisions, and not all of them.
 const PRUNE_STEPS: u32 = 5;
-/// So many clusters are recorded at once.
+/// Clusters per transaction.
 const BATCH: usize = 500;
 
 /// The loop's memory.
 pub(crate) struct Scheduler {
     pub(crate) store: Store,
-    pub(crate) board: Arc<Board>,
+    pub(crate) published_fleet: Arc<PublishedFleet>,
     settings: FleetSettings,
     owner: String,
     files: Files,
     graph: GraphSource,
-    link: Option<Link>,
-    read: Read,
+    ocm: Option<OcmScheduler>,
+    read: FleetReading,
     /// What is odd about whom the policies select.
     coverage: Vec<Finding>,
-    known: Known,
+    known: StoredFleet,
     mark: ChangeMark,
-    /// What the desk was made of: the graph, and when.
+    /// What the planner was made of: the graph, and when.
     made_of: Option<(String, Timestamp)>,
     lease: Option<Lease>,
     /// When it was last looked for what nobody needs any more.
@@ -67,13 +67,13 @@ impl Scheduler {
         store: Store,
         settings: FleetSettings,
         graph: GraphSource,
-        board: Arc<Board>,
+        published_fleet: Arc<PublishedFleet>,
     ) -> anyhow::Result<Self> {
         let files = Files::new(&settings.policy, settings.clusters.as_deref());
-        let link = settings
+        let ocm = settings
             .ocm
             .as_ref()
-            .map(|(url, token)| Link::new(url, token))
+            .map(|(url, token)| OcmScheduler::new(url, token))
             .transpose()?;
         let owner = format!(
             "{}-{}",
@@ -82,15 +82,15 @@ impl Scheduler {
         );
         Ok(Self {
             store,
-            board,
+            published_fleet,
             settings,
             owner,
             files,
             graph,
-            link,
-            read: Read::default(),
+            ocm,
+            read: FleetReading::default(),
             coverage: Vec::new(),
-            known: Known::default(),
+            known: StoredFleet::default(),
             mark: ChangeMark::default(),
             made_of: None,
             lease: None,
@@ -99,7 +99,7 @@ impl Scheduler {
     }
 
     /// Reads, decides, acts, publishes.
-    pub(crate) async fn pass(&mut self, now: Timestamp) -> anyhow::Result<Outcome> {
+    pub(crate) async fn pass(&mut self, now: Timestamp) -> anyhow::Result<PassOutcome> {
         let outcome = self.try_pass(now).await;
         if outcome.is_err() {
             // Nobody knows how much of what had changed was followed.
@@ -108,7 +108,7 @@ impl Scheduler {
         outcome
     }
 
-    async fn try_pass(&mut self, now: Timestamp) -> anyhow::Result<Outcome> {
+    async fn try_pass(&mut self, now: Timestamp) -> anyhow::Result<PassOutcome> {
         let begun = Instant::now();
         // Before the store is asked for anything: whom a policy names is held also while the store is away.
         let policy_changed = self.read_files(now).await?;
@@ -117,14 +117,14 @@ impl Scheduler {
             .store
             .acquire(LEASE, &self.owner, ttl)
             .await
-            .context("the lease cannot be had")?;
+            .context("the lease cannot be acquired")?;
         self.lease.clone_from(&lease);
         let lease_taken_ahead = lease.as_ref().and_then(|lease| lease.taken_ahead);
         if let Some(ahead) = lease_taken_ahead {
             let ahead_seconds = ahead.as_secs();
             tracing::warn!(
                 ahead_seconds,
-                "the lease was taken over: it would have ended later than any lease can, so a clock was ahead"
+                "took over a lease that would have lasted longer than any lease does: a clock was ahead"
             );
         }
         if lease.is_some() {
@@ -134,12 +134,12 @@ impl Scheduler {
         let decision = tokio::task::block_in_place(|| {
             let mut published = published.write().unwrap_or_else(PoisonError::into_inner);
             published.is_scheduler = lease.is_some();
-            let decision = published.desk.pass(now);
+            let decision = published.planner.pass(now);
             published.decision = decision.clone();
             decision
         });
-        if let (Some(lease), Some(link)) = (&lease, &self.link) {
-            link.schedule(
+        if let (Some(lease), Some(ocm)) = (&lease, &self.ocm) {
+            ocm.schedule(
                 &self.store,
                 lease,
                 &self.known.upgrades,
@@ -148,12 +148,12 @@ impl Scheduler {
             )
             .await?;
         }
-        let mut outcome = Outcome {
+        let mut outcome = PassOutcome {
             at: now,
             is_scheduler: lease.is_some(),
             lease_taken_ahead,
             overdue: decision.overdue.len(),
-            ..Outcome::default()
+            ..PassOutcome::default()
         };
         if let Some(lease) = lease {
             self.act(&lease, &published, &decision, &mut outcome)
@@ -163,7 +163,7 @@ impl Scheduler {
         outcome.clusters = published
             .read()
             .unwrap_or_else(PoisonError::into_inner)
-            .desk
+            .planner
             .roster()
             .len();
         outcome.took = begun.elapsed();
@@ -180,7 +180,7 @@ impl Scheduler {
         let clock = match self.pruning_clock(lease, now, keep_for).await {
             Ok(clock) => clock,
             Err(error) => {
-                return tracing::error!(%error, "what is older than --keep-days could not be pruned");
+                return tracing::error!(%error, "data older than --keep-days could not be pruned");
             }
         };
         let Ok(before) = clock.checked_sub(keep_for) else {
@@ -206,11 +206,11 @@ impl Scheduler {
                         sums,
                         decisions,
                         checkpoint,
-                        "what is older than --keep-days was pruned"
+                        "data older than --keep-days was pruned"
                     );
                 }
                 Err(error) => {
-                    return tracing::error!(%error, "what is older than --keep-days could not be pruned");
+                    return tracing::error!(%error, "data older than --keep-days could not be pruned");
                 }
             }
         }
@@ -227,12 +227,12 @@ impl Scheduler {
         let clock = pruning_clock(times.last, times.oldest_decision, now, keep_for);
         if clock < now {
             tracing::warn!(
-                "the clock has jumped ahead to {now}; pruning goes by {clock} and follows by 7 days at a time. If the clock is wrong, correct it"
+                "the clock has jumped ahead to {now}; pruning uses {clock} and follows by 7 days at a time. If the clock is wrong, correct it"
             );
         }
         if let Some(latest) = times.latest_decision.filter(|latest| *latest > now) {
             tracing::warn!(
-                "a decision in the log is of {latest}, which is ahead of now: a clock was ahead. It is kept like one of now"
+                "a decision in the log has the time {latest}, which is in the future: a clock was ahead. It is kept like one made now"
             );
         }
         self.store.keep_pruning_time(lease, clock).await?;
@@ -261,15 +261,15 @@ impl Scheduler {
         }
     }
 
-    /// Whether the files, and the API behind the link, say something new.
+    /// Whether the files, and the OCM-style API, say something new.
     async fn read_files(&mut self, now: Timestamp) -> anyhow::Result<bool> {
         let mut raw = tokio::task::block_in_place(|| self.files.read_raw(now))
             .map_err(|finding| anyhow::anyhow!("{finding}"))?;
         if let Some(enrolment) = self.graph.enrolment() {
             enrolment.hold_named(raw.named_by_policies(), raw.named_by_list());
         }
-        if let Some(link) = &mut self.link {
-            let findings = link.read(now, &mut raw.list).await?;
+        if let Some(ocm) = &mut self.ocm {
+            let findings = ocm.read(now, &mut raw.list).await?;
             raw.findings.extend(findings);
         }
         let read = raw.finish();
@@ -306,15 +306,15 @@ impl Scheduler {
         &mut self,
         now: Timestamp,
         policy_changed: bool,
-    ) -> anyhow::Result<Arc<RwLock<Published>>> {
+    ) -> anyhow::Result<Arc<RwLock<DecidedFleet>>> {
         let held = self.graph.now();
         let stale = |made: &Timestamp| made.duration_until(now).abs() >= REREAD;
         let same = self
             .made_of
             .as_ref()
             .is_some_and(|(graph, made)| graph == held.name() && !stale(made));
-        let followable = same && !policy_changed && self.link.is_none();
-        if let (true, Some(published)) = (followable, self.board.published())
+        let followable = same && !policy_changed && self.ocm.is_none();
+        if let (true, Some(published)) = (followable, self.published_fleet.published())
             && self.follow(&published, &held, now).await?
         {
             return Ok(published);
@@ -325,8 +325,8 @@ impl Scheduler {
             .clusters_changed_since(ChangeMark::default())
             .await
             .map(|changes| changes.mark)?;
-        self.known = Known::read(&self.store, now).await?;
-        let (desk, input_size, found) = tokio::task::block_in_place(|| {
+        self.known = StoredFleet::read(&self.store, now).await?;
+        let (planner, input_size, found) = tokio::task::block_in_place(|| {
             let input = facts::input(&self.read, &self.known, held.graph(), now);
             let (size, found) = (
                 input.clusters.len(),
@@ -338,11 +338,11 @@ impl Scheduler {
             tell(&found);
             self.coverage = found;
         }
-        tracing::debug!(clusters = input_size, "the fleet was read anew");
-        self.remember_workloads(&desk).await?;
+        tracing::debug!(clusters = input_size, "the fleet was read again");
+        self.remember_workloads(&planner).await?;
         self.made_of = Some((held.name().to_owned(), now));
-        Ok(self.board.publish(Published {
-            desk,
+        Ok(self.published_fleet.publish(DecidedFleet {
+            planner,
             decision: Decision::default(),
             policy: self.read.policy.clone(),
             inherited: self.read.list.inherited.clone(),
@@ -354,11 +354,11 @@ impl Scheduler {
         }))
     }
 
-    /// Tells the desk what has changed; `false` if it has to be made anew.
+    /// Tells the planner what has changed; `false` if it has to be made anew.
     async fn follow(
         &mut self,
-        published: &Arc<RwLock<Published>>,
-        held: &Held,
+        published: &Arc<RwLock<DecidedFleet>>,
+        held: &GraphHandle,
         now: Timestamp,
     ) -> anyhow::Result<bool> {
         let changes = self.store.clusters_changed_since(self.mark).await?;
@@ -407,7 +407,7 @@ impl Scheduler {
                 facts::offer(&mut state, book.as_mut());
                 let credit = credits.remove(&state.id).unwrap_or_default();
                 let one = credit.first().map(|(version, seconds)| (version, *seconds));
-                if credit.len() > 1 || !published.desk.seen(state, one) {
+                if credit.len() > 1 || !published.planner.seen(state, one) {
                     return Ok(false);
                 }
             }
@@ -417,12 +417,12 @@ impl Scheduler {
                 .chain(&ended)
                 .cloned();
             for upgrade in new.collect::<Vec<Upgrade>>() {
-                if !published.desk.upgrade_changed(upgrade) {
+                if !published.planner.upgrade_changed(upgrade) {
                     return Ok(false);
                 }
             }
-            let people = published.desk.pauses_changed(pauses.clone())
-                && published.desk.approvals_changed(approvals.clone());
+            let people = published.planner.pauses_changed(pauses.clone())
+                && published.planner.approvals_changed(approvals.clone());
             // What was credited to a cluster that has not changed itself cannot be followed.
             Ok(people && credits.is_empty())
         })
@@ -447,9 +447,9 @@ impl Scheduler {
     }
 
     /// The store knows what runs on a cluster even after its policy is gone.
-    async fn remember_workloads(&mut self, desk: &FleetPlanner) -> anyhow::Result<()> {
+    async fn remember_workloads(&mut self, planner: &FleetPlanner) -> anyhow::Result<()> {
         let mut news = Vec::new();
-        for (state, policy) in desk.roster().clusters() {
+        for (state, policy) in planner.roster().clusters() {
             let known = self
                 .known
                 .tenures
@@ -469,9 +469,9 @@ impl Scheduler {
     async fn act(
         &mut self,
         lease: &Lease,
-        published: &Arc<RwLock<Published>>,
+        published: &Arc<RwLock<DecidedFleet>>,
         decision: &Decision,
-        outcome: &mut Outcome,
+        outcome: &mut PassOutcome,
     ) -> anyhow::Result<()> {
         let nothing = decision.starts.is_empty()
             && decision.cancels.is_empty()
@@ -489,13 +489,13 @@ impl Scheduler {
                 .iter()
                 .map(ToString::to_string)
                 .collect();
-            if let (Some(link), Some(upgrade)) = (&self.link, self.active(cancel.upgrade))
-                && let Err(error) = link.cancel(upgrade).await
+            if let (Some(ocm), Some(upgrade)) = (&self.ocm, self.active(cancel.upgrade))
+                && let Err(error) = ocm.cancel(upgrade).await
             {
                 // It may have started there. Others must not wait for it; the next pass sees how it is.
                 tracing::error!(
                     upgrade = cancel.upgrade.0,
-                    "a plan could not be called off: {error:#}"
+                    "a plan could not be cancelled: {error:#}"
                 );
                 continue;
             }
@@ -515,13 +515,13 @@ impl Scheduler {
             tracing::info!(
                 upgrade = cancel.upgrade.0,
                 why = why.join("; "),
-                "a plan was called off"
+                "a plan was cancelled"
             );
         }
         for begin in &decision.begins {
             let place = self.active(*begin).and_then(|upgrade| {
                 let published = published.read().unwrap_or_else(PoisonError::into_inner);
-                let roster = published.desk.roster();
+                let roster = published.planner.roster();
                 let member = roster.find(upgrade.cluster.as_str())?;
                 Some((
                     roster.cluster(member).organisation.clone(),
@@ -578,10 +578,10 @@ impl Scheduler {
             }
         }
         self.follow_own_acts(published, at).await?;
-        match &self.link {
-            Some(link) => {
+        match &self.ocm {
+            Some(ocm) => {
                 let gates = gates_to_agree_to(published);
-                link.schedule(&self.store, lease, &self.known.upgrades, &gates, at)
+                ocm.schedule(&self.store, lease, &self.known.upgrades, &gates, at)
                     .await
             }
             None => Ok(()),
@@ -592,10 +592,10 @@ impl Scheduler {
         self.known.upgrades.iter().find(|upgrade| upgrade.id == id)
     }
 
-    /// The desk knows at once what this pass has done.
+    /// The planner knows at once what this pass has done.
     async fn follow_own_acts(
         &mut self,
-        published: &Arc<RwLock<Published>>,
+        published: &Arc<RwLock<DecidedFleet>>,
         now: Timestamp,
     ) -> anyhow::Result<()> {
         let before = std::mem::take(&mut self.known.upgrades);
@@ -610,7 +610,7 @@ impl Scheduler {
             .cloned();
         let mut published = published.write().unwrap_or_else(PoisonError::into_inner);
         for upgrade in news.collect::<Vec<_>>() {
-            if !published.desk.upgrade_changed(upgrade) {
+            if !published.planner.upgrade_changed(upgrade) {
                 self.made_of = None;
             }
         }
@@ -621,18 +621,18 @@ impl Scheduler {
     async fn write_down(
         &self,
         lease: &Lease,
-        published: &Arc<RwLock<Published>>,
+        published: &Arc<RwLock<DecidedFleet>>,
         decision: &Decision,
     ) -> anyhow::Result<()> {
         let (parts, body) = tokio::task::block_in_place(|| {
             let published = published.read().unwrap_or_else(PoisonError::into_inner);
             let mut input = published
-                .desk
+                .planner
                 .roster()
                 .input(&published.policy, &published.inherited);
             (
                 input_parts(&mut input),
-                log::logged(decision, &published.desk)
+                log::logged(decision, &published.planner)
                     .to_string()
                     .into_bytes(),
             )
@@ -654,9 +654,9 @@ fn tell(findings: &[Finding]) {
 }
 
 /// Gates that plans pass because their policy approves them, and that nobody has agreed to yet.
-fn gates_to_agree_to(published: &RwLock<Published>) -> BTreeMap<UpgradeId, Vec<Name>> {
+fn gates_to_agree_to(published: &RwLock<DecidedFleet>) -> BTreeMap<UpgradeId, Vec<Name>> {
     let published = published.read().unwrap_or_else(PoisonError::into_inner);
-    let roster = published.desk.roster();
+    let roster = published.planner.roster();
     let planned = roster
         .upgrades()
         .iter()

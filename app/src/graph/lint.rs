@@ -20,7 +20,7 @@ const SHOWN_OF_EACH_CODE: usize = 5;
 
 #[derive(Debug, Args)]
 pub(crate) struct LintArgs {
-    /// The graph data, as --graph-data names it. Without --releases, nothing asks whether a release exists. [default: the built-in example]
+    /// The graph data, written as for --graph-data. Without --releases, lint does not check that releases exist. [default: the built-in example]
     #[arg(value_name = "WHERE")]
     named: Option<String>,
     #[command(flatten)]
@@ -29,10 +29,10 @@ pub(crate) struct LintArgs {
     presubmit: PresubmitArgs,
     #[command(flatten)]
     output: OutputArgs<LintOutput>,
-    /// Show every finding, and not only the first few of each code. (Only text leaves any out.)
+    /// Show every finding, not only the first few of each code. JSON always has all.
     #[arg(long)]
     all: bool,
-    /// Exit 1 also if there are warnings and no errors.
+    /// Exit 1 on warnings too, not only on errors.
     #[arg(long)]
     warnings_as_errors: bool,
     #[command(flatten)]

@@ -1,6 +1,6 @@
-//! `towpath graph migrate`: rewrites a repository of schema 1.x as 2.0.0, beside the old one.
+//! `towpath graph migrate`: rewrites a repository of schema 1.x as 2.0.0 in a new directory.
 //!
-//! The old directory is only read. The new one appears whole, or not at all.
+//! The old directory is only read. The new one appears complete or not at all.
 
 mod target;
 
@@ -24,16 +24,16 @@ use crate::output::{Output, OutputArgs};
 
 #[derive(Debug, Args)]
 pub(crate) struct MigrateArgs {
-    /// The graph data, of schema 1.x.
+    /// The directory with graph data of schema 1.x.
     directory: PathBuf,
-    /// Where to write the new one; it must not exist yet, or be empty.
+    /// Write the new graph data to this directory. It must be empty or not exist yet.
     #[arg(long, value_name = "DIR", required_unless_present = "dry_run")]
     out: Option<PathBuf>,
-    /// How long edges take to reach everybody: patch=P2D, minor=P14D,exponential, or default=P1D. May be repeated. Without any,
-    /// edges appear at once, as they did.
+    /// How long edges take to reach every cluster: patch=P2D, minor=P14D,exponential, or default=P1D. Repeatable. Without any,
+    /// edges appear at once, as before.
     #[arg(long, value_name = "RULE")]
     rollout: Vec<Rollout>,
-    /// The streams or channels that edges are phased into.
+    /// Phase edges in these streams or channels.
     #[arg(
         long,
         value_name = "NAMES",
@@ -41,7 +41,7 @@ pub(crate) struct MigrateArgs {
         default_value = "stable,eus"
     )]
     channels: Vec<String>,
-    /// Releases that stable and eus may have from now on, where these are all that keeps them apart from fast.
+    /// Add these releases to stable and eus where they are the only difference from fast.
     #[arg(long, value_name = "RELEASES", value_delimiter = ',', value_parser = ReleaseName::parse)]
     promote: Vec<ReleaseName>,
     /// Migrate this revision of the repository, instead of the files as they are.
@@ -63,7 +63,7 @@ pub(super) fn migrate(args: MigrateArgs) -> anyhow::Result<ExitCode> {
     }
     if args.directory.to_string_lossy().contains("://") {
         bail!(
-            "a migration needs the repository with its history; clone it first, and name the directory"
+            "a migration needs the repository with its history; clone it, and give the directory"
         );
     }
     let files =
@@ -141,8 +141,8 @@ fn history(directory: &Path, revision: Option<&str>) -> anyhow::Result<(Stays, O
         (Err(finding), Some(_)) => Err(anyhow!("{finding}")),
         // A directory without a history can be migrated as well.
         (Err(Finding { place, problem, .. }), None) => {
-            let problem = format!("there is no history to take starts from: {problem}");
-            let remedy = "migrate a clone of the repository; else each release is said to have always been there";
+            let problem = format!("no history to take the starts from: {problem}");
+            let remedy = "migrate a clone of the repository; without history, each release counts as always present";
             Ok((
                 Stays::default(),
                 Some(Finding::warning("no-history", place, problem, remedy)),

@@ -1,4 +1,4 @@
-//! `towpath graph`: for those who change graph data. Each command reads, makes one pure call, and prints what came of it.
+//! `towpath graph`: for release administrators. Each command reads, makes one pure call, and prints the result.
 
 mod audit;
 mod diff;
@@ -13,27 +13,27 @@ use clap::Subcommand;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum GraphCommand {
-    /// Can every release get on? Its way to the newest release, or the blocks that strand it.
+    /// Check that every release has an update path to the newest release; if not, name the blocks that strand it.
     #[command(
         after_help = "Example:\n  towpath graph audit ./graph-data --releases releases.json --base main"
     )]
     Audit(audit::AuditArgs),
-    /// Say what a change means for clients: releases and edges that come, go, or become conditional, for whom and when.
+    /// Show what a change means for clients: releases and edges that appear, disappear or become conditional, for whom and when.
     #[command(
         after_help = "Example:\n  towpath graph diff main HEAD --graph-data ./graph-data --releases releases.json"
     )]
     Diff(diff::DiffArgs),
-    /// Check graph data: every problem at once, with its place and remedy.
+    /// Check graph data. Lists every problem with its place and remedy.
     #[command(after_help = "Example:\n  towpath graph lint ./graph-data --releases releases.json")]
     Lint(lint::LintArgs),
-    /// Rewrite a 1.x repository as 2.0.0: channels that hold the same share a file, with starts from git history.
+    /// Rewrite a repository of schema 1.x as 2.0.0: channels with the same releases share a file, and starts come from the git history.
     ///
-    /// The old directory is only read, and the new one serves the same. docs/migrate.md says what to check, and how to go back.
+    /// The old directory stays as it is, and the new one serves the same graph. docs/migrate.md says what to check, and how to roll back.
     #[command(
         after_help = "Example:\n  towpath graph migrate ./graph-data --out ./graph-data-2 --rollout patch=P2D --rollout minor=P14D,exponential"
     )]
     Migrate(migrate::MigrateArgs),
-    /// Show every window that is running or to come: whom it has reached, when it reaches the others, what is blocked.
+    /// Show every rollout window that is running or planned: whom it has reached, when it reaches the others, and what is blocked.
     #[command(
         after_help = "Example:\n  towpath graph rollouts --graph-data ./graph-data --releases releases.json"
     )]

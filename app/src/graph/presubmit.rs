@@ -1,4 +1,4 @@
-//! The presubmit of `towpath graph lint --base`: what a change takes back, or hands out at once.
+//! The presubmit check of `towpath graph lint --base`: edges that a change takes from clusters, or gives to too many at once.
 
 use anyhow::{Context, bail};
 use clap::Args;
@@ -14,16 +14,16 @@ use crate::sources::Sources;
 
 #[derive(Debug, Args)]
 pub(crate) struct PresubmitArgs {
-    /// Check also what the change since this revision or directory takes back from clusters, or hands out at once.
+    /// Also check the change since this revision or directory: edges that clusters lose, and edges that too many gain at once.
     #[arg(long, value_name = "REV|DIR")]
     base: Option<String>,
-    /// The windows of this release may change as they do; can be given several times.
+    /// Accept the changed windows of this release. Repeatable.
     #[arg(long, value_name = "RELEASE", requires = "base")]
     allow_window_change: Vec<Version>,
-    /// So many percent of the fleet may gain an edge at once.
+    /// The largest share of the fleet, in percent, that may gain an edge at once.
     #[arg(long, value_name = "PERCENT", default_value = "1", value_parser = percent, requires = "base")]
     max_gain: Share,
-    /// How long it takes from trouble in the first clusters to a block that has arrived: 4h, PT90M, 1d.
+    /// How long it takes from the first failing cluster until a block is served: 4h, PT90M, 1d.
     #[arg(long, value_name = "DURATION", default_value = "4h", value_parser = latency, requires = "base")]
     feedback_latency: SignedDuration,
 }
@@ -42,12 +42,12 @@ impl PresubmitArgs {
         };
         if sources.releases()?.is_none() {
             bail!(
-                "--base needs the edges between releases, which are not in graph data; add --releases WHERE"
+                "--base needs the edges between releases, and graph data has none; add --releases WHERE"
             );
         }
         let spec = sources.settings().beside(base)?;
         let base = sources.graph_data_at(&spec).with_context(|| {
-            format!("the base {base:?} cannot be read, so nothing can be said about the change")
+            format!("the base {base:?} cannot be read, so the change cannot be checked")
         })?;
         let base = sources.graph_of(&base)?;
         let Ok((data, _)) = data::read(files) else {
@@ -69,7 +69,9 @@ impl PresubmitArgs {
 /// A share as people type it: `1`, `0.5`, `2.5%`.
 fn percent(text: &str) -> Result<Share, String> {
     let wrong = || {
-        format!("{text:?} is no share; write percent from 0 to 100, with at most one decimal: 2.5")
+        format!(
+            "{text:?} is not a percentage; write a number from 0 to 100 with at most one decimal, as in 2.5"
+        )
     };
     let number = text.trim_end_matches('%').trim_end();
     let (whole, tenth) = number.split_once('.').unwrap_or((number, "0"));
@@ -89,7 +91,7 @@ fn percent(text: &str) -> Result<Share, String> {
 
 /// A duration as people type it: `4h`, `90m`, `PT4H`, `1d`. A day has 24 hours.
 fn latency(text: &str) -> Result<SignedDuration, String> {
-    let wrong = || format!("{text:?} is no length of time; write it as in 4h, 90m or PT4H");
+    let wrong = || format!("{text:?} is not a duration; write it as in 4h, 90m or PT4H");
     let span: jiff::Span = text.parse().map_err(|_| wrong())?;
     let reference = jiff::SpanRelativeTo::days_are_24_hours();
     let duration = span.to_duration(reference).map_err(|_| wrong())?;

@@ -1,4 +1,4 @@
-//! What was asked for, from flags and files: who, where to, through which channels. What cannot be understood is an error, never a shorter list.
+//! Reads the flags and files of `towpath mirror`: which clusters, which goal, which channels. Unreadable input is an error, never a shorter list.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -24,13 +24,13 @@ const MAX_HAVE_BYTES: u64 = 256 << 20;
 /// The stream where nobody names one.
 const USUAL_STREAM: &str = "stable";
 
-/// Who has to get there, and the streams that they follow.
-pub(super) struct Who {
+/// MirrorClients has to get there, and the streams that they follow.
+pub(super) struct MirrorClients {
     pub(super) travellers: Vec<Traveller>,
     streams: BTreeSet<String>,
 }
 
-impl Who {
+impl MirrorClients {
     /// One cluster.
     pub(super) fn one(version: Version, arch: Arch) -> Self {
         let travellers = vec![Traveller {
@@ -107,7 +107,7 @@ fn stream(channel: &ChannelName) -> &str {
 pub(super) fn channels(
     graph: &Graph,
     via: &[ChannelName],
-    who: &Who,
+    who: &MirrorClients,
 ) -> anyhow::Result<Vec<ChannelName>> {
     let followed: Vec<ChannelName> = who
         .streams
@@ -133,7 +133,7 @@ pub(super) fn version(
     goal: &Goal,
     graph: &Graph,
     channels: &[ChannelName],
-    who: &Who,
+    who: &MirrorClients,
     now: Timestamp,
 ) -> anyhow::Result<Version> {
     let wanted = match goal {

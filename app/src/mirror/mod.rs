@@ -1,4 +1,4 @@
-//! `towpath mirror`: everything that has to be in a disconnected site's mirror, so that clusters get to a release.
+//! `towpath mirror`: everything that a disconnected site must mirror so that its clusters can reach a release.
 
 mod inputs;
 
@@ -13,7 +13,7 @@ use towpath_core::mirror::{Branching, MirrorChoice, MirrorStart, Wish, mirror};
 use towpath_core::path::{Goal, RiskPolicy};
 use towpath_core::version::{Arch, Version};
 use towpath_formats::mirror::image_set::{self, ImageSetVersion};
-use towpath_formats::mirror::{Completeness, Told, comments, json, list};
+use towpath_formats::mirror::{Completeness, MirrorReport, comments, json, list};
 
 use crate::cli::print;
 use crate::clock::NowArgs;
@@ -21,48 +21,48 @@ use crate::example::Origin;
 use crate::output::OutputArgs;
 use crate::path::{Via, goal, risks, via};
 use crate::sources::GraphArgs;
-use inputs::Who;
+use inputs::MirrorClients;
 
 #[derive(Debug, Args)]
 pub(crate) struct MirrorArgs {
     /// The release that the cluster runs.
     #[arg(requires = "goal", value_name = "FROM")]
     from: Option<Version>,
-    /// The release to get to: a version, the newest of a minor version (4.20), or `newest`.
+    /// The goal: a release (4.20.5), the newest of a minor version (4.20), or `newest` of all.
     #[arg(value_name = "TO", id = "goal", value_parser = goal)]
     goal: Option<Goal>,
-    /// Not for one cluster but for all of this list. [default: with the built-in example, its own]
+    /// For all clusters of this list instead of one cluster. [default: with the built-in example, its own list]
     #[arg(long, value_name = "FILE", conflicts_with = "from")]
     clusters: Option<PathBuf>,
-    /// The release that all of them have to get to, as TO. [default: newest]
+    /// The goal for all clusters, written as TO. [default: newest]
     #[arg(long, value_name = "VERSION", conflicts_with = "from", value_parser = goal)]
     to: Option<Goal>,
-    /// The channels to go through, or streams of them (eus is every eus-4.y). [default: stable, or the streams that the clusters follow]
+    /// Use these channels or streams (eus is every eus-4.y). [default: stable, or the streams that the clusters follow]
     #[arg(long, visible_alias = "channel", value_name = "NAME,…", value_parser = via)]
     via: Option<Via>,
     /// The architecture of the payload; with --clusters, only clusters of this one. [default: amd64]
     #[arg(long, value_name = "ARCH")]
     arch: Option<String>,
-    /// What the clusters run on, if it is the same for all. Else blocks for any platform are kept to.
+    /// The platform, if it is the same for all clusters. Without it, blocks for any platform apply.
     #[arg(long, value_name = "NAME")]
     platform: Option<String>,
-    /// Take updates with known risks: never, unknown (those that a cluster weighs itself), or accepted:NAME,… [default: never; with
-    /// --with-branches, unknown]
+    /// Which updates with known risks to take: never, unknown (those that a cluster evaluates itself), or accepted:NAME,…
+    /// [default: never; with --with-branches, unknown]
     #[arg(long, value_name = "WHICH", value_parser = risks)]
     risks: Option<RiskPolicy>,
-    /// Also list what is needed if a risk on the way turns out to apply.
+    /// Also list what is needed if a known risk turns out to apply.
     #[arg(long)]
     with_branches: bool,
-    /// Also list what the clusters run now: to add nodes, or to go back.
+    /// Also list what the clusters run now, to add nodes or to roll back.
     #[arg(long)]
     with_start: bool,
-    /// Leave out what is there already: a file of digests, pull specs or versions, one a line.
+    /// Leave out what the mirror has already: a file of digests, pull specs or versions, one per line.
     #[arg(long, value_name = "FILE")]
     have: Option<PathBuf>,
-    /// If somebody has no way, list what the others need.
+    /// If a cluster has no update path, list what the others need.
     #[arg(long)]
     partial: bool,
-    /// Where the graph data is to be mirrored from: an image or a directory, listed as it is written.
+    /// The graph data to mirror: an image or a directory, listed exactly as given.
     #[arg(long, value_name = "REF")]
     graph_data_image: Option<String>,
     #[command(flatten)]
@@ -75,7 +75,7 @@ pub(crate) struct MirrorArgs {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 enum MirrorOutput {
-    /// One thing to mirror a line, comments above.
+    /// One thing to mirror per line, with comments above.
     #[default]
     Text,
     /// For machines; its fields are stable.
@@ -97,7 +97,7 @@ pub(crate) fn run(args: &MirrorArgs) -> anyhow::Result<ExitCode> {
     } else {
         Completeness::Whole
     };
-    let told = Told {
+    let told = MirrorReport {
         graph: &graph,
         wish: &wish,
         mirror: &mirror,
@@ -114,7 +114,7 @@ pub(crate) fn run(args: &MirrorArgs) -> anyhow::Result<ExitCode> {
     match (text.is_empty(), mirror.stuck.is_empty()) {
         (true, true) => {
             eprintln!(
-                "{}towpath: there is nothing to mirror, so there is no configuration",
+                "{}towpath: nothing to mirror, so there is no configuration",
                 comments(&told)
             )
         }
@@ -136,11 +136,13 @@ impl MirrorArgs {
             .map(|name| inputs::arch(graph, name))
             .transpose()?;
         let who = match &self.from {
-            Some(version) => Who::one(version.clone(), arch.unwrap_or_else(Arch::default)),
+            Some(version) => {
+                MirrorClients::one(version.clone(), arch.unwrap_or_else(Arch::default))
+            }
             None if self.clusters.is_none() && origin == Origin::Named => bail!(
-                "who has to get there? Name a release to start from, or a list of clusters: --clusters FILE"
+                "no cluster given; give the release to start from, or a list of clusters with --clusters FILE"
             ),
-            None => Who::listed(self.clusters.as_deref(), arch.as_ref(), now)?,
+            None => MirrorClients::listed(self.clusters.as_deref(), arch.as_ref(), now)?,
         };
         let all_of_the_files = || graph.channels().keys().cloned().collect();
         let via = match &self.via {

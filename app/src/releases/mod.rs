@@ -1,4 +1,4 @@
-//! `towpath releases`: what exists, from a registry to a file, and from a file to people; and who signed it.
+//! `towpath releases`: reads releases from a registry into a file, prints them, and verifies their signatures.
 
 mod scrape;
 mod show;
@@ -17,18 +17,18 @@ use verify::VerifyArgs;
 pub(crate) enum ReleasesCommand {
     /// Read all releases of a repository in an OCI registry, and write them to a release file.
     ///
-    /// What is broken is left out, with a warning. If an image cannot be read just now, nothing is written: the release that it has would be
-    /// missing (--partial writes all the same). Exit 0: written. 1: not all could be read.
+    /// Broken images are left out with a warning. If an image cannot be read now, nothing is written, because its release would be missing;
+    /// --partial writes the file anyway. Exit 0: written. 1: not all could be read.
     #[command(
         after_help = "Example:\n  towpath releases scrape quay.io/openshift-release-dev/ocp-release --out releases.json --cache ~/.cache/towpath"
     )]
     Scrape(Box<ScrapeArgs>),
-    /// Print one release: its payload, what is said of it, what it can be reached from, and what from it.
+    /// Print one release: its payload, its metadata, and the releases before and after it.
     ///
     /// Exit 0: it exists. 1: it does not.
     #[command(after_help = "Example:\n  towpath releases show 4.20.3 --arch amd64")]
     Show(ShowArgs),
-    /// Check the signatures of releases: who signed each, or why it does not count.
+    /// Verify the signatures of releases: who signed each, or why its signature does not count.
     ///
     /// Exit 0: all are verified. 1: some are not.
     #[command(

@@ -1,4 +1,4 @@
-//! `towpath releases scrape`: a registry's releases, as a file for use offline.
+//! `towpath releases scrape`: writes a registry's releases to a file for use offline.
 
 use std::io::{IsTerminal, Write, stderr};
 use std::path::{Path, PathBuf};
@@ -34,31 +34,31 @@ pub(crate) struct ScrapeArgs {
     /// Write the release file here.
     #[arg(long, value_name = "FILE")]
     out: PathBuf,
-    /// What we are known by: a file as `podman login --authfile` writes it, or a pull secret.
+    /// Registry credentials, in Docker's config.json format; a pull secret is one.
     #[arg(long, env = "TOWPATH_REGISTRY_AUTH_FILE", value_name = "FILE")]
     auth_file: Option<PathBuf>,
-    /// Trust these certificates too, in PEM form.
+    /// Also trust the certificate authorities in this PEM file.
     #[arg(long, value_name = "FILE")]
     ca: Option<PathBuf>,
-    /// Talk to the registry without TLS.
+    /// Use plain HTTP, without TLS.
     #[arg(long)]
     plain_http: bool,
-    /// Keep what is known by digest in this directory, so that it is never read again.
+    /// Cache images by digest in this directory, so that each is read once.
     #[arg(long, env = "TOWPATH_REGISTRY_CACHE", value_name = "DIR")]
     cache: Option<PathBuf>,
-    /// Ask every tag where it points, also those that name a version and were asked lately.
+    /// Check every tag again, even tags that name a version and were checked recently.
     #[arg(long)]
     recheck: bool,
-    /// How many images are asked for at once.
+    /// Number of images to read at once.
     #[arg(long, default_value_t = Scrape::CONCURRENCY as u16, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
     concurrency: u16,
     /// Only releases of these architectures. [default: all]
     #[arg(long, value_name = "ARCH,…", value_delimiter = ',')]
     arch: Vec<String>,
-    /// Write the file although some images could not be read.
+    /// Write the file even if some images could not be read.
     #[arg(long)]
     partial: bool,
-    /// Show every finding, and not only the first few of each code. (Only text leaves any out.)
+    /// Show every finding, not only the first few of each code. JSON always has all.
     #[arg(long)]
     all: bool,
     #[command(flatten)]

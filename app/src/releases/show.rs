@@ -17,7 +17,7 @@ pub(crate) struct ShowArgs {
     /// The release.
     #[arg(value_name = "VERSION")]
     release: Version,
-    /// Only that of this architecture. [default: all]
+    /// Only this architecture. [default: all]
     #[arg(long, value_name = "ARCH")]
     arch: Option<String>,
     #[command(flatten)]

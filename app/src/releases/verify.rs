@@ -27,7 +27,7 @@ pub(crate) struct VerifyArgs {
     versions: Vec<Version>,
     #[command(flatten)]
     sources: SourceArgs,
-    /// Keep the signatures that count here, and look here first. It is a store itself, and can be carried elsewhere.
+    /// Save valid signatures in this directory, and look there first. It has the layout of a signature store, so you can copy it elsewhere.
     #[arg(long, value_name = "DIR")]
     cache: Option<PathBuf>,
     #[command(flatten)]
@@ -41,13 +41,11 @@ pub(crate) fn verify(args: &VerifyArgs) -> anyhow::Result<ExitCode> {
     let now = args.now.at();
     let mut settings = args.sources.settings(Needs::Releases, None)?;
     if settings.is_example() {
-        bail!("the example's releases are signed by nobody; name yours with --releases WHERE");
+        bail!("the built-in example's releases are not signed; use your own with --releases WHERE");
     }
     // All releases are looked at here, not only those that count.
     let Some(trust) = settings.signatures.take() else {
-        bail!(
-            "whose signatures count, and where are they? Add --keyring FILE and --signatures STORE"
-        );
+        bail!("no keyring or no signature store; add --keyring FILE and --signatures STORE");
     };
     let access = StoreAccess {
         ca: settings.access.http.ca.clone(),

@@ -1,4 +1,4 @@
-//! The keyring in use, and the files it came from. A new one that is broken never takes the place of a good one.
+//! The keyring in use, and its files. A broken new keyring never replaces a good one.
 
 use std::path::PathBuf;
 
@@ -18,7 +18,7 @@ pub(super) struct Keys {
 }
 
 /// What reading it again has brought.
-pub(super) enum Again {
+pub(super) enum KeyringReread {
     Same,
     /// A new one is in use, with warnings.
     Changed(Vec<Finding>),
@@ -45,7 +45,7 @@ impl Keys {
     }
 
     /// Reads the files again.
-    pub(super) fn read_again(&mut self, now: Timestamp) -> Again {
+    pub(super) fn read_again(&mut self, now: Timestamp) -> KeyringReread {
         match read(&self.files) {
             Err(findings) => {
                 let since = self.problem.as_ref().map_or(now, |before| before.since);
@@ -53,14 +53,14 @@ impl Keys {
                     since,
                     findings: findings.clone(),
                 });
-                Again::Broken(findings)
+                KeyringReread::Broken(findings)
             }
             Ok((keyring, warnings)) => {
                 self.problem = None;
                 let before = std::mem::replace(&mut self.keyring, keyring);
                 match before.digest() == self.keyring.digest() {
-                    true => Again::Same,
-                    false => Again::Changed(warnings),
+                    true => KeyringReread::Same,
+                    false => KeyringReread::Changed(warnings),
                 }
             }
         }

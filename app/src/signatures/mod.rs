@@ -1,7 +1,7 @@
-//! The signatures of payloads: looked for in stores, verified, and remembered.
+//! The signatures of payloads: searched in stores, verified, and saved.
 //!
-//! What is remembered, here and on disk, are the signatures themselves, in a store of our own that is asked first. They are
-//! verified like any other, so nothing is believed because it was written down, and a new keyring judges them anew.
+//! The signatures themselves are saved, in memory and in a store on disk that is asked first. They are verified like any other:
+//! nothing counts because it was saved, and a new keyring judges them again.
 
 mod keys;
 mod round;
@@ -23,8 +23,8 @@ use towpath_sources::{SignatureStore, StoreAccess};
 use towpath_web::SignatureHealth;
 
 use keys::Keys;
-use round::{Looked, Round};
-use stores::Store;
+use round::{Round, SearchResult};
+use stores::ConfiguredStore;
 
 /// How many payloads are looked at side by side.
 const CONCURRENCY: usize = 16;
@@ -33,16 +33,16 @@ const MAX_REMEMBERED_BYTES: usize = 8 << 10;
 
 /// How long things may take in one round.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Patience {
+pub(crate) struct RoundLimits {
     /// One store, from when it is first asked.
     pub(crate) store: Duration,
     /// All of them.
     pub(crate) round: Duration,
-    /// So long what was found is kept back, so that it is handed over with more.
+    /// How long results are collected before they are handed over.
     pub(crate) part: Duration,
 }
 
-impl Default for Patience {
+impl Default for RoundLimits {
     fn default() -> Self {
         Self {
             store: Duration::from_secs(120),
@@ -64,23 +64,23 @@ pub(crate) enum Go {
 #[derive(Debug)]
 pub(crate) struct Verifier {
     keys: Keys,
-    stores: Vec<Store>,
+    stores: Vec<ConfiguredStore>,
     cache: Option<SignatureStore>,
-    patience: Patience,
+    patience: RoundLimits,
     /// The payloads that were verified with this keyring.
-    known: BTreeMap<PayloadDigest, Known>,
+    known: BTreeMap<PayloadDigest, KnownSignature>,
     /// What was said of all of them.
     last: Verdicts,
 }
 
 /// Who signed a payload, and by which bytes.
 #[derive(Debug, Clone)]
-struct Known {
+struct KnownSignature {
     signer: Signer,
     bytes: Option<Vec<u8>>,
 }
 
-impl Known {
+impl KnownSignature {
     fn new(signer: Signer, bytes: Vec<u8>) -> Self {
         Self {
             signer,
@@ -108,11 +108,11 @@ impl Verifier {
         let (keys, warnings) = Keys::read(keyring)?;
         let stores = stores.iter().enumerate();
         let open = |(number, name): (usize, &String)| {
-            Store::open(number, name, access).map_err(|finding| vec![finding])
+            ConfiguredStore::open(number, name, access).map_err(|finding| vec![finding])
         };
         let stores = stores.map(open).collect::<Result<Vec<_>, _>>()?;
         let cache = cache.map(SignatureStore::cache);
-        let (known, last, patience) = (BTreeMap::new(), Verdicts::new(), Patience::default());
+        let (known, last, patience) = (BTreeMap::new(), Verdicts::new(), RoundLimits::default());
         Ok((
             Self {
                 keys,
@@ -129,14 +129,14 @@ impl Verifier {
     /// Reads the keyring again. If it cannot be used the old one stays, and what is wrong is told; else what is known is judged by the new one.
     pub(crate) fn read_keyring_again(&mut self, now: Timestamp) -> Vec<Finding> {
         match self.keys.read_again(now) {
-            keys::Again::Broken(findings) => findings,
-            keys::Again::Same => Vec::new(),
-            keys::Again::Changed(warnings) => {
+            keys::KeyringReread::Broken(findings) => findings,
+            keys::KeyringReread::Same => Vec::new(),
+            keys::KeyringReread::Changed(warnings) => {
                 let keyring = self.keys.keyring();
-                let judged = |digest: &PayloadDigest, known: &Known| {
+                let judged = |digest: &PayloadDigest, known: &KnownSignature| {
                     let bytes = known.bytes.clone()?;
                     let signer = verify(&bytes, keyring, *digest, now).ok()?;
-                    Some((*digest, Known::new(signer, bytes)))
+                    Some((*digest, KnownSignature::new(signer, bytes)))
                 };
                 self.known = self
                     .known
@@ -166,7 +166,7 @@ impl Verifier {
     pub(crate) fn health(&self) -> SignatureHealth {
         SignatureHealth {
             keyring: self.keys.health(),
-            stores: self.stores.iter().map(Store::health).collect(),
+            stores: self.stores.iter().map(ConfiguredStore::health).collect(),
         }
     }
 
@@ -181,10 +181,11 @@ impl Verifier {
         if let Some(cache) = &self.cache {
             for digest in wanted {
                 if !self.known.contains_key(digest)
-                    && let round::Answer::Signed { signer, bytes } =
+                    && let round::StoreAnswer::Signed { signer, bytes } =
                         round::ask(cache, self.keys.keyring(), *digest, now).await
                 {
-                    self.known.insert(*digest, Known::new(signer, bytes));
+                    self.known
+                        .insert(*digest, KnownSignature::new(signer, bytes));
                 }
             }
         }
@@ -240,7 +241,7 @@ impl Verifier {
         missing: Vec<PayloadDigest>,
         verdicts: &mut Verdicts,
         part: &mut dyn FnMut(Option<&Verdicts>) -> Go,
-    ) -> (Vec<(PayloadDigest, Known)>, Vec<Finding>) {
+    ) -> (Vec<(PayloadDigest, KnownSignature)>, Vec<Finding>) {
         let (mut found, mut warnings, mut told) = (Vec::new(), Vec::new(), 0);
         let looking = futures_util::stream::iter(missing)
             .map(|one| round.look(one))
@@ -249,14 +250,14 @@ impl Verifier {
         loop {
             match tokio::time::timeout_at(part_at, looking.next()).await {
                 Ok(None) => break,
-                Ok(Some(Looked {
+                Ok(Some(SearchResult {
                     digest,
                     verdict,
                     bytes,
                     warning,
                 })) => {
                     if let (SignatureVerdict::Verified(signer), Some(bytes)) = (&verdict, bytes) {
-                        found.push((digest, Known::new(signer.clone(), bytes)));
+                        found.push((digest, KnownSignature::new(signer.clone(), bytes)));
                     }
                     verdicts.insert(digest, verdict);
                     warnings.extend(warning);

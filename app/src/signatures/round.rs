@@ -1,4 +1,4 @@
-//! One look at the stores. Each has its time, and so has the whole: a store that stalls costs the others nothing but that.
+//! One round of questions to the signature stores. Each store and the whole round have a time limit, so a slow store only costs its own time.
 
 use std::cell::{Cell, RefCell};
 
@@ -9,24 +9,24 @@ use towpath_core::signatures::{PayloadDigest, Refusal, SignatureVerdict, Signer}
 use towpath_formats::signatures::{Keyring, MAX_SIGNATURES, nearest, verify};
 use towpath_sources::SignatureStore;
 
-use super::Patience;
-use super::stores::{Heard, Store};
+use super::RoundLimits;
+use super::stores::{ConfiguredStore, StoreReport};
 
-/// A store that fails so often in a row is not asked again in this round.
+/// After this many failures in a row a store is not asked again in this round.
 const MAX_FAILURES: usize = 5;
 
 /// One look at the stores, by one thread.
 pub(super) struct Round<'a> {
     keyring: &'a Keyring,
     cache: Option<&'a SignatureStore>,
-    asked: Vec<Asked<'a>>,
-    patience: Patience,
+    asked: Vec<RoundStore<'a>>,
+    patience: RoundLimits,
     began: Instant,
     now: Timestamp,
 }
 
 /// A store, as this round knows it.
-struct Asked<'a> {
+struct RoundStore<'a> {
     store: &'a SignatureStore,
     first_asked: Cell<Option<Instant>>,
     /// How often it failed in a row.
@@ -36,7 +36,7 @@ struct Asked<'a> {
 }
 
 /// What came of looking for the signatures of one payload.
-pub(super) struct Looked {
+pub(super) struct SearchResult {
     pub(super) digest: PayloadDigest,
     pub(super) verdict: SignatureVerdict,
     /// What it was verified by.
@@ -45,7 +45,7 @@ pub(super) struct Looked {
 }
 
 /// What one store has.
-pub(super) enum Answer {
+pub(super) enum StoreAnswer {
     Signed { signer: Signer, bytes: Vec<u8> },
     NotSigned(Vec<Refusal>),
     NotKnown(Finding),
@@ -54,12 +54,12 @@ pub(super) enum Answer {
 impl<'a> Round<'a> {
     pub(super) fn new(
         keyring: &'a Keyring,
-        stores: &'a [Store],
+        stores: &'a [ConfiguredStore],
         cache: Option<&'a SignatureStore>,
-        patience: Patience,
+        patience: RoundLimits,
         now: Timestamp,
     ) -> Self {
-        let asked = stores.iter().map(|store| Asked {
+        let asked = stores.iter().map(|store| RoundStore {
             store: store.place(),
             first_asked: Cell::default(),
             failures: Cell::default(),
@@ -77,15 +77,15 @@ impl<'a> Round<'a> {
     }
 
     /// Looks for one that counts: in what is remembered, then in each store.
-    pub(super) async fn look(&self, digest: PayloadDigest) -> Looked {
-        let verified = |signer, bytes, warning| Looked {
+    pub(super) async fn look(&self, digest: PayloadDigest) -> SearchResult {
+        let verified = |signer, bytes, warning| SearchResult {
             digest,
             verdict: SignatureVerdict::Verified(signer),
             bytes: Some(bytes),
             warning,
         };
         if let Some(cache) = self.cache
-            && let Answer::Signed { signer, bytes } =
+            && let StoreAnswer::Signed { signer, bytes } =
                 ask(cache, self.keyring, digest, self.now).await
         {
             return verified(signer, bytes, None);
@@ -93,14 +93,14 @@ impl<'a> Round<'a> {
         let (mut refusals, mut failure) = (Vec::new(), None);
         for asked in &self.asked {
             match self.ask(asked, digest).await {
-                Answer::Signed { signer, bytes } => {
+                StoreAnswer::Signed { signer, bytes } => {
                     let warning = self
                         .cache
                         .and_then(|cache| cache.keep(digest, &bytes).err());
                     return verified(signer, bytes, warning);
                 }
-                Answer::NotSigned(more) => refusals.extend(more),
-                Answer::NotKnown(finding) => {
+                StoreAnswer::NotSigned(more) => refusals.extend(more),
+                StoreAnswer::NotKnown(finding) => {
                     failure = Some(format!("{}: {}", finding.place, finding.problem))
                 }
             }
@@ -111,7 +111,7 @@ impl<'a> Round<'a> {
             (None, Some(refusal)) => SignatureVerdict::Refused(refusal),
             (None, None) => SignatureVerdict::Missing,
         };
-        Looked {
+        SearchResult {
             digest,
             verdict,
             bytes: None,
@@ -120,39 +120,39 @@ impl<'a> Round<'a> {
     }
 
     /// What was heard of each store.
-    pub(super) fn heard(self) -> Vec<Heard> {
-        let of = |asked: Asked<'_>| match (asked.failure.into_inner(), asked.answers.get()) {
-            (Some(finding), 0) => Heard::Nothing(finding),
-            (Some(finding), _) => Heard::Some(finding),
-            (None, 0) => Heard::Unasked,
-            (None, _) => Heard::All,
+    pub(super) fn heard(self) -> Vec<StoreReport> {
+        let of = |asked: RoundStore<'_>| match (asked.failure.into_inner(), asked.answers.get()) {
+            (Some(finding), 0) => StoreReport::Nothing(finding),
+            (Some(finding), _) => StoreReport::Some(finding),
+            (None, 0) => StoreReport::Unasked,
+            (None, _) => StoreReport::All,
         };
         self.asked.into_iter().map(of).collect()
     }
 
-    async fn ask(&self, asked: &Asked<'_>, digest: PayloadDigest) -> Answer {
+    async fn ask(&self, asked: &RoundStore<'_>, digest: PayloadDigest) -> StoreAnswer {
         let first_asked = asked.first_asked.get().unwrap_or_else(Instant::now);
         asked.first_asked.set(Some(first_asked));
         let deadline = (first_asked + self.patience.store).min(self.began + self.patience.round);
         let has_failed = asked.failures.get() >= MAX_FAILURES;
         let answer = match (has_failed, Instant::now() >= deadline) {
-            (true, _) => return Answer::NotKnown(given_up(asked.store)),
-            (false, true) => Answer::NotKnown(slow(asked.store)),
+            (true, _) => return StoreAnswer::NotKnown(given_up(asked.store)),
+            (false, true) => StoreAnswer::NotKnown(slow(asked.store)),
             (false, false) => {
                 let answer = tokio::time::timeout_at(
                     deadline,
                     ask(asked.store, self.keyring, digest, self.now),
                 )
                 .await;
-                answer.unwrap_or_else(|_| Answer::NotKnown(slow(asked.store)))
+                answer.unwrap_or_else(|_| StoreAnswer::NotKnown(slow(asked.store)))
             }
         };
         match &answer {
-            Answer::NotKnown(finding) => {
+            StoreAnswer::NotKnown(finding) => {
                 asked.failures.set(asked.failures.get() + 1);
                 asked.failure.replace(Some(finding.clone()));
             }
-            Answer::Signed { .. } | Answer::NotSigned(_) => {
+            StoreAnswer::Signed { .. } | StoreAnswer::NotSigned(_) => {
                 asked.failures.set(0);
                 asked.answers.set(asked.answers.get() + 1);
             }
@@ -167,38 +167,38 @@ pub(super) async fn ask(
     keyring: &Keyring,
     digest: PayloadDigest,
     now: Timestamp,
-) -> Answer {
+) -> StoreAnswer {
     let mut refusals = Vec::new();
     for number in 1..=MAX_SIGNATURES {
         match store.signature(digest, number).await {
             Ok(None) => break,
-            Err(finding) => return Answer::NotKnown(finding),
+            Err(finding) => return StoreAnswer::NotKnown(finding),
             Ok(Some(bytes)) => match verify(&bytes, keyring, digest, now) {
-                Ok(signer) => return Answer::Signed { signer, bytes },
+                Ok(signer) => return StoreAnswer::Signed { signer, bytes },
                 Err(refusal) => refusals.push(refusal),
             },
         }
     }
-    Answer::NotSigned(refusals)
+    StoreAnswer::NotSigned(refusals)
 }
 
 fn given_up(store: &SignatureStore) -> Finding {
     let problem =
-        format!("it failed {MAX_FAILURES} times in a row, and is asked again in the next round");
+        format!("it failed {MAX_FAILURES} times in a row; Towpath asks it again in the next round");
     Finding::error(
         "signature-store",
         Place::file(store.name()),
         problem,
-        "see that it can be reached",
+        "make sure that it can be reached",
     )
 }
 
 fn slow(store: &SignatureStore) -> Finding {
-    let problem = "its time in this round is over; the rest is asked for in the next round";
+    let problem = "it is too slow for this round; Towpath asks for the rest in the next round";
     Finding::error(
         "signature-store-slow",
         Place::file(store.name()),
         problem,
-        "see why it is slow, or name a nearer one",
+        "find out why it is slow, or use a nearer one",
     )
 }

@@ -1,4 +1,4 @@
-//! A configured signature store, and how it is.
+//! A configured signature store, and its health.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use towpath_web::{SourceProblem, StoreHealth};
 
 /// A store, and what was heard of it last.
 #[derive(Debug)]
-pub(super) struct Store {
+pub(super) struct ConfiguredStore {
     name: Arc<str>,
     place: SignatureStore,
     last_success: Option<Timestamp>,
@@ -18,7 +18,7 @@ pub(super) struct Store {
 
 /// What was heard of a store in a round.
 #[derive(Debug)]
-pub(super) enum Heard {
+pub(super) enum StoreReport {
     /// It answered whatever it was asked.
     All,
     /// Nobody had anything to ask.
@@ -29,7 +29,7 @@ pub(super) enum Heard {
     Nothing(Finding),
 }
 
-impl Store {
+impl ConfiguredStore {
     /// The store of that number, from 0.
     pub(super) fn open(
         number: usize,
@@ -55,7 +55,7 @@ impl Store {
     }
 
     /// Takes in what was heard of it.
-    pub(super) fn heard(&mut self, heard: Heard, now: Timestamp) {
+    pub(super) fn heard(&mut self, heard: StoreReport, now: Timestamp) {
         let since = self.problem.as_ref().map_or(now, |before| before.since);
         let problem = |finding: Finding| {
             Some(SourceProblem {
@@ -64,10 +64,10 @@ impl Store {
             })
         };
         (self.last_success, self.problem) = match heard {
-            Heard::Unasked => return,
-            Heard::All => (Some(now), None),
-            Heard::Some(finding) => (Some(now), problem(finding)),
-            Heard::Nothing(finding) => (self.last_success, problem(finding)),
+            StoreReport::Unasked => return,
+            StoreReport::All => (Some(now), None),
+            StoreReport::Some(finding) => (Some(now), problem(finding)),
+            StoreReport::Nothing(finding) => (self.last_success, problem(finding)),
         };
     }
 

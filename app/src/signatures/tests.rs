@@ -175,7 +175,7 @@ fn the_round_has_an_end_however_many_stores_there_are() {
     let site = Site::new();
     let stores: Vec<String> = (0..4).map(|_| stalling(|_| false)).collect();
     let mut verifier = site.verifier(&stores);
-    verifier.patience = Patience {
+    verifier.patience = RoundLimits {
         store: Duration::from_secs(300),
         round: Duration::from_secs(1),
         ..verifier.patience
@@ -196,7 +196,7 @@ fn what_is_verified_is_handed_over_while_others_are_looked_for() {
     let site = Site::new();
     (0..3).for_each(|of| site.sign(of));
     let mut verifier = site.verifier(&[site.store(), stalling(|_| false)]);
-    verifier.patience = Patience {
+    verifier.patience = RoundLimits {
         store: Duration::from_secs(300),
         round: Duration::from_secs(300),
         part: Duration::from_millis(50),

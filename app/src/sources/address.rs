@@ -332,7 +332,7 @@ fn edges(location: &Location, wanted: Option<String>) -> anyhow::Result<Edges> {
             },
         ) => Ok(Edges::LeftOut),
         (Some(other), _) => {
-            bail!("edges={other}: it can be edges=no, for the release images of a registry")
+            bail!("edges={other}: only edges=no is possible, for the release images of a registry")
         }
     }
 }
@@ -379,7 +379,7 @@ fn upstream(url: &str, options: &mut Options) -> anyhow::Result<Location> {
     check_arches(&arches)?;
     if channels.len() * arches.len() > MAX_ASKED {
         bail!(
-            "that is {} questions; at most {MAX_ASKED} are asked",
+            "that is {} requests; the limit is {MAX_ASKED}",
             channels.len() * arches.len()
         );
     }
@@ -436,7 +436,7 @@ fn check_plain_http(address: &str, plain_http: bool) -> anyhow::Result<()> {
     match plain_http || is_loopback(host) {
         true => Ok(()),
         false => bail!(
-            "this is plain HTTP, which anybody on the way can read and change; use https, or allow it with --plain-http"
+            "plain HTTP can be read and changed on the network; use https, or allow it with --plain-http"
         ),
     }
 }
@@ -447,7 +447,7 @@ fn seconds(text: &str) -> anyhow::Result<Duration> {
         .with_context(|| format!("every={text} is not a number of seconds"))?;
     match (1..=86_400).contains(&seconds) {
         true => Ok(Duration::from_secs(seconds)),
-        false => bail!("every={seconds}: it can be 1 to 86400"),
+        false => bail!("every={seconds}: it must be between 1 and 86400"),
     }
 }
 
@@ -489,7 +489,7 @@ impl Options {
     fn finish(self) -> anyhow::Result<()> {
         match (self.bare, self.named.first()) {
             (Some(bare), _) => bail!("{:?}: only git has revisions", bare.trim_end_matches(':')),
-            (None, Some((key, _))) => bail!("{key:?} is no option here, or stands twice"),
+            (None, Some((key, _))) => bail!("{key:?} is not an option here, or is given twice"),
             (None, None) => Ok(()),
         }
     }

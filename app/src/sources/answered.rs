@@ -1,6 +1,6 @@
-//! The graph of a command that also takes graphs as a service answered them: `--graph CHANNEL.json`.
+//! Reads graphs that a service answered, for commands with `--graph CHANNEL.json`.
 //!
-//! Whoever has only those files has no graph data; what the service left out for others is not in them.
+//! These files replace graph data. They lack what the service left out for other clusters.
 
 use std::path::PathBuf;
 
@@ -24,7 +24,7 @@ const MAX_GRAPH_BYTES: u64 = 64 << 20;
 /// The graph that a command is about: of sources, or graphs that a service answered.
 #[derive(Debug, Args)]
 pub(crate) struct GraphArgs {
-    /// Look at graphs that a service answered, CHANNEL.json each. May be given more than once.
+    /// Read a graph that a service answered, saved as CHANNEL.json. Repeatable.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["graph_data", "releases"])]
     graph: Vec<PathBuf>,
     #[command(flatten)]
@@ -41,7 +41,7 @@ impl GraphArgs {
         }
         if self.graph.len() > Request::MAX_VIA {
             bail!(
-                "--graph was given {} times; at most {} are allowed",
+                "--graph was given {} times; the limit is {}",
                 self.graph.len(),
                 Request::MAX_VIA
             );

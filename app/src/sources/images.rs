@@ -1,4 +1,4 @@
-//! Images of a registry: those of releases, or one with graph data. What is known by digest is not read again.
+//! Reads images from a registry: release images, or one image with graph data. What is cached by digest is not read again.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -11,22 +11,22 @@ use towpath_formats::sources::oci::{Digest, ImageName};
 use towpath_sources::{Cache, Registry, RegistryOptions, Scrape, graph_data_image, scrape};
 
 use super::address::{Images, Transport};
-use super::reader::{Access, Read, runtime};
+use super::reader::{Access, SourceReading, runtime};
 
 /// Reads images, again and again.
 pub(crate) struct ImagesReader {
     registry: Registry,
-    wish: Wish,
+    content: ImageContent,
     runtime: tokio::runtime::Runtime,
     /// Where nobody gave us a place for it, what is known by digest is forgotten with this.
     _cache: Option<TempDir>,
 }
 
-enum Wish {
+enum ImageContent {
     Releases(Box<Scrape>),
     GraphData {
         image: ImageName,
-        known: Option<Box<(Digest, Read)>>,
+        known: Option<Box<(Digest, SourceReading)>>,
     },
 }
 
@@ -44,9 +44,9 @@ impl ImagesReader {
             plain_http: transport == Transport::Plain,
             ..RegistryOptions::default()
         })?;
-        let (wish, cache) = match images {
+        let (content, cache) = match images {
             Images::GraphData(image) => (
-                Wish::GraphData {
+                ImageContent::GraphData {
                     image: image.clone(),
                     known: None,
                 },
@@ -55,42 +55,42 @@ impl ImagesReader {
             Images::Releases { repository, arches } => {
                 let temporary = scratch.is_none().then(temporary).transpose()?;
                 let folder = scratch.or(temporary.as_ref().map(TempDir::path));
-                let wish = Scrape {
+                let content = Scrape {
                     arches: arches.iter().map(|arch| Arch::new(arch.as_str())).collect(),
                     cache: folder.map(|folder| Arc::new(Cache::at(folder))),
                     recheck: Recheck::InTurn,
                     ..Scrape::of(repository.clone())
                 };
-                (Wish::Releases(Box::new(wish)), temporary)
+                (ImageContent::Releases(Box::new(content)), temporary)
             }
         };
         Ok(Self {
             registry,
-            wish,
+            content,
             runtime: runtime()?,
             _cache: cache,
         })
     }
 
     /// Reads them, or says what cannot be read.
-    pub(super) fn read(&mut self) -> Result<Read, Finding> {
-        match &mut self.wish {
-            Wish::Releases(wish) => {
-                let (file, findings) = self.runtime.block_on(scrape(&self.registry, wish))?;
+    pub(super) fn read(&mut self) -> Result<SourceReading, Finding> {
+        match &mut self.content {
+            ImageContent::Releases(content) => {
+                let (file, findings) = self.runtime.block_on(scrape(&self.registry, content))?;
                 let is_fatal =
                     |finding: &&Finding| finding.is_error() && finding.code != UNREADABLE;
                 match findings.iter().find(is_fatal) {
                     Some(fatal) => Err(fatal.clone()),
                     None => {
                         let warnings = findings.into_iter().map(as_warning).collect();
-                        Ok(Read {
+                        Ok(SourceReading {
                             warnings,
-                            ..Read::of(vec![file])
+                            ..SourceReading::of(vec![file])
                         })
                     }
                 }
             }
-            Wish::GraphData { image, known } => {
+            ImageContent::GraphData { image, known } => {
                 let digest = self.runtime.block_on(self.registry.image_digest(image))?;
                 let same = known
                     .as_ref()
@@ -104,9 +104,9 @@ impl ImagesReader {
                             .runtime
                             .block_on(graph_data_image(&self.registry, &image))?;
                         let made_at = self.runtime.block_on(self.registry.image_created(&image))?;
-                        Read {
+                        SourceReading {
                             made_at,
-                            ..Read::of_contents(contents)
+                            ..SourceReading::of_contents(contents)
                         }
                     }
                 };
@@ -126,7 +126,7 @@ fn as_warning(finding: Finding) -> Finding {
 
 fn temporary() -> Result<TempDir, Finding> {
     tempfile::tempdir().map_err(|error| {
-        let problem = format!("there is no room for what is known by digest: {error}");
+        let problem = format!("the cache of images cannot be created: {error}");
         Finding::error(
             "bad-state",
             Place::file("."),

@@ -1,7 +1,7 @@
-//! The newest good copy of each source, and the graph of all of them.
+//! The newest good copy of each source, and the graph made of all of them.
 //!
-//! A copy takes the place of the one before when it can be read, nothing is against it, and a graph was made of it; until then the one before stays.
-//! A graph is of all sources or of none: an edge of one source may carry a risk that only another knows of.
+//! A new copy replaces the old one when it can be read, no check refuses it, and a graph was made of it. Until then the old one stays.
+//! A graph is made of all sources or not at all: an edge of one source may have a risk that only another source knows.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -26,8 +26,8 @@ use towpath_web::{Snapshot, SourceHealth};
 
 use super::SourceSettings;
 use super::address::{Edges, Location, Role};
-use super::reader::Read;
-use super::source::{Good, Parsed, Source, Taken, Understood};
+use super::reader::SourceReading;
+use super::source::{CopyContent, CopyOutcome, CopyReading, Source, SourceCopy};
 use super::stricter::StricterParts;
 
 /// All sources, and what is known of each.
@@ -64,9 +64,9 @@ impl Intake {
             let Some(at) = self.sources.iter().position(is_it) else {
                 continue;
             };
-            let read = Read {
+            let read = SourceReading {
                 made_at: kept.made_at.map(|at| at.min(now)),
-                ..Read::of(files)
+                ..SourceReading::of(files)
             };
             match self.parse(at, read, kept.digest, kept.last_good.min(now)) {
                 Ok(good) => {
@@ -97,10 +97,10 @@ impl Intake {
 
     /// The payloads whose signatures matter.
     pub(crate) fn payloads(&self) -> BTreeSet<PayloadDigest> {
-        let of = |good: &Good| match &good.parsed {
-            Parsed::Releases(releases) => wanted(self.policy(), releases),
-            Parsed::Upstream(upstream) => wanted(self.policy(), &upstream.releases),
-            Parsed::GraphData(_) | Parsed::Platforms(_) => BTreeSet::new(),
+        let of = |good: &SourceCopy| match &good.parsed {
+            CopyContent::Releases(releases) => wanted(self.policy(), releases),
+            CopyContent::Upstream(upstream) => wanted(self.policy(), &upstream.releases),
+            CopyContent::GraphData(_) | CopyContent::Platforms(_) => BTreeSet::new(),
         };
         self.sources
             .iter()
@@ -121,7 +121,12 @@ impl Intake {
     /// Whether a copy of this source cannot be judged before somebody has looked at signatures: there is one that it would have to be compared with.
     pub(crate) fn needs_verdicts(&self, source: usize) -> bool {
         let in_use = self.sources[source].newest();
-        in_use.is_some_and(|good| matches!(good.parsed, Parsed::Releases(_) | Parsed::Upstream(_)))
+        in_use.is_some_and(|good| {
+            matches!(
+                good.parsed,
+                CopyContent::Releases(_) | CopyContent::Upstream(_)
+            )
+        })
     }
 
     /// What the copy of a source that was refused is allowed, or its next one if none was.
@@ -133,9 +138,9 @@ impl Intake {
     pub(crate) fn take(
         &mut self,
         source: usize,
-        outcome: Result<Read, Finding>,
+        outcome: Result<SourceReading, Finding>,
         now: Timestamp,
-    ) -> Taken {
+    ) -> CopyOutcome {
         let mut read = match outcome {
             Ok(read) => read,
             Err(finding) => return self.sources[source].failed(vec![finding], now),
@@ -171,7 +176,7 @@ impl Intake {
             }
             Err(findings) => self.sources[source].not_understood(digest, findings, now),
         };
-        if taken == Taken::Failed {
+        if taken == CopyOutcome::Failed {
             self.take_stricter(source, &files, now);
         }
         taken
@@ -245,10 +250,10 @@ impl Intake {
     }
 
     /// What the blocks of a copy do, beside those in force; none if it is no graph data, or the first.
-    fn coverage(&self, source: usize, after: &Parsed) -> Option<Coverage> {
+    fn coverage(&self, source: usize, after: &CopyContent) -> Option<Coverage> {
         let this = &self.sources[source];
         match (&this.in_use()?.parsed, after) {
-            (Parsed::GraphData(before), Parsed::GraphData(after)) => {
+            (CopyContent::GraphData(before), CopyContent::GraphData(after)) => {
                 let before: Vec<&Block> = before
                     .blocks
                     .iter()
@@ -263,8 +268,8 @@ impl Intake {
 
     /// What the blocks of the copy that was served do now, and those of the one that is served from now on.
     fn promoted_coverage(&self, source: &Source) -> Option<Coverage> {
-        let blocks = |good: &Good| match &good.parsed {
-            Parsed::GraphData(data) => Some(data.blocks.clone()),
+        let blocks = |good: &SourceCopy| match &good.parsed {
+            CopyContent::GraphData(data) => Some(data.blocks.clone()),
             _ => None,
         };
         let after = blocks(source.newest()?)?;
@@ -293,12 +298,12 @@ impl Intake {
     fn parse(
         &mut self,
         source: usize,
-        read: Read,
+        read: SourceReading,
         digest: String,
         last_good: Timestamp,
-    ) -> Understood {
+    ) -> CopyReading {
         let spec = &self.sources[source].spec;
-        let Read {
+        let SourceReading {
             files,
             made_at,
             warnings: told,
@@ -308,21 +313,21 @@ impl Intake {
         let (parsed, warnings) = match (&spec.location, spec.role, files.first()) {
             (Location::Upstream { .. }, ..) => {
                 let answers = answers.unwrap_or_else(|| upstream::read(&files));
-                answers.map(|(read, warnings)| (Parsed::Upstream(read), warnings))?
+                answers.map(|(read, warnings)| (CopyContent::Upstream(read), warnings))?
             }
             (_, Role::GraphData, _) => {
                 let (read, warnings) = self.read_graph_data(&files)?;
-                (Parsed::GraphData(read), warnings)
+                (CopyContent::GraphData(read), warnings)
             }
             (_, Role::Releases, Some(file)) => {
                 let place = Place::file(file.path.as_str());
                 releases::read(&place, &file.bytes)
-                    .map(|(read, warnings)| (Parsed::Releases(read), warnings))?
+                    .map(|(read, warnings)| (CopyContent::Releases(read), warnings))?
             }
             (_, Role::Platforms, Some(file)) => {
                 let place = Place::file(file.path.as_str());
                 platforms::read(&place, &file.bytes)
-                    .map(|read| (Parsed::Platforms(read), Vec::new()))?
+                    .map(|read| (CopyContent::Platforms(read), Vec::new()))?
             }
             (_, Role::Releases | Role::Platforms, None) => {
                 let place = Place::file(spec.name.clone());
@@ -336,7 +341,7 @@ impl Intake {
         };
         let summary = parsed.summary().made_at(made_at);
         let (taken_at, counting) = (last_good, Counting::GoesOn);
-        Ok(Good {
+        Ok(SourceCopy {
             files,
             digest,
             parsed,
@@ -420,18 +425,18 @@ impl Intake {
                 }
             };
             match &good.parsed {
-                Parsed::GraphData(_) if instead.is_some() => {}
-                Parsed::GraphData(declared) => {
+                CopyContent::GraphData(_) if instead.is_some() => {}
+                CopyContent::GraphData(declared) => {
                     data.channels.extend(declared.channels.iter().cloned());
                     data.blocks.extend(declared.blocks.iter().cloned());
                     data.metadata.extend(declared.metadata.iter().cloned());
                 }
-                Parsed::Releases(declared) => supplies.push(supply(declared)),
-                Parsed::Upstream(upstream) => {
+                CopyContent::Releases(declared) => supplies.push(supply(declared)),
+                CopyContent::Upstream(upstream) => {
                     supplies.push(supply(&upstream.releases));
                     channels.extend(upstream.channels.iter().cloned());
                 }
-                Parsed::Platforms(_) => {}
+                CopyContent::Platforms(_) => {}
             }
         }
         data.blocks = self.with_stricter(data.blocks);
@@ -496,8 +501,8 @@ impl Intake {
             .filter_map(|source| Some((source, source.newest()?)))
         {
             match &good.parsed {
-                Parsed::Platforms(platforms) => lookup = platforms.clone(),
-                Parsed::GraphData(_) => {
+                CopyContent::Platforms(platforms) => lookup = platforms.clone(),
+                CopyContent::GraphData(_) => {
                     (files, modified_at) = (
                         good.files.clone(),
                         good.summary.made_at.unwrap_or(good.taken_at),
@@ -505,7 +510,7 @@ impl Intake {
                     // Who has us for a source gets what holds here.
                     files.extend(source.stricter.files());
                 }
-                Parsed::Releases(_) | Parsed::Upstream(_) => {}
+                CopyContent::Releases(_) | CopyContent::Upstream(_) => {}
             }
         }
         let graph = graph.with_stale(self.stale(now));
@@ -698,10 +703,10 @@ impl Intake {
 mod tests;
 
 /// What is left of a copy after verification; nothing to compare where unverified releases stay.
-fn verified(policy: SignaturePolicy, parsed: &Parsed, verdicts: &Verdicts) -> Summary {
+fn verified(policy: SignaturePolicy, parsed: &CopyContent, verdicts: &Verdicts) -> Summary {
     match parsed {
-        Parsed::Releases(releases) => verified_summary(policy, releases, verdicts),
-        Parsed::Upstream(upstream) => verified_summary(policy, &upstream.releases, verdicts),
-        Parsed::GraphData(_) | Parsed::Platforms(_) => Summary::default(),
+        CopyContent::Releases(releases) => verified_summary(policy, releases, verdicts),
+        CopyContent::Upstream(upstream) => verified_summary(policy, &upstream.releases, verdicts),
+        CopyContent::GraphData(_) | CopyContent::Platforms(_) => Summary::default(),
     }
 }

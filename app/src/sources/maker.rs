@@ -1,4 +1,4 @@
-//! The thread that makes graphs: it takes copies in, serves the graph of all of them, keeps them, and says what has changed.
+//! The thread that makes graphs: it takes in copies of sources, serves the graph made of all of them, saves them, and logs what has changed.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::panic::AssertUnwindSafe;
@@ -13,8 +13,8 @@ use towpath_sources::Copies;
 use towpath_web::Service;
 
 use super::intake::Intake;
-use super::reader::Read;
-use super::source::Taken;
+use super::reader::SourceReading;
+use super::source::CopyOutcome;
 use super::verification::Verification;
 use super::{Message, SourceSettings, log_findings};
 
@@ -37,14 +37,14 @@ pub(super) struct Maker {
     /// Which have been read at least once, be it without success.
     asked: BTreeSet<usize>,
     /// What was read of sources before anybody could say what is verified of the copies that were kept.
-    held: BTreeMap<usize, Read>,
+    held: BTreeMap<usize, SourceReading>,
     kept_at: Option<Timestamp>,
     /// What was last said, so that it is said once.
-    told: Told,
+    logged: LoggedState,
 }
 
 #[derive(Default)]
-struct Told {
+struct LoggedState {
     problems: Vec<Finding>,
     freshness: BTreeMap<String, Freshness>,
     keeping: Option<Finding>,
@@ -69,7 +69,7 @@ impl Maker {
             asked: BTreeSet::new(),
             held: BTreeMap::new(),
             kept_at: None,
-            told: Told::default(),
+            logged: LoggedState::default(),
         };
         maker.restore();
         maker
@@ -83,7 +83,7 @@ impl Maker {
         findings.extend(self.intake.restore(copies, self.service.now()));
         log_findings(&findings);
         if self.intake.is_complete() {
-            tracing::info!("serving what was kept, until the sources have been read");
+            tracing::info!("serving the saved copies until the sources have been read");
             self.settle(&[]);
         }
         self.service.sources(self.intake.health());
@@ -121,7 +121,7 @@ impl Maker {
     }
 
     /// Takes a message, and those that come right behind it.
-    fn take_flock(&mut self, first: Message, inbox: &Receiver<Message>) -> Vec<Taken> {
+    fn take_flock(&mut self, first: Message, inbox: &Receiver<Message>) -> Vec<CopyOutcome> {
         let began = Instant::now();
         let mut taken = self.take(first);
         while began.elapsed() < PATIENCE {
@@ -133,7 +133,7 @@ impl Maker {
         taken
     }
 
-    fn take(&mut self, message: Message) -> Vec<Taken> {
+    fn take(&mut self, message: Message) -> Vec<CopyOutcome> {
         match message {
             Message::Read { source, outcome } => {
                 self.asked.insert(source);
@@ -154,7 +154,7 @@ impl Maker {
                 tracing::warn!(
                     ?names,
                     discarded,
-                    "stricter parts of copies that were not taken were discarded"
+                    "stricter parts of refused copies were discarded"
                 );
                 Vec::new()
             }
@@ -178,13 +178,13 @@ impl Maker {
         }
     }
 
-    fn take_in(&mut self, source: usize, outcome: Result<Read, Finding>) -> Taken {
+    fn take_in(&mut self, source: usize, outcome: Result<SourceReading, Finding>) -> CopyOutcome {
         let now = self.service.now();
         let taken =
             std::panic::catch_unwind(AssertUnwindSafe(|| self.intake.take(source, outcome, now)));
         taken.unwrap_or_else(|_| {
             self.intake.broke(source, now);
-            Taken::Failed
+            CopyOutcome::Failed
         })
     }
 
@@ -196,7 +196,7 @@ impl Maker {
     }
 
     /// Serves what there is to serve now, keeps it, and says what has changed.
-    fn settle(&mut self, taken: &[Taken]) {
+    fn settle(&mut self, taken: &[CopyOutcome]) {
         let now = self.service.now();
         if self.intake.is_complete()
             && let Some(verification) = &mut self.verification
@@ -212,7 +212,10 @@ impl Maker {
                 self.intake.has_news() || served.as_deref() != Some(&*self.intake.digest(now));
             match is_new {
                 true => self.make(now),
-                false if taken.contains(&Taken::Unchanged) && self.intake.problems().is_empty() => {
+                false
+                    if taken.contains(&CopyOutcome::Unchanged)
+                        && self.intake.problems().is_empty() =>
+                {
                     self.service.unchanged()
                 }
                 false => {}
@@ -223,7 +226,7 @@ impl Maker {
         let has_asked = self.asked.len() == self.sources || self.service.snapshot().is_some();
         if has_asked
             && !problems.is_empty()
-            && (taken.contains(&Taken::Failed) || taken.contains(&Taken::Changed))
+            && (taken.contains(&CopyOutcome::Failed) || taken.contains(&CopyOutcome::Changed))
         {
             self.service.failed(problems.clone());
         }
@@ -276,22 +279,22 @@ impl Maker {
             let kept = copies.keep(&self.intake.copies()).err();
             if let Some(finding) = kept
                 .as_ref()
-                .filter(|finding| self.told.keeping.as_ref() != Some(finding))
+                .filter(|finding| self.logged.keeping.as_ref() != Some(finding))
             {
                 log_findings(std::slice::from_ref(finding));
             }
             self.kept_at = Some(now);
-            self.told.keeping = kept;
+            self.logged.keeping = kept;
         }
         // What could not be kept is kept with the bytes of the next read.
-        if self.told.keeping.is_none() {
+        if self.logged.keeping.is_none() {
             self.intake.forget_bytes();
         }
     }
 
     /// One line for each change, and none for what stays.
     fn tell(&mut self, problems: Vec<Finding>, has_asked: bool, now: Timestamp) {
-        if has_asked && problems != self.told.problems {
+        if has_asked && problems != self.logged.problems {
             match (problems.is_empty(), self.service.snapshot().is_some()) {
                 (true, _) => tracing::info!("all sources can be read again"),
                 (false, true) => {
@@ -308,24 +311,24 @@ impl Maker {
                 }
             }
             log_findings(&problems);
-            self.told.problems = problems;
+            self.logged.problems = problems;
         }
         let stricter = self.intake.stricter();
-        for (source, name) in stricter.difference(&self.told.stricter) {
-            tracing::warn!(
+        for (source, name) in stricter.difference(&self.logged.stricter) {
+            tracing::warn!(source, name, "a block of a refused copy is in force");
+        }
+        for (source, name) in self.logged.stricter.difference(&stricter) {
+            tracing::info!(
                 source,
                 name,
-                "a block of a copy that was not taken holds all the same"
+                "the block of a refused copy is no longer needed"
             );
         }
-        for (source, name) in self.told.stricter.difference(&stricter) {
-            tracing::info!(source, name, "the block is no stricter part any more");
-        }
-        self.told.stricter = stricter;
+        self.logged.stricter = stricter;
         let freshness = self.intake.freshness(now);
         for (source, state) in &freshness {
             let before = self
-                .told
+                .logged
                 .freshness
                 .get(source)
                 .copied()
@@ -344,7 +347,7 @@ impl Maker {
                 }
             }
         }
-        self.told.freshness = freshness;
+        self.logged.freshness = freshness;
     }
 }
 

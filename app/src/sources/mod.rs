@@ -1,8 +1,8 @@
-//! Sources: each is read on its own thread (`reading`), one more thread makes graphs of the newest good copies (`maker`).
+//! Sources: one thread reads each source (`source_thread`), one more thread makes graphs of the newest good copies (`maker`).
 //!
-//! Commands that look once read the same sources through the same intake (`once`), without threads.
+//! Commands that run once read the same sources through the same intake (`once`), without threads.
 //!
-//! A source that fails costs the others nothing. What is served changes when a copy does, or when one has become too old.
+//! A source that fails does not hold up the others. The served graph changes when a copy changes, or when one has become too old.
 
 pub(crate) mod address;
 mod answered;
@@ -11,9 +11,9 @@ mod intake;
 mod maker;
 mod once;
 mod reader;
-mod reading;
 mod settings;
 mod source;
+mod source_thread;
 mod stricter;
 mod verification;
 
@@ -33,9 +33,9 @@ pub(crate) use answered::GraphArgs;
 use maker::Maker;
 pub(crate) use once::Sources;
 pub(crate) use reader::Access;
-use reader::Read;
-use reading::Reading;
-use verification::Verified;
+use reader::SourceReading;
+use source_thread::SourceThread;
+use verification::VerificationReport;
 
 /// How many findings of one attempt are logged; `/readyz` has more.
 const MAX_LOGGED: usize = 20;
@@ -93,7 +93,7 @@ impl SourceSettings {
 enum Message {
     Read {
         source: usize,
-        outcome: Result<Read, Finding>,
+        outcome: Result<SourceReading, Finding>,
     },
     Allow {
         source: usize,
@@ -103,7 +103,7 @@ enum Message {
         source: usize,
         names: Vec<String>,
     },
-    Verified(Verified),
+    Verified(VerificationReport),
     /// Somebody wants everything looked at.
     Woken,
 }
@@ -136,7 +136,7 @@ impl Wakers {
         let _ = self.messages.send(Message::Woken);
         for number in &meant {
             if !wanted.allow.is_empty() {
-                tracing::warn!(source = self.names[*number], allowed = ?wanted.allow, "the next copy is allowed more");
+                tracing::warn!(source = self.names[*number], allowed = ?wanted.allow, "the next copy may differ more");
                 // If nobody listens any more there is nobody to allow it.
                 let _ = self.messages.send(Message::Allow {
                     source: *number,
@@ -175,7 +175,7 @@ pub(crate) fn start(
         .map_err(|finding| anyhow::anyhow!("{finding}"))?;
     if copies.is_none() && !settings.is_example() {
         tracing::info!(
-            "copies of the sources are kept in memory alone; --state DIR makes a restart independent of them"
+            "copies of the sources are only in memory; with --state DIR a restart does not need the sources"
         );
     }
     let (messages, inbox) = channel();
@@ -191,7 +191,7 @@ pub(crate) fn start(
         let scratch = copies
             .as_ref()
             .and_then(|copies| copies.scratch(&spec.name));
-        readers.push(Reading {
+        readers.push(SourceThread {
             number,
             spec: spec.clone(),
             access: settings.access.clone(),

@@ -1,7 +1,6 @@
-//! Sources as a command sees them that looks once: read one after the other, judged as `serve` judges them, and no thread is started.
+//! Sources for a command that runs once: read one after the other, without threads, and judged as `serve` judges them.
 //!
-//! What `serve` leaves out is left out here: releases that nobody signed, disputed payloads, copies that it refuses beside the ones that it has kept.
-//! Nothing is written to where copies are kept.
+//! It leaves out what `serve` leaves out: unsigned releases, disputed payloads, and copies that it would refuse in favour of the saved ones.
 
 use std::path::Path;
 
@@ -13,7 +12,7 @@ use towpath_sources::{Contents, Copies};
 
 use super::address::{Location, Role, SourceSpec};
 use super::intake::Intake;
-use super::reader::{Read, Reader};
+use super::reader::{Reader, SourceReading};
 use super::{SourceSettings, reader, verification};
 use crate::cli::{failure, warn};
 use crate::example::Origin;
@@ -24,7 +23,7 @@ pub(crate) struct Sources {
     intake: Intake,
     settings: SourceSettings,
     /// What was read of graph data, whether or not it can be used.
-    graph_data: Option<Result<Read, Finding>>,
+    graph_data: Option<Result<SourceReading, Finding>>,
     now: Timestamp,
 }
 
@@ -88,10 +87,10 @@ impl Sources {
 
     /// The files of graph data as they are, and a finding for each that cannot be read.
     pub(crate) fn contents(&self) -> anyhow::Result<Contents> {
-        let Read { files, unread, .. } = match &self.graph_data {
+        let SourceReading { files, unread, .. } = match &self.graph_data {
             Some(Ok(read)) => read.clone(),
             Some(Err(finding)) => bail!("{finding}"),
-            None => bail!("there is no graph data to look at; add --graph-data WHERE"),
+            None => bail!("no graph data; add --graph-data WHERE"),
         };
         let mut contents = Contents { files, unread };
         for finding in &mut contents.unread {
@@ -110,7 +109,7 @@ impl Sources {
 
     /// What graph data elsewhere says: that of a base, before a change.
     pub(crate) fn graph_data_at(&mut self, spec: &SourceSpec) -> anyhow::Result<GraphData> {
-        let Read { files, unread, .. } =
+        let SourceReading { files, unread, .. } =
             read(spec, &self.settings, self.now).map_err(|found| failure(&[found]))?;
         match unread.is_empty() {
             true => self.intake.read_graph_data(&files),
@@ -173,14 +172,18 @@ impl SourceSettings {
             None | Some(Location::Example) => Path::new("."),
             Some(Location::Path(path)) => path,
             Some(_) => bail!(
-                "{name:?} is no directory, and graph data at an address has no revisions here; name the other side by its address too, as in git+https://HOST/REPO.git#{name}"
+                "{name:?} is not a directory, and only a local repository has revisions; name it by its address, as in git+https://HOST/REPO.git#{name}"
             ),
         };
         Ok(SourceSpec::revision(directory, name))
     }
 }
 
-fn read(spec: &SourceSpec, settings: &SourceSettings, now: Timestamp) -> Result<Read, Finding> {
+fn read(
+    spec: &SourceSpec,
+    settings: &SourceSettings,
+    now: Timestamp,
+) -> Result<SourceReading, Finding> {
     Reader::new(spec, &settings.access, None)?.read(now)
 }
 

@@ -1,4 +1,4 @@
-//! Readers: one for each source, each with what it needs to read again cheaply.
+//! Readers: one for each source. Each keeps what it needs to read its source again cheaply.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -23,7 +23,7 @@ const MAX_ARCHIVE_BYTES: usize = 64 << 20;
 
 /// What was read.
 #[derive(Debug, Clone)]
-pub(crate) struct Read {
+pub(crate) struct SourceReading {
     pub(crate) files: Vec<SourceFile>,
     /// When it was made, as far as the source tells.
     pub(crate) made_at: Option<Timestamp>,
@@ -39,7 +39,7 @@ pub(crate) struct Read {
 pub(crate) type Answers =
     Result<(towpath_formats::graph::upstream::Upstream, Vec<Finding>), Vec<Finding>>;
 
-impl Read {
+impl SourceReading {
     /// What a source of files holds.
     pub(super) fn of_contents(contents: Contents) -> Self {
         Self {
@@ -92,7 +92,7 @@ pub(crate) struct UpstreamReader {
 pub(crate) struct ArchiveReader {
     http: Http,
     url: String,
-    known: Option<(Validators, Read)>,
+    known: Option<(Validators, SourceReading)>,
     runtime: tokio::runtime::Runtime,
 }
 
@@ -148,19 +148,19 @@ impl Reader {
     }
 
     /// Reads it, or says what cannot be read.
-    pub(crate) fn read(&mut self, now: Timestamp) -> Result<Read, Finding> {
-        let undated = Read::of;
+    pub(crate) fn read(&mut self, now: Timestamp) -> Result<SourceReading, Finding> {
+        let undated = SourceReading::of;
         match self {
             Self::Example(Role::GraphData) => example::graph_data(now).map(undated),
             Self::Example(_) => Ok(undated(vec![example::releases()])),
-            Self::Directory(directory) => directory.read_partly().map(Read::of_contents),
+            Self::Directory(directory) => directory.read_partly().map(SourceReading::of_contents),
             Self::File(path) => Ok(undated(vec![source_file(path)?])),
             Self::Revision { git, revision } => git.read(revision, data::is_part).map(undated),
             Self::Git(mirror) => {
                 let fetch = mirror.read(data::is_part)?;
-                Ok(Read {
+                Ok(SourceReading {
                     made_at: Some(fetch.committed_at),
-                    ..Read::of_contents(fetch.contents)
+                    ..SourceReading::of_contents(fetch.contents)
                 })
             }
             Self::Archive(archive) => archive.read(),
@@ -171,7 +171,7 @@ impl Reader {
 }
 
 impl UpstreamReader {
-    fn read(&mut self) -> Result<Read, Finding> {
+    fn read(&mut self) -> Result<SourceReading, Finding> {
         let files = self.runtime.block_on(self.upstream.read())?;
         let is_same = |(a, b): (&SourceFile, &SourceFile)| {
             a.path == b.path && Arc::ptr_eq(&a.bytes, &b.bytes)
@@ -185,15 +185,15 @@ impl UpstreamReader {
         } else {
             Some(towpath_formats::graph::upstream::read(&files))
         };
-        Ok(Read {
+        Ok(SourceReading {
             answers,
-            ..Read::of(files)
+            ..SourceReading::of(files)
         })
     }
 }
 
 impl ArchiveReader {
-    fn read(&mut self) -> Result<Read, Finding> {
+    fn read(&mut self) -> Result<SourceReading, Finding> {
         let known = self
             .known
             .as_ref()
@@ -208,9 +208,9 @@ impl ArchiveReader {
             let made_at = validators.made_at();
             self.known = Some((
                 validators,
-                Read {
+                SourceReading {
                     made_at,
-                    ..Read::of_contents(contents)
+                    ..SourceReading::of_contents(contents)
                 },
             ));
         }

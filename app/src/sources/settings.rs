@@ -1,4 +1,4 @@
-//! From what was typed about sources to what is in force.
+//! Validates the options of sources and fills in the defaults.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -74,12 +74,12 @@ impl ServeOptions {
         );
         let policy = match (self.sources.signature_policy, keyring.is_empty()) {
             (Some(SignatureOption::Off), _) | (None, true) => return Ok(None),
-            (Some(_), true) => bail!("whose signatures count? Add --keyring FILE"),
+            (Some(_), true) => bail!("no keyring to check signatures with; add --keyring FILE"),
             (Some(SignatureOption::Warn), false) => SignaturePolicy::Warn,
             (Some(SignatureOption::Require) | None, false) => SignaturePolicy::Require,
         };
         if stores.is_empty() {
-            bail!("where are signatures looked for? Add --signatures STORE");
+            bail!("no signature store; add --signatures STORE");
         }
         Ok(Some(SignatureSettings {
             policy,
@@ -118,16 +118,14 @@ impl ServeOptions {
                 specs.push(example(Role::GraphData, "graph-data"));
                 specs.push(example(Role::Releases, "releases"));
             }
-            (true, true) if needs != Needs::GraphData => bail!(
-                "--graph-data says what is in which channel, and not what exists; add --releases WHERE"
-            ),
+            (true, true) if needs != Needs::GraphData => {
+                bail!("--graph-data has channels and blocks but no releases; add --releases WHERE")
+            }
             (false, false)
                 if needs == Needs::GraphData
                     || needs == Needs::GraphDataAndReleases && !specs.iter().any(has_channels) =>
             {
-                bail!(
-                    "--releases says what exists, and not what is in which channel; add --graph-data WHERE"
-                )
+                bail!("--releases has releases but no channels; add --graph-data WHERE")
             }
             _ => {}
         }
@@ -141,7 +139,7 @@ impl ServeOptions {
         let names: BTreeSet<&str> = specs.iter().map(|spec| &*spec.name).collect();
         match names.len() == specs.len() {
             true => Ok(specs),
-            false => bail!("two sources have one name; give one of them another with #name=…"),
+            false => bail!("two sources have the same name; rename one with #name=…"),
         }
     }
 
@@ -165,7 +163,7 @@ impl ServeOptions {
             if !is_example && !specs.iter().any(|spec| *spec.name == *source) {
                 let names: Vec<&str> = specs.iter().map(|spec| &*spec.name).collect();
                 bail!(
-                    "--allow {text:?}: there is no such source; there are {}",
+                    "--allow {text:?}: no such source; the sources are {}",
                     names.join(", ")
                 );
             }

@@ -1,4 +1,4 @@
-//! One source as the maker of graphs knows it: the copy in use, the one that comes after it, and what is wrong.
+//! The state of one source: the copy in use, the next copy, and what is wrong.
 
 use std::borrow::Cow;
 
@@ -15,16 +15,16 @@ use towpath_formats::graph::upstream::Upstream;
 use towpath_web::{SourceProblem, SourceReads};
 
 use super::address::SourceSpec;
-use super::reader::Read;
+use super::reader::SourceReading;
 use super::stricter::StricterParts;
 
 /// A source, and what is known of it.
 pub(super) struct Source {
     pub(super) spec: SourceSpec,
     /// The copy that is served.
-    pub(super) good: Option<Good>,
+    pub(super) good: Option<SourceCopy>,
     /// What will be good once a graph has been made of it.
-    pub(super) next: Option<Good>,
+    pub(super) next: Option<SourceCopy>,
     pub(super) problem: Option<SourceProblem>,
     pub(super) reads: SourceReads,
     /// The most that it had lately.
@@ -38,7 +38,7 @@ pub(super) struct Source {
     /// What they blocked until a copy was taken of which no graph has been made yet.
     superseded: Option<StricterParts>,
     /// What the newest copy says that is not used: while it stays the same, nobody has to understand it again.
-    unused: Option<(String, Understood)>,
+    unused: Option<(String, CopyReading)>,
     /// The digest of the copy that was refused, while nothing else has come.
     refused: Option<String>,
     allowed_once: Option<AllowedOnce>,
@@ -46,11 +46,11 @@ pub(super) struct Source {
 
 /// A copy that can be used.
 #[derive(Clone)]
-pub(super) struct Good {
+pub(super) struct SourceCopy {
     /// Dropped where nobody will ask for them again.
     pub(super) files: Vec<SourceFile>,
     pub(super) digest: String,
-    pub(super) parsed: Parsed,
+    pub(super) parsed: CopyContent,
     pub(super) warnings: Vec<Finding>,
     /// What its reader had to say when it last read it.
     pub(super) told: Vec<Finding>,
@@ -63,11 +63,11 @@ pub(super) struct Good {
 }
 
 /// What a copy is, or why it cannot be used.
-pub(super) type Understood = Result<Good, Vec<Finding>>;
+pub(super) type CopyReading = Result<SourceCopy, Vec<Finding>>;
 
 /// What a copy says.
 #[derive(Clone)]
-pub(super) enum Parsed {
+pub(super) enum CopyContent {
     GraphData(GraphData),
     Releases(Releases),
     Upstream(Upstream),
@@ -76,7 +76,7 @@ pub(super) enum Parsed {
 
 /// What became of a read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Taken {
+pub(crate) enum CopyOutcome {
     Changed,
     Unchanged,
     Failed,
@@ -103,7 +103,7 @@ impl Source {
     }
 
     /// The newest copy, be it that no graph has been made of it yet.
-    pub(super) fn newest(&self) -> Option<&Good> {
+    pub(super) fn newest(&self) -> Option<&SourceCopy> {
         self.next.as_ref().or(self.good.as_ref())
     }
 
@@ -119,7 +119,12 @@ impl Source {
     }
 
     /// Takes note that it is as it was, if these files are those of the newest copy.
-    pub(super) fn confirm(&mut self, digest: &str, read: &Read, now: Timestamp) -> Option<Taken> {
+    pub(super) fn confirm(
+        &mut self,
+        digest: &str,
+        read: &SourceReading,
+        now: Timestamp,
+    ) -> Option<CopyOutcome> {
         let same = self
             .next
             .as_mut()
@@ -132,7 +137,7 @@ impl Source {
         }
         // The same files can come with other words: what a reader left out now, or what nobody has told us since a restart.
         if same.told != read.warnings {
-            let retold = Good {
+            let retold = SourceCopy {
                 files: read.files.clone(),
                 told: read.warnings.clone(),
                 ..same.clone()
@@ -144,18 +149,18 @@ impl Source {
         }
         (self.problem, self.refused, self.unused) = (None, None, None);
         self.reads.unchanged += 1;
-        Some(Taken::Unchanged)
+        Some(CopyOutcome::Unchanged)
     }
 
     /// What is known of a copy that was read before and is not used.
     pub(super) fn understood(
         &mut self,
         digest: &str,
-        read: &Read,
+        read: &SourceReading,
         now: Timestamp,
-    ) -> Option<Understood> {
+    ) -> Option<CopyReading> {
         let (_, understood) = self.unused.take_if(|(known, _)| known == digest)?;
-        Some(understood.map(|copy| Good {
+        Some(understood.map(|copy| SourceCopy {
             files: read.files.clone(),
             told: read.warnings.clone(),
             summary: copy.summary.clone().made_at(read.made_at),
@@ -171,12 +176,12 @@ impl Source {
     }
 
     /// The copy that new ones are measured by: what is served; before anything is, what was kept.
-    pub(super) fn in_use(&self) -> Option<&Good> {
+    pub(super) fn in_use(&self) -> Option<&SourceCopy> {
         self.good.as_ref().or(self.next.as_ref())
     }
 
     /// What the newest copy says, if it was refused.
-    pub(super) fn refused(&self) -> Option<&Parsed> {
+    pub(super) fn refused(&self) -> Option<&CopyContent> {
         self.unused
             .as_ref()
             .and_then(|(_, understood)| understood.as_ref().ok())
@@ -191,7 +196,7 @@ impl Source {
             .or(self.good.as_ref())
             .map(|good| &good.parsed)
         {
-            Some(Parsed::GraphData(data)) => data.blocks.as_slice(),
+            Some(CopyContent::GraphData(data)) => data.blocks.as_slice(),
             _ => &[],
         };
         let no_room = self.stricter.add(in_force, refused, now);
@@ -203,12 +208,12 @@ impl Source {
     /// Takes a copy, or refuses it. `verified` says what is left of one after verification, which must not shrink either; `coverage` what its blocks do.
     pub(super) fn judge(
         &mut self,
-        copy: Good,
+        copy: SourceCopy,
         mut allow: Allowances,
-        verified: impl Fn(&Parsed) -> Summary,
+        verified: impl Fn(&CopyContent) -> Summary,
         coverage: Option<Coverage>,
         now: Timestamp,
-    ) -> Taken {
+    ) -> CopyOutcome {
         allow.allowed.extend(
             self.allowed_once
                 .iter()
@@ -221,7 +226,7 @@ impl Source {
                 .parsed
                 .with_blocks(self.parts_in_use().blocks())
                 .change(&copy.parsed);
-            let measured = |copy: &Good| {
+            let measured = |copy: &SourceCopy| {
                 let mut summary = copy.summary.clone();
                 summary.counts.extend(verified(&copy.parsed).counts);
                 summary
@@ -255,13 +260,13 @@ impl Source {
                 self.refused = Some(copy.digest.clone());
                 self.unused = Some((
                     copy.digest.clone(),
-                    Ok(Good {
+                    Ok(SourceCopy {
                         files: Vec::new(),
                         ..copy
                     }),
                 ));
                 self.problem(findings, now);
-                Taken::Failed
+                CopyOutcome::Failed
             }
             Judgement::Taken(counting) => {
                 self.reads.changed += 1;
@@ -271,11 +276,11 @@ impl Source {
                     self.vanished
                         .note(&before.summary.payloads, &copy.summary.payloads, now);
                 }
-                self.next = Some(Good { counting, ..copy });
+                self.next = Some(SourceCopy { counting, ..copy });
                 // They come back if no graph can be made of it.
                 let stricter = std::mem::take(&mut self.stricter);
                 self.superseded.get_or_insert(stricter);
-                Taken::Changed
+                CopyOutcome::Changed
             }
         }
     }
@@ -283,7 +288,7 @@ impl Source {
     /// A graph was made of its newest copy, and is served. Of graph data, `coverage` says what the blocks of the copy before and of this one do now.
     pub(super) fn promote(
         &mut self,
-        verified: impl Fn(&Parsed) -> Summary,
+        verified: impl Fn(&CopyContent) -> Summary,
         coverage: Option<Coverage>,
         now: Timestamp,
     ) {
@@ -316,7 +321,7 @@ impl Source {
         }
         self.vanished.forget(&next.summary.payloads);
         self.verified = count_of(&verified(&next.parsed));
-        self.good = Some(Good {
+        self.good = Some(SourceCopy {
             counting: Counting::GoesOn,
             ..next
         });
@@ -333,7 +338,7 @@ impl Source {
     }
 
     /// Other signatures count now than before.
-    pub(super) fn verified(&mut self, verified: impl Fn(&Parsed) -> Summary, now: Timestamp) {
+    pub(super) fn verified(&mut self, verified: impl Fn(&CopyContent) -> Summary, now: Timestamp) {
         let Some(in_use) = self.good.as_ref().or(self.next.as_ref()) else {
             return;
         };
@@ -363,16 +368,16 @@ impl Source {
         digest: String,
         findings: Vec<Finding>,
         now: Timestamp,
-    ) -> Taken {
+    ) -> CopyOutcome {
         self.unused = Some((digest, Err(findings.clone())));
         self.failed(findings, now)
     }
 
     /// It could not be read, or not understood.
-    pub(super) fn failed(&mut self, findings: Vec<Finding>, now: Timestamp) -> Taken {
+    pub(super) fn failed(&mut self, findings: Vec<Finding>, now: Timestamp) -> CopyOutcome {
         self.reads.failed += 1;
         self.problem(findings, now);
-        Taken::Failed
+        CopyOutcome::Failed
     }
 
     /// A copy of it made us stumble.
@@ -396,7 +401,7 @@ impl Source {
     }
 }
 
-impl Parsed {
+impl CopyContent {
     /// The releases that it declares, if it does.
     pub(super) fn releases(&self) -> Option<&Releases> {
         match self {

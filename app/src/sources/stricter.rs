@@ -1,7 +1,7 @@
-//! The stricter parts of one source: blocks of copies that were not taken, which hold all the same.
+//! The stricter parts of one source: blocks of refused copies. They are in force although the copy was refused.
 //!
-//! They are kept as the files of blocks, so that a restart and another towpath can read them like any other. They hold until a copy is taken, or until a
-//! person discards one by name; one that was discarded does not come back with the next read of the same copy.
+//! They are saved as files of blocks, so that a restart and another version of Towpath can read them. They stay in force until a copy is accepted,
+//! or a person discards one by name. A discarded one does not come back with the next read of the same copy.
 
 use std::collections::BTreeSet;
 
@@ -51,8 +51,8 @@ impl StricterParts {
                     since,
                 }),
                 None => {
-                    let problem = "a block of a copy that was not taken was kept, and cannot be understood any more";
-                    let remedy = "see that the source has it in a copy that can be taken";
+                    let problem = "a saved block of a refused copy can no longer be read";
+                    let remedy = "make sure that the source has it in a copy that Towpath accepts";
                     findings.push(Finding::error(
                         "damaged-copy",
                         Place::file(file.path),
@@ -99,9 +99,9 @@ impl StricterParts {
         }
         left_out.map(|path| {
             let problem = format!(
-                "copies that were not taken have more than {MAX_PARTS} new blocks, and not all hold"
+                "refused copies have more than {MAX_PARTS} new blocks, and not all are in force"
             );
-            let remedy = "see that a copy of the source can be taken";
+            let remedy = "make sure that Towpath accepts a copy of the source";
             Finding::error(
                 "too-many-stricter-parts",
                 Place::file(path),

@@ -1,6 +1,6 @@
-//! Signatures of what is served. They are looked for on a thread of their own: a store that stalls must not keep a block from being served.
+//! Signatures of what is served. A thread of its own looks for them, so that a slow signature store cannot delay a block.
 //!
-//! What is remembered is told first, then what is found, in parts: a release that is verified is served while others are still looked for.
+//! It reports saved verdicts first and new ones in parts: a verified release is served while the search for others goes on.
 
 use std::collections::BTreeSet;
 use std::panic::AssertUnwindSafe;
@@ -24,20 +24,20 @@ const AGAIN: Duration = Duration::from_secs(300);
 
 /// The thread that looks for signatures, as the one that makes graphs sees it.
 pub(super) struct Verification {
-    asks: Sender<Ask>,
+    asks: Sender<VerificationRequest>,
     asked: Option<BTreeSet<PayloadDigest>>,
     /// What is to be done with the keyring when something is asked for.
     keyring: KeyringUse,
-    progress: Progress,
+    progress: VerificationProgress,
 }
 
-enum Progress {
+enum VerificationProgress {
     Waiting,
     Answered,
 }
 
 /// What is wanted of the thread.
-struct Ask {
+struct VerificationRequest {
     payloads: BTreeSet<PayloadDigest>,
     keyring: KeyringUse,
 }
@@ -49,7 +49,7 @@ enum KeyringUse {
 }
 
 /// What is known of signatures now.
-pub(super) struct Verified {
+pub(super) struct VerificationReport {
     pub(super) verdicts: Verdicts,
     pub(super) warnings: Vec<Finding>,
 }
@@ -89,7 +89,7 @@ pub(super) fn start(
     let runtime = reader::runtime().map_err(|finding| anyhow!("{finding}"))?;
     let (asks, inbox) = channel();
     service.signatures(verifier.health());
-    let looking = Looking {
+    let looking = SignatureThread {
         verifier,
         runtime,
         messages: messages.clone(),
@@ -105,9 +105,9 @@ pub(super) fn start(
         .as_ref()
         .is_some_and(|signatures| signatures.policy == SignaturePolicy::Require);
     let progress = if waits {
-        Progress::Waiting
+        VerificationProgress::Waiting
     } else {
-        Progress::Answered
+        VerificationProgress::Answered
     };
     Ok(Some(Verification {
         asks,
@@ -123,7 +123,7 @@ impl Verification {
         if self.asked.as_ref() != Some(&payloads) {
             // If nobody listens any more nothing more gets verified, and what is not is left out.
             let keyring = std::mem::replace(&mut self.keyring, KeyringUse::AsItIs);
-            let _ = self.asks.send(Ask {
+            let _ = self.asks.send(VerificationRequest {
                 payloads: payloads.clone(),
                 keyring,
             });
@@ -135,7 +135,7 @@ impl Verification {
     pub(super) fn ask_again(&mut self) {
         match &self.asked {
             Some(payloads) => {
-                let _ = self.asks.send(Ask {
+                let _ = self.asks.send(VerificationRequest {
                     payloads: payloads.clone(),
                     keyring: KeyringUse::ReadAgain,
                 });
@@ -146,16 +146,16 @@ impl Verification {
     }
 
     pub(super) fn answered(&mut self) {
-        self.progress = Progress::Answered;
+        self.progress = VerificationProgress::Answered;
     }
 
     /// Whether somebody has looked at all.
     pub(super) fn has_answered(&self) -> bool {
-        matches!(self.progress, Progress::Answered)
+        matches!(self.progress, VerificationProgress::Answered)
     }
 }
 
-struct Looking {
+struct SignatureThread {
     verifier: Verifier,
     runtime: tokio::runtime::Runtime,
     messages: Sender<Message>,
@@ -164,8 +164,8 @@ struct Looking {
     told: Option<BTreeSet<PayloadDigest>>,
 }
 
-impl Looking {
-    fn run(mut self, inbox: &Receiver<Ask>) {
+impl SignatureThread {
+    fn run(mut self, inbox: &Receiver<VerificationRequest>) {
         let Ok(mut wanted) = inbox.recv() else { return };
         loop {
             wanted = newest(wanted, inbox);
@@ -178,21 +178,21 @@ impl Looking {
                 std::panic::catch_unwind(AssertUnwindSafe(|| self.look(&wanted.payloads, inbox)));
             let looked = looked.unwrap_or_else(|_| {
                 let verdicts = self.verifier.known();
-                let is_heard = self.tell(Verified {
+                let is_heard = self.tell(VerificationReport {
                     verdicts,
                     warnings: vec![own_mistake()],
                 });
                 if is_heard {
-                    Looked::Over
+                    SearchEnd::Over
                 } else {
-                    Looked::NobodyListens
+                    SearchEnd::NobodyListens
                 }
             });
             self.service.signatures(self.verifier.health());
             wanted = match looked {
-                Looked::NobodyListens => return,
-                Looked::Interrupted(others) => others,
-                Looked::Over => match inbox.recv_timeout(AGAIN) {
+                SearchEnd::NobodyListens => return,
+                SearchEnd::Interrupted(others) => others,
+                SearchEnd::Over => match inbox.recv_timeout(AGAIN) {
                     Ok(others) => others,
                     Err(RecvTimeoutError::Timeout) => wanted,
                     Err(RecvTimeoutError::Disconnected) => return,
@@ -202,7 +202,11 @@ impl Looking {
     }
 
     /// Looks first at what is remembered, so that a restart does not wait for stores, nor a new keyring.
-    fn look(&mut self, wanted: &BTreeSet<PayloadDigest>, inbox: &Receiver<Ask>) -> Looked {
+    fn look(
+        &mut self,
+        wanted: &BTreeSet<PayloadDigest>,
+        inbox: &Receiver<VerificationRequest>,
+    ) -> SearchEnd {
         let now = self.service.now();
         let remembered = self.runtime.block_on(self.verifier.remembered(wanted, now));
         let verified = verified(&remembered);
@@ -212,18 +216,18 @@ impl Looking {
             Some(told) => verified != *told,
         };
         if is_of_use
-            && !self.tell(Verified {
+            && !self.tell(VerificationReport {
                 verdicts: remembered,
                 warnings: Vec::new(),
             })
         {
-            return Looked::NobodyListens;
+            return SearchEnd::NobodyListens;
         }
         let (messages, mut others) = (self.messages.clone(), None);
         let mut part = |verdicts: Option<&Verdicts>| {
             if let Some(verdicts) = verdicts {
                 // That nobody listens any more is noticed at the end of the round.
-                let _ = messages.send(Message::Verified(Verified {
+                let _ = messages.send(Message::Verified(VerificationReport {
                     verdicts: verdicts.clone(),
                     warnings: Vec::new(),
                 }));
@@ -237,16 +241,16 @@ impl Looking {
         // Nothing was said yet, and there is nothing to say: a graph would be empty.
         let would_be_empty = self.told.is_none() && self::verified(&verdicts).is_empty();
         match others {
-            Some(others) if would_be_empty => Looked::Interrupted(others),
-            others => match (self.tell(Verified { verdicts, warnings }), others) {
-                (false, _) => Looked::NobodyListens,
-                (true, Some(others)) => Looked::Interrupted(others),
-                (true, None) => Looked::Over,
+            Some(others) if would_be_empty => SearchEnd::Interrupted(others),
+            others => match (self.tell(VerificationReport { verdicts, warnings }), others) {
+                (false, _) => SearchEnd::NobodyListens,
+                (true, Some(others)) => SearchEnd::Interrupted(others),
+                (true, None) => SearchEnd::Over,
             },
         }
     }
 
-    fn tell(&mut self, verified: Verified) -> bool {
+    fn tell(&mut self, verified: VerificationReport) -> bool {
         self.told = Some(self::verified(&verified.verdicts));
         self.messages.send(Message::Verified(verified)).is_ok()
     }
@@ -262,23 +266,28 @@ fn verified(verdicts: &Verdicts) -> BTreeSet<PayloadDigest> {
 }
 
 /// How a look ended.
-enum Looked {
+enum SearchEnd {
     Over,
     /// Something else is wanted.
-    Interrupted(Ask),
+    Interrupted(VerificationRequest),
     NobodyListens,
 }
 
 /// What is wanted last, and a new keyring if anybody wanted one.
-fn newest(first: Ask, inbox: &Receiver<Ask>) -> Ask {
-    inbox.try_iter().fold(first, |before, next| Ask {
-        keyring: before.keyring.max(next.keyring),
-        ..next
-    })
+fn newest(
+    first: VerificationRequest,
+    inbox: &Receiver<VerificationRequest>,
+) -> VerificationRequest {
+    inbox
+        .try_iter()
+        .fold(first, |before, next| VerificationRequest {
+            keyring: before.keyring.max(next.keyring),
+            ..next
+        })
 }
 
 fn own_mistake() -> Finding {
-    let problem = "looking for signatures ended in a mistake of towpath's own; nothing more is verified in this round";
+    let problem = "looking for signatures failed because of a bug in Towpath; this round verifies nothing more";
     Finding::error(
         "internal",
         Place::file("signatures"),

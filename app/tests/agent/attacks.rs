@@ -83,7 +83,9 @@ async fn without_keys_nothing_is_believed_and_with_the_store_away_nothing_is_sta
     let without = crate::process::Agent::once(&site.kubeconfig(), &["--dry-run".to_owned()]);
     assert_eq!(without.code, 1, "{}", without.err);
     assert!(
-        without.out.contains("nobody's signature counts here"),
+        without
+            .out
+            .contains("no keyring: give --keyring and --signatures"),
         "{}",
         without.out
     );

@@ -129,7 +129,7 @@ async fn what_cannot_be_understood_closes_the_gate_and_says_why() {
     site.api
         .kubectl(&["annotate", "clusterversion", "version", record]);
     let mut agent = site.agent(&[]);
-    agent.hears("what an agent wrote down cannot be read");
+    agent.hears("the agent's record cannot be read");
     wait_for("the operator says so", || async {
         let (status, reason, message) = site.condition("Degraded")?;
         (status == "True" && reason == "NotUnderstood" && message.contains("agent-record"))

@@ -58,7 +58,7 @@ async fn a_token_that_ended_is_waited_out_and_a_new_one_is_used() {
     std::fs::write(&file, "no.such.token").unwrap();
     let kubeconfig = site.api.kubeconfig_with_token_file("worker", &file);
     let mut agent = Agent::start(&kubeconfig, &site.options(&[]));
-    agent.hears("the lease could not be seen to");
+    agent.hears("the lease could not be renewed");
     assert!(
         agent.get("/readyz").starts_with("HTTP/1.1 503"),
         "{}",

@@ -58,7 +58,7 @@ impl Agent {
             address: String::new(),
             said,
         };
-        agent.hears("looks after its cluster");
+        agent.hears("the agent is running");
         let first = agent
             .all()
             .into_iter()

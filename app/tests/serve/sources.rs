@@ -386,7 +386,7 @@ fn a_restart_with_every_source_down_serves_at_once_what_was_served() {
     }
     let second = site.serve(&data, &releases, &options);
     assert_eq!(graph_body(&second), before);
-    second.log_line("serving what was kept");
+    second.log_line("serving the saved copies");
     second.until("it says what is wrong", |t| {
         source(t, "releases")["problem"]["kind"] == "unreadable"
     });

@@ -3,11 +3,11 @@
 use serde_json::{Value, json};
 use towpath_core::agent::OptIn;
 
-use super::Told;
+use super::PassReport;
 use crate::verdict;
 
 /// Everything there is to say.
-pub fn json(told: &Told<'_>) -> Value {
+pub fn json(told: &PassReport<'_>) -> Value {
     let judged = told.choice.judged.iter().map(|(offer, verdict)| {
         let mut value = verdict::verdict(verdict);
         value["version"] = offer.version.to_string().into();

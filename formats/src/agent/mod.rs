@@ -20,7 +20,7 @@ use towpath_core::cluster::UpgradeableGate;
 
 /// All that an agent has to tell after a look at its cluster.
 #[derive(Debug, Clone, Copy)]
-pub struct Told<'a> {
+pub struct PassReport<'a> {
     pub standing: &'a ClusterStanding,
     pub choice: &'a Choice,
     /// Whether the minor version may change; none if what the cluster runs is not known.

@@ -12,7 +12,7 @@ use towpath_core::cluster::UpgradeableGate;
 use towpath_core::verdict::{Answer, Code, Reason};
 use towpath_core::version::Version;
 
-use super::Told;
+use super::PassReport;
 use crate::words::plain;
 
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -34,7 +34,7 @@ pub enum Weight {
 const MAX_ATTACKS: usize = 10;
 
 /// What is new after a pass: an update that was started, what became of it, offers that nobody believes, and an agent that has stopped.
-pub fn news(told: &Told<'_>, outcome: Option<&UpdateOutcome>) -> Vec<News> {
+pub fn news(told: &PassReport<'_>, outcome: Option<&UpdateOutcome>) -> Vec<News> {
     let started = told
         .memory
         .started
@@ -109,7 +109,7 @@ const ATTACKS: [&Code; 5] = [
 ];
 
 /// Offers that are refused for what they are.
-fn not_trusted(told: &Told<'_>) -> impl Iterator<Item = News> {
+fn not_trusted(told: &PassReport<'_>) -> impl Iterator<Item = News> {
     let judged = told.choice.judged.iter();
     let refused = judged.filter(|(_, verdict)| verdict.answer == Answer::Refuse);
     refused.filter_map(|(offer, verdict)| {

@@ -7,7 +7,7 @@ use towpath_core::agent::OptIn;
 use towpath_core::cluster::UpgradeableGate;
 use towpath_core::verdict::{Reason, Verdict};
 
-use super::Told;
+use super::PassReport;
 use crate::verdict;
 use crate::words::{counted, plain};
 
@@ -24,7 +24,7 @@ pub struct Condition {
 const MAX_MESSAGE_BYTES: usize = 4_096;
 
 /// Everything there is to say.
-pub fn text(told: &Told<'_>) -> String {
+pub fn text(told: &PassReport<'_>) -> String {
     let standing = told.standing;
     let mut text = String::new();
     let current = standing

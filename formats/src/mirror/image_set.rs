@@ -11,7 +11,7 @@ use std::fmt::Write;
 use towpath_core::mirror::entries::{self, Entry};
 use towpath_core::version::{Arch, Version};
 
-use crate::mirror::{Told, comments};
+use crate::mirror::{MirrorReport, comments};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ImageSetVersion {
@@ -50,7 +50,7 @@ impl std::error::Error for NoImageSet {}
 
 /// The configuration: one document, or several where releases outnumber the channels that hold them. Empty if there is nothing to
 /// mirror: oc-mirror takes no file without a document.
-pub fn write(told: &Told<'_>, version: ImageSetVersion) -> Result<String, NoImageSet> {
+pub fn write(told: &MirrorReport<'_>, version: ImageSetVersion) -> Result<String, NoImageSet> {
     let items = told.items().map_err(NoImageSet::NoDigest)?;
     let mut releases: BTreeMap<&Arch, BTreeSet<&Version>> = BTreeMap::new();
     for item in &items {

@@ -7,10 +7,10 @@ use towpath_core::mirror::{Presence, Purpose, Traveller};
 use towpath_core::path::{Hop, NoPath, Plan};
 
 use super::words::sentence;
-use super::{Item, NoDigest, Told};
+use super::{Item, MirrorReport, NoDigest};
 
 /// Everything there is to say.
-pub fn json(told: &Told<'_>) -> Result<Value, NoDigest> {
+pub fn json(told: &MirrorReport<'_>) -> Result<Value, NoDigest> {
     let items = told.items()?;
     let there = told
         .mirror
@@ -67,7 +67,7 @@ fn item(item: &Item<'_>) -> Value {
     })
 }
 
-fn way(told: &Told<'_>, plan: &Plan) -> Value {
+fn way(told: &MirrorReport<'_>, plan: &Plan) -> Value {
     let start = told.graph.release(plan.from);
     let is_on = |who: &&Traveller| {
         who.version == start.version && who.arch == start.arch && !who.name.is_empty()
@@ -80,7 +80,7 @@ fn way(told: &Told<'_>, plan: &Plan) -> Value {
     })
 }
 
-fn hops(told: &Told<'_>, plan: &Plan) -> Vec<Value> {
+fn hops(told: &MirrorReport<'_>, plan: &Plan) -> Vec<Value> {
     let hop = |hop: &Hop| {
         json!({
             "channel": hop.channel.as_str(),
@@ -93,7 +93,7 @@ fn hops(told: &Told<'_>, plan: &Plan) -> Vec<Value> {
     plan.hops.iter().map(hop).collect()
 }
 
-fn stuck(told: &Told<'_>, who: &Traveller, why: &NoPath) -> Value {
+fn stuck(told: &MirrorReport<'_>, who: &Traveller, why: &NoPath) -> Value {
     json!({
         "cluster": who.name,
         "version": who.version.to_string(),
@@ -103,7 +103,7 @@ fn stuck(told: &Told<'_>, who: &Traveller, why: &NoPath) -> Value {
     })
 }
 
-fn names<'a>(told: &Told<'a>, risks: impl Iterator<Item = &'a RiskId>) -> Vec<&'a str> {
+fn names<'a>(told: &MirrorReport<'a>, risks: impl Iterator<Item = &'a RiskId>) -> Vec<&'a str> {
     risks
         .map(|risk| told.graph.risk(*risk).name.as_str())
         .collect()

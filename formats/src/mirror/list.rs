@@ -9,10 +9,10 @@
 
 use std::fmt::Write;
 
-use super::{NoDigest, Told, comments};
+use super::{MirrorReport, NoDigest, comments};
 use crate::words::plain;
 
-pub fn list(told: &Told<'_>) -> Result<String, NoDigest> {
+pub fn list(told: &MirrorReport<'_>) -> Result<String, NoDigest> {
     let (mut text, items) = (comments(told), told.items()?);
     for item in &items {
         let release = item.release;

@@ -21,7 +21,7 @@ use crate::words::plain;
 
 /// What was asked, and what was found.
 #[derive(Clone, Copy)]
-pub struct Told<'a> {
+pub struct MirrorReport<'a> {
     pub graph: &'a Graph,
     pub wish: &'a Wish,
     pub mirror: &'a Mirror,
@@ -56,7 +56,7 @@ impl std::fmt::Display for NoDigest {
 
 impl std::error::Error for NoDigest {}
 
-impl<'a> Told<'a> {
+impl<'a> MirrorReport<'a> {
     /// What is to be listed, or the first release that cannot be.
     pub fn items(&self) -> Result<Vec<Item<'a>>, NoDigest> {
         let is_listed = self.mirror.stuck.is_empty() || self.completeness == Completeness::Partial;

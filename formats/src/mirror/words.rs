@@ -9,14 +9,14 @@ use towpath_core::mirror::smallest::SizeProof;
 use towpath_core::mirror::{Need, Presence, Traveller};
 use towpath_core::path::{NoGoal, NoPath, Plan, RiskPolicy};
 
-use super::{Completeness, Told};
+use super::{Completeness, MirrorReport};
 use crate::words::{counted, first_names, minute, no_such_risks, plain};
 
 /// The most names that are listed. The others are counted.
 const MAX_NAMES: usize = 6;
 
 /// Everything there is to say, above a list.
-pub fn comments(told: &Told<'_>) -> String {
+pub fn comments(told: &MirrorReport<'_>) -> String {
     let mut text = no_such_risks(told.graph, &told.wish.taken);
     // They are in this order, so clusters on one release stand together.
     let groups = told
@@ -45,7 +45,7 @@ pub fn comments(told: &Told<'_>) -> String {
 }
 
 /// A way, hop by hop.
-fn way(told: &Told<'_>, plan: &Plan) -> String {
+fn way(told: &MirrorReport<'_>, plan: &Plan) -> String {
     let start = told.graph.release(plan.from);
     let who: Vec<&str> = told
         .wish
@@ -74,7 +74,7 @@ fn way(told: &Told<'_>, plan: &Plan) -> String {
     text
 }
 
-fn hops_of(told: &Told<'_>, plan: &Plan) -> String {
+fn hops_of(told: &MirrorReport<'_>, plan: &Plan) -> String {
     let mut text = String::new();
     for hop in &plan.hops {
         let risks = match hop.risks.is_empty() {
@@ -92,7 +92,7 @@ fn hops_of(told: &Told<'_>, plan: &Plan) -> String {
     text
 }
 
-fn around(told: &Told<'_>) -> String {
+fn around(told: &MirrorReport<'_>) -> String {
     let mut text = String::new();
     for branch in &told.mirror.branches {
         let risks = names(told, &branch.applying, " and ");
@@ -113,7 +113,7 @@ fn around(told: &Told<'_>) -> String {
 }
 
 /// How much there is to do, and whether less would.
-fn total(told: &Told<'_>) -> String {
+fn total(told: &MirrorReport<'_>) -> String {
     let missing = told.mirror.missing().count();
     let there: Vec<&Need> = told
         .mirror
@@ -145,7 +145,7 @@ fn total(told: &Told<'_>) -> String {
 }
 
 /// Who on one release has no way, and why.
-fn stuck(told: &Told<'_>, group: &[(Traveller, NoPath)]) -> String {
+fn stuck(told: &MirrorReport<'_>, group: &[(Traveller, NoPath)]) -> String {
     let Some((who, why)) = group.first() else {
         return String::new();
     };
@@ -164,7 +164,7 @@ fn stuck(told: &Told<'_>, group: &[(Traveller, NoPath)]) -> String {
 }
 
 /// Why there is no way, and what would help.
-pub(super) fn sentence(told: &Told<'_>, who: &Traveller, why: &NoPath) -> String {
+pub(super) fn sentence(told: &MirrorReport<'_>, who: &Traveller, why: &NoPath) -> String {
     let (target, arch) = (&told.wish.target, &who.arch);
     match why {
         NoPath::NoChannel(name) => format!("there is no channel {name}."),
@@ -197,7 +197,7 @@ pub(super) fn sentence(told: &Told<'_>, who: &Traveller, why: &NoPath) -> String
 }
 
 /// The risks that have to be accepted for a way, and how.
-fn accepting(told: &Told<'_>, plan: &Plan) -> String {
+fn accepting(told: &MirrorReport<'_>, plan: &Plan) -> String {
     let name = |id: &RiskId| told.graph.risk(*id).name.as_str();
     let risks: BTreeSet<&RiskId> = plan.hops.iter().flat_map(|hop| &hop.risks).collect();
     let not_taken = risks
@@ -219,7 +219,7 @@ fn accepting(told: &Told<'_>, plan: &Plan) -> String {
 }
 
 /// A release that has entered none of the channels.
-fn elsewhere(told: &Told<'_>, id: ReleaseId) -> String {
+fn elsewhere(told: &MirrorReport<'_>, id: ReleaseId) -> String {
     let Release {
         version, channels, ..
     } = told.graph.release(id);
@@ -236,7 +236,7 @@ fn elsewhere(told: &Told<'_>, id: ReleaseId) -> String {
     }
 }
 
-fn names(told: &Told<'_>, risks: &BTreeSet<RiskId>, between: &str) -> String {
+fn names(told: &MirrorReport<'_>, risks: &BTreeSet<RiskId>, between: &str) -> String {
     risks
         .iter()
         .map(|risk| told.graph.risk(*risk).name.as_str())

@@ -9,7 +9,7 @@ use towpath_core::path::{
     StrandedPath,
 };
 
-use super::{ShapeIs, Told};
+use super::{PathReport, ShapeIs};
 use crate::cluster::ready::json as ready;
 use crate::duration::{estimate, spread_json};
 use crate::graph::cincinnati;
@@ -17,7 +17,7 @@ use crate::graph::explain::json::known;
 use crate::verdict::reasons;
 
 /// Everything there is to say.
-pub fn json(told: &Told<'_>) -> Value {
+pub fn json(told: &PathReport<'_>) -> Value {
     let request = told.request;
     let (plans, goal, no_path) = match told.answer {
         Ok(found) => (&found.plans[..], Some(found.goal), Value::Null),
@@ -77,7 +77,7 @@ fn goal_of(no_path: &NoPath) -> Option<ReleaseId> {
 }
 
 /// A path, and what there is to say about it on the cluster.
-fn judged(told: &Told<'_>, number: usize, mut path: Value) -> Value {
+fn judged(told: &PathReport<'_>, number: usize, mut path: Value) -> Value {
     if let Some(readiness) = told
         .cluster
         .as_ref()
@@ -88,7 +88,7 @@ fn judged(told: &Told<'_>, number: usize, mut path: Value) -> Value {
     path
 }
 
-fn path(told: &Told<'_>, plan: &Plan) -> Value {
+fn path(told: &PathReport<'_>, plan: &Plan) -> Value {
     let timed = plan.timed(told.graph, told.request.now, told.pace);
     let hops = plan.hops.iter().zip(&timed.hops).map(|(hop, timed)| {
         let release = told.graph.release(hop.to);
@@ -123,7 +123,7 @@ fn path(told: &Told<'_>, plan: &Plan) -> Value {
 }
 
 /// What pools other than the control plane's may do; null: they go along.
-fn paused(told: &Told<'_>, pools: Pools) -> Value {
+fn paused(told: &PathReport<'_>, pools: Pools) -> Value {
     match pools {
         Pools::GoAlong => Value::Null,
         Pools::MayStayPaused { on, catch_up } => json!({
@@ -136,7 +136,7 @@ fn paused(told: &Told<'_>, pools: Pools) -> Value {
     }
 }
 
-fn why_not(told: &Told<'_>, no_path: &NoPath) -> Value {
+fn why_not(told: &PathReport<'_>, no_path: &NoPath) -> Value {
     let mut value = json!({"code": no_path.code()});
     match no_path {
         NoPath::FromElsewhere(id) => {
@@ -156,7 +156,7 @@ fn why_not(told: &Told<'_>, no_path: &NoPath) -> Value {
     value
 }
 
-fn channels_of(told: &Told<'_>, release: ReleaseId) -> Value {
+fn channels_of(told: &PathReport<'_>, release: ReleaseId) -> Value {
     told.graph
         .release(release)
         .channels
@@ -165,7 +165,7 @@ fn channels_of(told: &Told<'_>, release: ReleaseId) -> Value {
         .collect()
 }
 
-fn nearest_value(told: &Told<'_>, nearest: Option<&Plan>, value: &mut Value) {
+fn nearest_value(told: &PathReport<'_>, nearest: Option<&Plan>, value: &mut Value) {
     value["nearest"] = nearest
         .and_then(|plan| plan.hops.last())
         .map(|hop| version(told, hop.to))
@@ -173,7 +173,7 @@ fn nearest_value(told: &Told<'_>, nearest: Option<&Plan>, value: &mut Value) {
     value["pathToNearest"] = nearest.map_or(Value::Null, |plan| path(told, plan));
 }
 
-fn stranded_value(told: &Told<'_>, stranded: &StrandedPath, value: &mut Value) {
+fn stranded_value(told: &PathReport<'_>, stranded: &StrandedPath, value: &mut Value) {
     nearest_value(told, stranded.nearest.as_ref(), value);
     value["newestOfGoalsMinor"] = stranded.of_goals_minor.map(|id| version(told, id)).into();
     value["barriers"] = stranded
@@ -188,7 +188,7 @@ fn stranded_value(told: &Told<'_>, stranded: &StrandedPath, value: &mut Value) {
         .map_or(Value::Null, |plan| path(told, plan));
 }
 
-fn barrier(told: &Told<'_>, barrier: &PathBarrier) -> Value {
+fn barrier(told: &PathReport<'_>, barrier: &PathBarrier) -> Value {
     let mut value = json!({"from": version(told, barrier.from), "to": version(told, barrier.to)});
     match &barrier.obstacle {
         Obstacle::Rules { channel, verdict } => {
@@ -202,6 +202,6 @@ fn barrier(told: &Told<'_>, barrier: &PathBarrier) -> Value {
     value
 }
 
-fn version(told: &Told<'_>, id: ReleaseId) -> String {
+fn version(told: &PathReport<'_>, id: ReleaseId) -> String {
     told.graph.release(id).version.to_string()
 }

@@ -20,7 +20,7 @@ use towpath_core::path::{FoundPaths, NoPath, Pace, Request};
 use crate::cluster::objects::ClusterObjects;
 
 /// What was asked, and what there is to say.
-pub struct Told<'a> {
+pub struct PathReport<'a> {
     pub graph: &'a Graph,
     pub request: &'a Request,
     /// The ways, or why there is none.
@@ -30,7 +30,7 @@ pub struct Told<'a> {
     /// Whether somebody has told us what it looks like.
     pub shape: ShapeIs,
     /// The cluster itself, if its objects were given.
-    pub cluster: Option<ToldCluster<'a>>,
+    pub cluster: Option<PathCluster<'a>>,
 }
 
 /// Where a cluster's shape comes from.
@@ -42,7 +42,7 @@ pub enum ShapeIs {
 }
 
 /// What stands in the way on a cluster.
-pub struct ToldCluster<'a> {
+pub struct PathCluster<'a> {
     pub objects: &'a ClusterObjects,
     /// What there is to say about each of the ways.
     pub judged: &'a [Readiness],

@@ -15,14 +15,14 @@ use towpath_core::path::{
 use towpath_core::version::Version;
 
 use super::why_not::why_not;
-use super::{ShapeIs, Told};
+use super::{PathReport, ShapeIs};
 use crate::cluster::ready::text::{self as ready, LOOK_AGAIN, looked_at};
 use crate::duration::{described as described_shape, spread_text};
 use crate::graph::explain::text::{ahead, described, rounded_up};
 use crate::words::{counted, joined, no_such_risks, plain, plain_lines, second, wrapped};
 
 /// Everything there is to say.
-pub fn text(told: &Told<'_>) -> String {
+pub fn text(told: &PathReport<'_>) -> String {
     let mut text = head(told);
     text.push_str(&no_such_risks(told.graph, &told.request.risks));
     match told.answer {
@@ -33,7 +33,7 @@ pub fn text(told: &Told<'_>) -> String {
 }
 
 /// Who asks for what, and when.
-fn head(told: &Told<'_>) -> String {
+fn head(told: &PathReport<'_>) -> String {
     let request = told.request;
     let goal = match told.answer {
         Ok(found) => told.graph.release(found.goal).version.to_string(),
@@ -68,7 +68,7 @@ fn asked_goal(goal: &Goal) -> String {
 }
 
 /// The channels, streams as `eus-*`.
-pub(super) fn via(told: &Told<'_>) -> String {
+pub(super) fn via(told: &PathReport<'_>) -> String {
     let shown = |name: &ChannelName| match told.graph.channel(name.as_str()) {
         Some(_) => name.to_string(),
         None => format!("{name}-*"),
@@ -76,7 +76,7 @@ pub(super) fn via(told: &Told<'_>) -> String {
     joined(told.request.via.iter().map(shown), "")
 }
 
-fn ways(told: &Told<'_>, found: &FoundPaths) -> String {
+fn ways(told: &PathReport<'_>, found: &FoundPaths) -> String {
     let mut text = String::new();
     if found.plans.iter().all(|plan| plan.hops.is_empty()) {
         return "It is there already.\n".to_owned();
@@ -105,7 +105,7 @@ fn ways(told: &Told<'_>, found: &FoundPaths) -> String {
 }
 
 /// A plan: what it takes as a whole, what to do on the cluster, then each hop.
-fn way(told: &Told<'_>, number: usize, plan: &Plan) -> String {
+fn way(told: &PathReport<'_>, number: usize, plan: &Plan) -> String {
     let timed = plan.timed(told.graph, told.request.now, told.pace);
     let judged = told
         .cluster
@@ -130,7 +130,7 @@ fn way(told: &Told<'_>, number: usize, plan: &Plan) -> String {
     text
 }
 
-fn summary(told: &Told<'_>, plan: &Plan) -> String {
+fn summary(told: &PathReport<'_>, plan: &Plan) -> String {
     let waits = plan
         .hops
         .iter()
@@ -155,7 +155,7 @@ fn summary(told: &Told<'_>, plan: &Plan) -> String {
 }
 
 /// How long it takes as a whole. The control plane first; worker pools are told of where somebody has told us of them.
-fn duration(told: &Told<'_>, plan: &Plan, timed: &TimedPlan) -> String {
+fn duration(told: &PathReport<'_>, plan: &Plan, timed: &TimedPlan) -> String {
     let Some((arrives, settled)) = timed.ends() else {
         return String::new();
     };
@@ -207,7 +207,7 @@ struct Paragraph {
 }
 
 impl Paragraph {
-    fn new(told: &Told<'_>, number: usize, hop: &Hop) -> Self {
+    fn new(told: &PathReport<'_>, number: usize, hop: &Hop) -> Self {
         let (from, to) = (version(told, hop.from), version(told, hop.to));
         Self {
             text: format!("\n{:>2}. {from} -> {to}\n", number + 1),
@@ -219,7 +219,7 @@ impl Paragraph {
     }
 
     /// What is updated to, in which channel, with which risks.
-    fn release(&mut self, told: &Told<'_>, hop: &Hop, before: Option<&ChannelName>) {
+    fn release(&mut self, told: &PathReport<'_>, hop: &Hop, before: Option<&ChannelName>) {
         match before {
             Some(before) if *before == hop.channel => {
                 self.line("channel", &format!("{}, as before", hop.channel))
@@ -242,7 +242,7 @@ impl Paragraph {
     }
 
     /// When it opens, how long it takes, and what worker pools do.
-    fn times(&mut self, told: &Told<'_>, hop: &Hop, timed: &TimedHop) {
+    fn times(&mut self, told: &PathReport<'_>, hop: &Hop, timed: &TimedHop) {
         let now = told.request.now;
         if hop.opens > now {
             let opens = rounded_up(hop.opens);
@@ -303,7 +303,7 @@ impl Paragraph {
 }
 
 /// What the times are for, and what they are based on.
-fn times_are_for(told: &Told<'_>, found: &FoundPaths) -> String {
+fn times_are_for(told: &PathReport<'_>, found: &FoundPaths) -> String {
     let mut bases: BTreeMap<String, String> = BTreeMap::new();
     for plan in &found.plans {
         for hop in plan.timed(told.graph, told.request.now, told.pace).hops {
@@ -335,7 +335,7 @@ fn times_are_for(told: &Told<'_>, found: &FoundPaths) -> String {
 
 /// Each risk once, with the places that declare it on the way.
 fn risks<'a>(
-    told: &'a Told<'_>,
+    told: &'a PathReport<'_>,
     plans: &[Plan],
 ) -> BTreeMap<&'a str, (&'a Risk, BTreeSet<&'a Place>)> {
     let mut risks: BTreeMap<&str, (&Risk, BTreeSet<&Place>)> = BTreeMap::new();
@@ -362,17 +362,17 @@ fn risks<'a>(
     risks
 }
 
-pub(super) fn versions(told: &Told<'_>, plan: &Plan) -> String {
+pub(super) fn versions(told: &PathReport<'_>, plan: &Plan) -> String {
     let all = std::iter::once(plan.from).chain(plan.hops.iter().map(|hop| hop.to));
     all.map(|id| version(told, id).to_string())
         .collect::<Vec<_>>()
         .join(" -> ")
 }
 
-pub(super) fn version<'a>(told: &Told<'a>, id: ReleaseId) -> &'a Version {
+pub(super) fn version<'a>(told: &PathReport<'a>, id: ReleaseId) -> &'a Version {
     &told.graph.release(id).version
 }
 
-pub(super) fn name_of<'a>(told: &Told<'a>, id: RiskId) -> &'a str {
+pub(super) fn name_of<'a>(told: &PathReport<'a>, id: RiskId) -> &'a str {
     &told.graph.risk(id).name
 }

@@ -12,14 +12,14 @@ use towpath_core::path::{
 use towpath_core::verdict::Answer;
 use towpath_core::version::Version;
 
-use super::Told;
+use super::PathReport;
 use super::text::{name_of, version, versions, via};
 use crate::graph::explain::text::{alike, listed};
 use crate::verdict::point;
 use crate::words::counted;
 
 /// Everything there is to say.
-pub(super) fn why_not(told: &Told<'_>, no_path: &NoPath) -> String {
+pub(super) fn why_not(told: &PathReport<'_>, no_path: &NoPath) -> String {
     let (request, graph) = (told.request, told.graph);
     let arch = &request.asker.arch;
     let elsewhere = |id: ReleaseId| {
@@ -81,7 +81,7 @@ pub(super) fn why_not(told: &Told<'_>, no_path: &NoPath) -> String {
 }
 
 /// How far one gets all the same.
-fn how_far(told: &Told<'_>, nearest: Option<&Plan>) -> String {
+fn how_far(told: &PathReport<'_>, nearest: Option<&Plan>) -> String {
     let Some(plan) = nearest else {
         return "No update towards it is offered at all.\n".to_owned();
     };
@@ -98,7 +98,7 @@ fn how_far(told: &Told<'_>, nearest: Option<&Plan>) -> String {
 }
 
 /// The channels that hold releases of a minor version, if any do.
-fn holding(told: &Told<'_>, major: u64, minor: u64) -> String {
+fn holding(told: &PathReport<'_>, major: u64, minor: u64) -> String {
     let is_meant = |release: &&Release| {
         let version = &release.version;
         release.arch == told.request.asker.arch
@@ -113,7 +113,7 @@ fn holding(told: &Told<'_>, major: u64, minor: u64) -> String {
     }
 }
 
-fn stranded_text(told: &Told<'_>, stranded: &StrandedPath) -> String {
+fn stranded_text(told: &PathReport<'_>, stranded: &StrandedPath) -> String {
     let goal = version(told, stranded.goal);
     if *goal < told.request.from {
         return format!("There is no way to {goal}: it is older, and updates lead forward.\n");
@@ -202,7 +202,7 @@ fn joined(names: &BTreeSet<&str>, between: &str) -> String {
     names.iter().copied().collect::<Vec<_>>().join(between)
 }
 
-fn all_names<'a>(told: &'a Told<'_>, plan: &Plan) -> BTreeSet<&'a str> {
+fn all_names<'a>(told: &'a PathReport<'_>, plan: &Plan) -> BTreeSet<&'a str> {
     plan.hops
         .iter()
         .flat_map(|hop| &hop.risks)
@@ -210,7 +210,7 @@ fn all_names<'a>(told: &'a Told<'_>, plan: &Plan) -> BTreeSet<&'a str> {
         .collect()
 }
 
-fn barrier(told: &Told<'_>, barrier: &PathBarrier) -> String {
+fn barrier(told: &PathReport<'_>, barrier: &PathBarrier) -> String {
     let mut text = format!(
         "\n{} -> {}",
         version(told, barrier.from),

@@ -1,7 +1,7 @@
-//! Since when each block is there: the last commit in which its file was added.
+//! Since when each block exists: the last commit that added its file.
 //!
-//! A file that was changed since has not arrived anew, whatever it meant before. A history that was cut short (a shallow clone) begins
-//! with everything at once.
+//! A change of the file does not count as a new arrival. In a history that was cut short (a shallow clone) everything arrives
+//! with the first commit.
 
 use std::collections::BTreeSet;
 use std::path::Path;

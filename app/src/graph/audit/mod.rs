@@ -1,4 +1,4 @@
-//! `towpath graph audit`: can every release get on, and if not, which blocks strand it?
+//! `towpath graph audit`: does every release have an update path to the newest, and if not, which blocks strand it?
 
 mod arrivals;
 
@@ -20,24 +20,24 @@ use crate::sources::{Needs, Sources};
 
 #[derive(Debug, Args)]
 pub(crate) struct AuditArgs {
-    /// The graph data, as --graph-data names it. [default: the built-in example]
+    /// The graph data, written as for --graph-data. [default: the built-in example]
     #[arg(value_name = "WHERE")]
     named: Option<String>,
     #[command(flatten)]
     sources: SourceArgs,
-    /// Tell only who is stranded and was not in this revision or directory; exit with 1 if anybody is.
+    /// Show only releases that are stranded now and were not in this revision or directory. Exit 1 if there are any.
     #[arg(long, value_name = "REV|DIR")]
     base: Option<String>,
-    /// Look at this channel only; can be given several times.
+    /// Only this channel. Repeatable.
     #[arg(long, value_name = "NAME")]
     channel: Vec<String>,
-    /// Look at this architecture only.
+    /// Only this architecture.
     #[arg(long, value_name = "ARCH")]
     arch: Option<String>,
-    /// Show the ways of this release instead.
+    /// Show the update paths of this release instead.
     #[arg(long, value_name = "VERSION", conflicts_with_all = ["base", "exit_code"])]
     release: Option<Version>,
-    /// Exit with 1 if anybody is stranded.
+    /// Exit 1 if a release is stranded.
     #[arg(long)]
     exit_code: bool,
     #[command(flatten)]
@@ -100,7 +100,9 @@ fn check_presence(graph: &Graph, audit: &Audit, version: &Version) -> anyhow::Re
     match releases.any(|standing| graph.release(standing.release).version == *version) {
         true => Ok(()),
         false => {
-            bail!("{version} has entered none of these channels; name another, or a later --now")
+            bail!(
+                "{version} is in none of these channels at this time; give another version, or a later --now"
+            )
         }
     }
 }

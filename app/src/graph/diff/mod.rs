@@ -29,24 +29,24 @@ pub(crate) struct DiffArgs {
     /// The graph data before the change: a directory, an address, or a revision of the repository that --graph-data is in.
     #[arg(value_name = "A")]
     before: String,
-    /// The graph data after it. [default: --graph-data as it is, or the directory that we are in]
+    /// The graph data after the change. [default: --graph-data as it is, or the current directory]
     #[arg(value_name = "B")]
     after: Option<String>,
     #[command(flatten)]
     sources: SourceArgs,
-    /// Look at this channel only; can be given several times.
+    /// Only this channel. Repeatable.
     #[arg(long, value_name = "NAME")]
     channel: Vec<String>,
-    /// Look at this architecture only.
+    /// Only this architecture.
     #[arg(long, value_name = "ARCH")]
     arch: Option<String>,
-    /// Count the clusters of this list to which something else is offered.
+    /// Count the clusters of this list whose offers change.
     #[arg(long, env = "TOWPATH_CLUSTERS", value_name = "FILE")]
     clusters: Option<PathBuf>,
-    /// Show each release and edge, those alike together.
+    /// Show each release and edge, grouped by what happens to them.
     #[arg(long)]
     details: bool,
-    /// Exit with 1 if there is a difference.
+    /// Exit 1 if there is a difference.
     #[arg(long)]
     exit_code: bool,
     #[command(flatten)]
@@ -59,7 +59,7 @@ pub(super) fn run(args: &DiffArgs) -> anyhow::Result<ExitCode> {
     let now = args.now.at();
     let mut settings = args.sources.settings(Needs::Releases, None)?;
     if settings.is_example() {
-        bail!("the edges between releases are not in graph data; add --releases WHERE");
+        bail!("graph data has no edges between releases; add --releases WHERE");
     }
     let before = settings.beside(&args.before)?;
     let after = match (&args.after, settings.graph_data()) {

@@ -1,4 +1,4 @@
-//! A new directory, written beside its place and then moved there: it is whole, or it is not there.
+//! Writes a new directory under a temporary name and then renames it: it is complete, or it does not exist.
 
 use std::fs;
 use std::io::Write;

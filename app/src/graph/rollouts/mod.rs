@@ -1,4 +1,4 @@
-//! `towpath graph rollouts`: every window that is running or to come.
+//! `towpath graph rollouts`: every rollout window that is running or planned.
 
 use std::io::IsTerminal;
 use std::process::ExitCode;

@@ -47,18 +47,18 @@ fn file(path: &str, text: &str) -> SourceFile {
     }
 }
 
-fn read(files: Vec<SourceFile>) -> Result<Read, Finding> {
-    Ok(Read::of(files))
+fn read(files: Vec<SourceFile>) -> Result<SourceReading, Finding> {
+    Ok(SourceReading::of(files))
 }
 
-fn data() -> Result<Read, Finding> {
+fn data() -> Result<SourceReading, Finding> {
     read(vec![
         file("version", "1.0.0\n"),
         file("channels/c.yaml", "name: c\nversions:\n- 4.9.0\n- 4.9.1\n"),
     ])
 }
 
-fn releases() -> Result<Read, Finding> {
+fn releases() -> Result<SourceReading, Finding> {
     let nodes = r#"[{"version":"4.9.0","payload":"p"},{"version":"4.9.1","payload":"q"}]"#;
     read(vec![file(
         "releases.json",
@@ -73,7 +73,7 @@ fn served() -> Intake {
             intake.take(0, data(), now()),
             intake.take(1, releases(), now())
         ),
-        (Taken::Changed, Taken::Changed)
+        (CopyOutcome::Changed, CopyOutcome::Changed)
     );
     intake.promote(now());
     intake
@@ -82,7 +82,7 @@ fn served() -> Intake {
 #[test]
 fn a_mistake_of_ours_is_told_of_the_source_whose_copy_it_was() {
     let mut intake = intake();
-    assert_eq!(intake.take(0, data(), now()), Taken::Changed);
+    assert_eq!(intake.take(0, data(), now()), CopyOutcome::Changed);
     intake.broke(1, now());
     let told: Vec<(String, &str)> = intake
         .problems()
@@ -105,7 +105,7 @@ fn bytes_that_were_forgotten_come_back_with_the_next_read() {
     };
     intake.forget_bytes();
     assert_eq!(files(&intake), [2, 0]);
-    assert_eq!(intake.take(1, releases(), now()), Taken::Unchanged);
+    assert_eq!(intake.take(1, releases(), now()), CopyOutcome::Unchanged);
     assert_eq!(
         files(&intake),
         [2, 1],
@@ -132,7 +132,7 @@ fn what_a_source_had_lately_is_kept_and_taken_up() {
 }
 
 /// Releases of one source, by patch level and the number of their image.
-fn payloads(releases: &[(u32, u8)]) -> Result<Read, Finding> {
+fn payloads(releases: &[(u32, u8)]) -> Result<SourceReading, Finding> {
     let node = |(patch, of): &(u32, u8)| {
         format!(r#"{{"version":"4.9.{patch}","payload":"p@sha256:{of:064x}"}}"#)
     };
@@ -156,7 +156,10 @@ fn a_payload_that_changes_in_two_steps_is_noticed_also_across_a_restart() {
     let mut intake = intake();
     intake.take(0, data(), now());
     for releases in [&[(0, 0), (1, 1), (2, 2)][..], &[(0, 0), (2, 2)]] {
-        assert_eq!(intake.take(1, payloads(releases), now()), Taken::Changed);
+        assert_eq!(
+            intake.take(1, payloads(releases), now()),
+            CopyOutcome::Changed
+        );
         intake.promote(now());
     }
     let mut again = self::intake();
@@ -164,12 +167,12 @@ fn a_payload_that_changes_in_two_steps_is_noticed_also_across_a_restart() {
     for mut intake in [intake, again] {
         assert_eq!(
             intake.take(1, payloads(&[(0, 0), (1, 9), (2, 2)]), now()),
-            Taken::Failed
+            CopyOutcome::Failed
         );
         assert_eq!(codes(&intake), ["payload-changed"]);
         assert_eq!(
             intake.take(1, payloads(&[(0, 0), (1, 1), (2, 2)]), now()),
-            Taken::Changed
+            CopyOutcome::Changed
         );
         intake.promote(now());
         assert_eq!(intake.copies()[1].kept.vanished, Default::default());
@@ -209,7 +212,7 @@ fn verdicts(of: std::ops::Range<u8>) -> Verdicts {
 }
 
 /// So many releases, of which the images from there on are others' than ours.
-fn signed(count: u8, ours: u8) -> Result<Read, Finding> {
+fn signed(count: u8, ours: u8) -> Result<SourceReading, Finding> {
     let release = |patch: u8| {
         if patch < ours {
             (patch.into(), patch)
@@ -227,7 +230,7 @@ fn guarded_and_served() -> Intake {
             intake.take(0, data(), now()),
             intake.take(1, signed(100, 100), now())
         ),
-        (Taken::Changed, Taken::Changed)
+        (CopyOutcome::Changed, CopyOutcome::Changed)
     );
     intake.verified(verdicts(0..100), now());
     intake.promote(now());
@@ -237,7 +240,7 @@ fn guarded_and_served() -> Intake {
 #[test]
 fn verified_releases_that_go_one_by_one_are_missed_also_across_a_restart() {
     let mut intake = guarded_and_served();
-    assert_eq!(intake.take(1, signed(100, 92), now()), Taken::Changed);
+    assert_eq!(intake.take(1, signed(100, 92), now()), CopyOutcome::Changed);
     intake.promote(now());
     let mut again = guarded();
     assert_eq!(again.restore(intake.copies(), now()), []);
@@ -246,9 +249,9 @@ fn verified_releases_that_go_one_by_one_are_missed_also_across_a_restart() {
     for intake in [&mut intake, &mut again] {
         assert_eq!(
             (intake.take(1, signed(100, 85), now()), codes(intake)),
-            (Taken::Failed, vec!["shrinks"])
+            (CopyOutcome::Failed, vec!["shrinks"])
         );
-        assert_eq!(intake.take(1, signed(100, 91), now()), Taken::Changed);
+        assert_eq!(intake.take(1, signed(100, 91), now()), CopyOutcome::Changed);
     }
 }
 
@@ -264,21 +267,21 @@ fn a_key_that_is_gone_is_no_reason_to_refuse_later_copies() {
     for intake in [&mut intake, &mut again] {
         assert_eq!(
             intake.take(1, signed(100, 99), now()),
-            Taken::Changed,
+            CopyOutcome::Changed,
             "{:?}",
             intake.problems()
         );
         intake.promote(now());
         assert_eq!(
             (intake.take(1, signed(100, 40), now()), codes(intake)),
-            (Taken::Failed, vec!["shrinks"])
+            (CopyOutcome::Failed, vec!["shrinks"])
         );
     }
     // Nor are signatures that do not count any more, now or when they count again.
     let mut off = self::intake();
     off.restore(copies, now());
     off.promote(now());
-    assert_eq!(off.take(1, signed(100, 99), now()), Taken::Changed);
+    assert_eq!(off.take(1, signed(100, 99), now()), CopyOutcome::Changed);
     off.promote(now());
     let mut on = guarded();
     on.restore(off.copies(), now());
@@ -286,7 +289,7 @@ fn a_key_that_is_gone_is_no_reason_to_refuse_later_copies() {
     on.promote(now());
     assert_eq!(
         on.take(1, signed(100, 98), now()),
-        Taken::Changed,
+        CopyOutcome::Changed,
         "{:?}",
         on.problems()
     );
@@ -323,7 +326,7 @@ fn a_service_that_looks_older_and_brings_a_release_back_into_a_channel_is_refuse
     // 4.9.1 is in b no more, 4.9.9 is a mistake that will be withdrawn.
     assert_eq!(
         intake.take(0, answers(&[0, 1, 9], &[0]), now()),
-        Taken::Changed
+        CopyOutcome::Changed
     );
     intake.promote(now());
     assert_eq!(
@@ -331,11 +334,11 @@ fn a_service_that_looks_older_and_brings_a_release_back_into_a_channel_is_refuse
             intake.take(0, answers(&[0, 1], &[0, 1]), now()),
             codes(&intake)
         ),
-        (Taken::Failed, vec!["back-in-time"])
+        (CopyOutcome::Failed, vec!["back-in-time"])
     );
     assert_eq!(
         intake.take(0, answers(&[0, 1], &[0]), now()),
-        Taken::Changed
+        CopyOutcome::Changed
     );
 }
 
@@ -349,14 +352,14 @@ fn a_copy_that_stays_refused_is_not_understood_again() {
     let none = answers(r#"{"nodes":[],"edges":[]}"#);
     // Files that nobody could understand: what they say is known from whoever read them first.
     let copy = |name: &str, answers: Option<_>| {
-        Ok(Read {
+        Ok(SourceReading {
             answers,
-            ..Read::of(vec![file(name, "?")])
+            ..SourceReading::of(vec![file(name, "?")])
         })
     };
     assert_eq!(
         intake.take(0, copy("good", Some(Ok(two))), now()),
-        Taken::Changed
+        CopyOutcome::Changed
     );
     intake.promote(now());
     assert_eq!(
@@ -364,7 +367,7 @@ fn a_copy_that_stays_refused_is_not_understood_again() {
             intake.take(0, copy("empty", Some(Ok(none))), now()),
             codes(&intake)[0]
         ),
-        (Taken::Failed, "turned-empty")
+        (CopyOutcome::Failed, "turned-empty")
     );
     for _ in 0..2 {
         assert_eq!(
@@ -372,7 +375,7 @@ fn a_copy_that_stays_refused_is_not_understood_again() {
                 intake.take(0, copy("empty", None), now()),
                 codes(&intake)[0]
             ),
-            (Taken::Failed, "turned-empty")
+            (CopyOutcome::Failed, "turned-empty")
         );
     }
     let wrong = Finding::error("bad-json", Place::file("up"), "x", "y");
@@ -382,10 +385,13 @@ fn a_copy_that_stays_refused_is_not_understood_again() {
                 intake.take(0, copy("wrong", answers), now()),
                 codes(&intake)
             ),
-            (Taken::Failed, vec!["bad-json"])
+            (CopyOutcome::Failed, vec!["bad-json"])
         );
     }
-    assert_eq!(intake.take(0, copy("good", None), now()), Taken::Unchanged);
+    assert_eq!(
+        intake.take(0, copy("good", None), now()),
+        CopyOutcome::Unchanged
+    );
     // What is allowed is taken as it was understood then.
     assert_eq!(
         intake.take(
@@ -393,10 +399,13 @@ fn a_copy_that_stays_refused_is_not_understood_again() {
             copy("empty", Some(Ok(answers(r#"{"nodes":[],"edges":[]}"#)))),
             now()
         ),
-        Taken::Failed
+        CopyOutcome::Failed
     );
     intake.allow_once(0, &[CopyObjection::Empty], now());
-    assert_eq!(intake.take(0, copy("empty", None), now()), Taken::Changed);
+    assert_eq!(
+        intake.take(0, copy("empty", None), now()),
+        CopyOutcome::Changed
+    );
     assert_eq!(
         intake.sources[0].newest().map(|good| good.files.len()),
         Some(1),
@@ -405,7 +414,7 @@ fn a_copy_that_stays_refused_is_not_understood_again() {
 }
 
 /// Graph data with these files beside its channel; each gets a number.
-fn with_blocks(blocks: &[(&str, &str)]) -> Result<Read, Finding> {
+fn with_blocks(blocks: &[(&str, &str)]) -> Result<SourceReading, Finding> {
     let Ok(mut read) = data() else { panic!("data") };
     read.files.extend(
         blocks
@@ -433,8 +442,11 @@ const URGENT: (&str, &str) = ("urgent", "to: 4.9.1\nfrom: .*\n");
 
 fn triaged() -> Intake {
     let mut intake = intake();
-    assert_eq!(intake.take(0, with_blocks(&TRIAGE), now()), Taken::Changed);
-    assert_eq!(intake.take(1, releases(), now()), Taken::Changed);
+    assert_eq!(
+        intake.take(0, with_blocks(&TRIAGE), now()),
+        CopyOutcome::Changed
+    );
+    assert_eq!(intake.take(1, releases(), now()), CopyOutcome::Changed);
     intake.promote(now());
     intake
 }
@@ -481,10 +493,10 @@ fn a_copy_that_is_refused_or_has_a_mistake_still_blocks() {
         let mut intake = triaged();
         let before = intake.digest(now());
         let taken = intake.take(0, copy.clone(), now());
-        if code.is_empty() && taken == Taken::Changed {
+        if code.is_empty() && taken == CopyOutcome::Changed {
             continue;
         }
-        assert_eq!(taken, Taken::Failed, "{code}");
+        assert_eq!(taken, CopyOutcome::Failed, "{code}");
         assert!(
             code.is_empty() || codes(&intake).contains(&code),
             "{code} {:?}",
@@ -525,7 +537,7 @@ fn a_copy_that_is_refused_or_has_a_mistake_still_blocks() {
                 with_blocks(&[TRIAGE[0], TRIAGE[1], TRIAGE[2], ("d", URGENT.1)]),
                 now()
             ),
-            Taken::Changed
+            CopyOutcome::Changed
         );
         assert_eq!((names(&intake), on_edge(&intake).len()), (vec![], 4));
         intake.demote(now());
@@ -539,14 +551,14 @@ fn a_copy_that_is_refused_or_has_a_mistake_still_blocks() {
 #[test]
 fn three_blocks_lifted_and_then_an_urgent_one() {
     let mut intake = triaged();
-    assert_eq!(intake.take(0, data(), now()), Taken::Failed);
+    assert_eq!(intake.take(0, data(), now()), CopyOutcome::Failed);
     assert_eq!((codes(&intake)[0], names(&intake)), ("shrinks", vec![]));
     // Written so that nothing of what the three did is left.
     let urgent = with_blocks(&[(
         "urgent",
         "to: 4.9.1\nfrom: 4[.]9[.]0[+]amd64\nclusters: {platforms: [Nutanix]}\n",
     )]);
-    assert_eq!(intake.take(0, urgent.clone(), now()), Taken::Failed);
+    assert_eq!(intake.take(0, urgent.clone(), now()), CopyOutcome::Failed);
     assert_eq!(names(&intake), [URGENT_FILE]);
     assert_eq!(on_edge(&intake).len(), 4);
     // It survives a restart.
@@ -577,7 +589,7 @@ fn three_blocks_lifted_and_then_an_urgent_one() {
     for mut intake in [again, third] {
         assert_eq!(
             (intake.take(0, urgent.clone(), now()), names(&intake).len()),
-            (Taken::Failed, 0)
+            (CopyOutcome::Failed, 0)
         );
     }
 }
@@ -597,7 +609,7 @@ fn a_copy_that_lacks_a_stricter_part_lifts_it() {
     ];
     assert_eq!(
         (intake.take(0, mistake(&parts), now()), names(&intake).len()),
-        (Taken::Failed, 3)
+        (CopyOutcome::Failed, 3)
     );
     let without = with_blocks(&[
         TRIAGE[0],
@@ -607,7 +619,7 @@ fn a_copy_that_lacks_a_stricter_part_lifts_it() {
     ]);
     assert_eq!(
         intake.take(0, without, now()),
-        Taken::Failed,
+        CopyOutcome::Failed,
         "two of six are gone, whatever else is new"
     );
     assert_eq!(codes(&intake), ["shrinks"]);
@@ -615,7 +627,7 @@ fn a_copy_that_lacks_a_stricter_part_lifts_it() {
     let with = with_blocks(&[&TRIAGE[..], &parts].concat());
     assert_eq!(
         (intake.take(0, with, now()), names(&intake).len()),
-        (Taken::Changed, 0)
+        (CopyOutcome::Changed, 0)
     );
 }
 
@@ -636,12 +648,12 @@ fn a_new_risk_in_releases_that_are_refused_holds() {
     let risk = r#"],"conditionalEdges":[{"edges":[{"from":"4.9.0","to":"4.9.1"}],"risks":[{"url":"https://example.com","name":"New","message":"m","matchingRules":[{"type":"Always"}]}]}]"#;
     assert_eq!(
         intake.take(1, payloads("[0,1]]", &digest(1)), now()),
-        Taken::Changed
+        CopyOutcome::Changed
     );
     intake.promote(now());
     assert_eq!(
         intake.take(1, payloads(risk, &digest(2)), now()),
-        Taken::Failed
+        CopyOutcome::Failed
     );
     assert_eq!(codes(&intake), ["payload-changed"]);
     let name = "blocked-edges/to-4.9.1-amd64-New-1.yaml";

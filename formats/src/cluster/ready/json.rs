@@ -7,11 +7,11 @@ use towpath_core::cluster::rules::PoolStanding;
 use towpath_core::cluster::{Readiness, ReadyHop, Task};
 use towpath_core::version::Minor;
 
-use super::ToldReady;
+use super::ReadyReport;
 use crate::verdict;
 
 /// Everything there is to say.
-pub fn json(told: &ToldReady<'_>) -> Value {
+pub fn json(told: &ReadyReport<'_>) -> Value {
     let id = match &told.cluster.id {
         Fact::Known(id) => Some(id.as_str()),
         Fact::Unknown => None,

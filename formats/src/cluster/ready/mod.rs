@@ -13,7 +13,7 @@ use towpath_core::cluster::way::Way;
 use crate::cluster::objects::ClusterObjects;
 
 /// What was asked, and what there is to say.
-pub struct ToldReady<'a> {
+pub struct ReadyReport<'a> {
     pub cluster: &'a ClusterObjects,
     pub way: &'a Way,
     /// When its objects were printed.

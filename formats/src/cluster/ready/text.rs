@@ -9,13 +9,13 @@ use towpath_core::cluster::rules::PoolStanding;
 use towpath_core::cluster::{Readiness, ReadyHop, Task};
 use towpath_core::version::Minor;
 
-use super::ToldReady;
+use super::ReadyReport;
 use crate::cluster::objects::ClusterObjects;
 use crate::verdict::line;
 use crate::words::{counted, joined, minute, plain, wrapped};
 
 /// Everything there is to say.
-pub fn text(told: &ToldReady<'_>) -> String {
+pub fn text(told: &ReadyReport<'_>) -> String {
     let mut text = head(told);
     text.push_str(&answer(told.readiness));
     text.push_str(&to_do(told.readiness));
@@ -35,7 +35,7 @@ pub fn text(told: &ToldReady<'_>) -> String {
 pub(crate) const LOOK_AGAIN: &str = "This is the cluster as it was then. Look again after each update: gates and objections come with releases.";
 
 /// Who goes where, and what was looked at.
-fn head(told: &ToldReady<'_>) -> String {
+fn head(told: &ReadyReport<'_>) -> String {
     let id = match &told.cluster.id {
         Fact::Known(id) => format!("cluster {}", plain(id.as_str())),
         Fact::Unknown => "a cluster without an id".to_owned(),

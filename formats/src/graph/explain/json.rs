@@ -7,12 +7,12 @@ use towpath_core::cluster::Fact;
 use towpath_core::graph::Risk;
 use towpath_core::graph::{ExplainedRelease, ReleaseStanding};
 
-use super::Told;
+use super::ExplainReport;
 use crate::graph::cincinnati;
 use crate::verdict::reasons;
 
 /// Everything there is to say.
-pub fn json(told: &Told<'_>) -> Value {
+pub fn json(told: &ExplainReport<'_>) -> Value {
     let (at, explanation) = (told.at, told.explanation);
     let (standing, channels) = match &explanation.standing {
         ReleaseStanding::InChannel => ("inChannel", None),
@@ -47,7 +47,7 @@ pub fn json(told: &Told<'_>) -> Value {
     })
 }
 
-fn candidate(told: &Told<'_>, candidate: &ExplainedRelease) -> Value {
+fn candidate(told: &ExplainReport<'_>, candidate: &ExplainedRelease) -> Value {
     let release = candidate.release.map(|id| told.at.graph.release(id));
     json!({
         "to": candidate.to.to_string(),

@@ -15,7 +15,7 @@ use towpath_core::graph::Situation;
 use towpath_core::version::Version;
 
 /// What was asked, and what there is to say.
-pub struct Told<'a> {
+pub struct ExplainReport<'a> {
     pub at: &'a Situation<'a>,
     /// The release that the cluster runs.
     pub from: &'a Version,

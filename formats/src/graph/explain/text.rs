@@ -12,7 +12,7 @@ use towpath_core::graph::{ChannelName, MatchingRule, Risk};
 use towpath_core::graph::{ExplainedRelease, ReleaseStanding};
 use towpath_core::verdict::{Answer, Reason};
 
-use super::Told;
+use super::ExplainReport;
 use crate::verdict::HelpOnce;
 use crate::words::{counted, first_names, plain, plain_lines, second};
 
@@ -20,7 +20,7 @@ use crate::words::{counted, first_names, plain, plain_lines, second};
 const MAX_NAMES: usize = 6;
 
 /// Everything there is to say.
-pub fn text(told: &Told<'_>) -> String {
+pub fn text(told: &ExplainReport<'_>) -> String {
     let mut text = head(told);
     text.push_str(&standing(told));
     text.push_str(&summary(told));
@@ -39,7 +39,7 @@ pub fn text(told: &Told<'_>) -> String {
 }
 
 /// Who asks about what, and when.
-fn head(told: &Told<'_>) -> String {
+fn head(told: &ExplainReport<'_>) -> String {
     let Cluster {
         id,
         platform,
@@ -62,7 +62,7 @@ fn head(told: &Told<'_>) -> String {
 }
 
 /// What there is to say about where the cluster is now; nothing if all is well.
-fn standing(told: &Told<'_>) -> String {
+fn standing(told: &ExplainReport<'_>) -> String {
     let (from, Cluster { channel, arch, .. }) = (told.from, told.at.cluster);
     let here = "A cluster on it is offered nothing here.";
     match &told.explanation.standing {
@@ -95,8 +95,8 @@ fn standing(told: &Told<'_>) -> String {
 }
 
 /// How many are offered, and when the next one is.
-fn summary(told: &Told<'_>) -> String {
-    let Told {
+fn summary(told: &ExplainReport<'_>) -> String {
+    let ExplainReport {
         at, explanation, ..
     } = told;
     let candidates = &explanation.candidates;
@@ -169,7 +169,11 @@ fn paragraphs(all: impl Iterator<Item = String>) -> String {
 }
 
 /// One update: the answer, when, and every reason with its place. What a risk is about stands at the end, once.
-fn paragraph(told: &Told<'_>, candidate: &ExplainedRelease, helps: &mut HelpOnce) -> String {
+fn paragraph(
+    told: &ExplainReport<'_>,
+    candidate: &ExplainedRelease,
+    helps: &mut HelpOnce,
+) -> String {
     let now = told.at.now;
     let answer = candidate.verdict.answer.word();
     let mut text = match (&candidate.verdict.answer, candidate.offered_from(now)) {
@@ -222,7 +226,7 @@ fn paragraph(told: &Told<'_>, candidate: &ExplainedRelease, helps: &mut HelpOnce
 }
 
 /// Each risk once, with the places that declare it.
-fn risks<'a>(told: &'a Told<'_>) -> BTreeMap<&'a str, (&'a Risk, BTreeSet<&'a Place>)> {
+fn risks<'a>(told: &'a ExplainReport<'_>) -> BTreeMap<&'a str, (&'a Risk, BTreeSet<&'a Place>)> {
     // A risk that stands behind something stricter is named there, with its address.
     let mut risks: BTreeMap<&str, (&Risk, BTreeSet<&Place>)> = BTreeMap::new();
     for candidate in &told.explanation.candidates {

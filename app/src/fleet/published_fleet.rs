@@ -1,4 +1,4 @@
-//! The board: what was last decided, for whoever asks, and the graph it was decided on.
+//! The fleet as it was last decided on: the scheduler publishes it, and the fleet API answers from it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -16,17 +16,17 @@ use towpath_web::{Enrolment, Service, Snapshot};
 
 /// What was last decided, for whoever asks.
 #[derive(Default)]
-pub(crate) struct Board {
-    published: RwLock<Option<Arc<RwLock<Published>>>>,
+pub(crate) struct PublishedFleet {
+    published: RwLock<Option<Arc<RwLock<DecidedFleet>>>>,
     /// What clusters have told of updates since this process began.
-    pub(crate) outcomes: Outcomes,
+    pub(crate) outcomes: OutcomeCounts,
 }
 
 /// How often each outcome of an update was told, each update once.
 #[derive(Default)]
-pub(crate) struct Outcomes([AtomicU64; AgentOutcome::ALL.len()]);
+pub(crate) struct OutcomeCounts([AtomicU64; AgentOutcome::ALL.len()]);
 
-impl Outcomes {
+impl OutcomeCounts {
     /// One more.
     pub(crate) fn count(&self, outcome: AgentOutcome) {
         self.0[outcome as usize].fetch_add(1, Ordering::Relaxed);
@@ -41,8 +41,8 @@ impl Outcomes {
 }
 
 /// A state of the fleet, and what was decided on it.
-pub(crate) struct Published {
-    pub(crate) desk: FleetPlanner,
+pub(crate) struct DecidedFleet {
+    pub(crate) planner: FleetPlanner,
     pub(crate) decision: Decision,
     pub(crate) policy: Arc<FleetPolicy>,
     pub(crate) inherited: BTreeMap<Name, Minimum>,
@@ -69,13 +69,13 @@ pub(crate) enum GraphSource {
 }
 
 /// A graph that is being held while it is used.
-pub(crate) enum Held {
+pub(crate) enum GraphHandle {
     None,
     Fixed(Arc<Graph>),
     Served(Arc<Snapshot>),
 }
 
-impl Held {
+impl GraphHandle {
     /// The graph itself.
     pub(crate) fn graph(&self) -> Option<&Graph> {
         match self {
@@ -105,18 +105,20 @@ impl GraphSource {
     }
 
     /// The graph as it is now.
-    pub(crate) fn now(&self) -> Held {
+    pub(crate) fn now(&self) -> GraphHandle {
         match self {
-            Self::None => Held::None,
-            Self::Fixed(graph) => Held::Fixed(graph.clone()),
-            Self::Served(service) => service.snapshot().map_or(Held::None, Held::Served),
+            Self::None => GraphHandle::None,
+            Self::Fixed(graph) => GraphHandle::Fixed(graph.clone()),
+            Self::Served(service) => service
+                .snapshot()
+                .map_or(GraphHandle::None, GraphHandle::Served),
         }
     }
 }
 
-impl Board {
+impl PublishedFleet {
     /// What was last decided.
-    pub(crate) fn published(&self) -> Option<Arc<RwLock<Published>>> {
+    pub(crate) fn published(&self) -> Option<Arc<RwLock<DecidedFleet>>> {
         self.published
             .read()
             .unwrap_or_else(PoisonError::into_inner)
@@ -124,7 +126,7 @@ impl Board {
     }
 
     /// Puts up a new one.
-    pub(crate) fn publish(&self, published: Published) -> Arc<RwLock<Published>> {
+    pub(crate) fn publish(&self, published: DecidedFleet) -> Arc<RwLock<DecidedFleet>> {
         let published = Arc::new(RwLock::new(published));
         *self
             .published
@@ -136,7 +138,7 @@ impl Board {
 
 /// How a pass went.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Outcome {
+pub(crate) struct PassOutcome {
     pub(crate) at: Timestamp,
     pub(crate) is_scheduler: bool,
     /// How far ahead the lease's end lay that was taken from a scheduler whose clock was ahead.
@@ -151,7 +153,7 @@ pub(crate) struct Outcome {
     pub(crate) took: Duration,
 }
 
-impl fmt::Display for Outcome {
+impl fmt::Display for PassOutcome {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self {
             planned,
@@ -166,16 +168,16 @@ impl fmt::Display for Outcome {
             let hours = ahead.as_secs_f64() / 3600.0;
             writeln!(
                 f,
-                "The lease would have ended in {hours:.1} hours, later than any lease can: a clock was ahead. It was taken over."
+                "Took over a lease that would have expired in {hours:.1} hours, which is longer than any lease lasts: a clock was ahead."
             )?;
         }
         write!(f, "A pass over {}: ", counted(self.clusters, "cluster"))?;
         match self.is_scheduler {
             true => writeln!(
                 f,
-                "{planned} planned, {begun} began, {ended} ended, {cancelled} called off, {refused} refused, {overdue} overdue."
+                "{planned} planned, {begun} began, {ended} ended, {cancelled} cancelled, {refused} refused, {overdue} overdue."
             ),
-            false => writeln!(f, "another scheduler is at work, so nothing was done."),
+            false => writeln!(f, "another scheduler is active, so this one did nothing."),
         }
     }
 }

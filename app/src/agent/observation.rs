@@ -1,6 +1,6 @@
-//! A look at the cluster: from what the watches have brought to what is known.
+//! An observation of the cluster: what the watches say, as known and unknown facts.
 //!
-//! What has not been heard of for too long is unknown. What the API has no kind for, or nothing of, is none: these two are not the same.
+//! An object without news for too long is unknown. If the API does not have the kind, or has no object of it, that is a known "none".
 
 use std::time::Duration;
 
@@ -15,14 +15,14 @@ use towpath_formats::cluster::objects::{self, ClusterObjects, Kind};
 use towpath_formats::fleet::report::platform_of;
 use towpath_kube::{Objects, RECORD_ANNOTATION, State, Subject};
 
-/// So long what was known counts for the gate while nothing is heard: connections break, and come back.
+/// How long the last known objects count for the gate while a watch is broken: connections break, and come back.
 const BELIEVED: Duration = Duration::from_secs(300);
-/// So long nobody is told.
+/// How long a broken watch is not reported.
 const UNNOTICED: Duration = Duration::from_secs(60);
 
 /// What is known of the cluster at one moment.
 #[derive(Debug)]
-pub(super) struct Look {
+pub(super) struct Observation {
     /// What its objects say.
     pub(super) objects: ClusterObjects,
     /// What of that is known for certain right now: what a start depends on.
@@ -38,7 +38,7 @@ pub(super) struct Look {
 }
 
 /// Looks. What cannot be understood is an error as a whole: an object less would be a reason less.
-pub(super) fn look(seen: Objects, now: Timestamp) -> Result<Look, Vec<Finding>> {
+pub(super) fn observe(seen: Objects, now: Timestamp) -> Result<Observation, Vec<Finding>> {
     let mut warnings: Vec<Finding> = seen
         .states
         .iter()
@@ -64,8 +64,8 @@ pub(super) fn look(seen: Objects, now: Timestamp) -> Result<Look, Vec<Finding>> 
     let memory = read_record(version.record.as_deref()).map_err(|problem| {
         let place = Place::file(format!("clusterversion/version, annotation {RECORD_ANNOTATION}"));
         let remedy =
-            "look at the cluster's history, then remove the annotation: with it goes the memory of failed updates";
-        vec![Finding::error("bad-record", place, format!("what an agent wrote down cannot be read: {problem}"), remedy)]
+            "check the cluster's history, then remove the annotation; the record of failed updates goes with it";
+        vec![Finding::error("bad-record", place, format!("the agent's record cannot be read: {problem}"), remedy)]
     })?;
     let platform = platform(&seen);
     let (objects, more) = objects::read(&files(&seen, BELIEVED), now)?;
@@ -79,7 +79,7 @@ pub(super) fn look(seen: Objects, now: Timestamp) -> Result<Look, Vec<Finding>> 
     };
     warnings.extend(more);
     warnings.sort();
-    Ok(Look {
+    Ok(Observation {
         objects,
         certain,
         platform,
@@ -157,7 +157,7 @@ fn platform(seen: &Objects) -> Fact<Platform> {
 /// What is to be said of a subject that nothing is heard of.
 fn unheard(subject: Subject, state: &State) -> Option<Finding> {
     let warn = |problem: String| {
-        let remedy = "until then what depends on it waits; `kubectl auth can-i --list` as the agent's service account says what it may do";
+        let remedy = "until then, updates that depend on it wait; `kubectl auth can-i --list` as the agent's service account lists its permissions";
         Some(Finding::warning(
             "not-heard",
             subject_place(subject),
@@ -171,7 +171,7 @@ fn unheard(subject: Subject, state: &State) -> Option<Finding> {
         State::NotRead(Some(problem)) => warn(format!("it cannot be read: {problem}")),
         State::Behind(since, _) if *since < UNNOTICED => None,
         // For how long is measured, and not told here: words that change all the time would be a write each time.
-        State::Behind(_, problem) => warn(format!("nothing is heard of it: {problem}")),
+        State::Behind(_, problem) => warn(format!("no news of it: {problem}")),
     }
 }
 
@@ -257,8 +257,12 @@ mod tests {
     #[test]
     fn a_cluster_version_that_is_not_heard_of_is_no_empty_one() {
         for (behind, is_judged) in [(0, true), (300, true), (301, false)] {
-            let look = look(seen(behind, 0), now());
-            assert_eq!(look.is_ok(), is_judged, "{behind} s: {look:?}");
+            let observation = observe(seen(behind, 0), now());
+            assert_eq!(
+                observation.is_ok(),
+                is_judged,
+                "{behind} s: {observation:?}"
+            );
         }
     }
 
@@ -271,15 +275,19 @@ mod tests {
             (90, false, true, 1),
             (301, false, false, 1),
         ] {
-            let look = look(seen(0, behind), now()).unwrap();
-            let (at_once, later) = (known(&look.certain.nodes), known(&look.objects.facts.nodes));
+            let observation = observe(seen(0, behind), now()).unwrap();
+            let (at_once, later) = (
+                known(&observation.certain.nodes),
+                known(&observation.objects.facts.nodes),
+            );
             assert_eq!(
-                (at_once, later, look.warnings.len()),
+                (at_once, later, observation.warnings.len()),
                 (certain, gate, told),
                 "{behind} s"
             );
             assert_eq!(
-                look.objects
+                observation
+                    .objects
                     .standing
                     .current()
                     .map(ToString::to_string)
@@ -291,8 +299,8 @@ mod tests {
 
     #[test]
     fn what_there_is_none_of_is_known_to_be_none() {
-        let look = look(seen(0, 0), now()).unwrap();
-        let facts = &look.objects.facts;
+        let observation = observe(seen(0, 0), now()).unwrap();
+        let facts = &observation.objects.facts;
         assert_eq!(
             (&facts.pools, &facts.operators, &facts.apis),
             (

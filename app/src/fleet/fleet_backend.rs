@@ -1,4 +1,4 @@
-//! What stands behind the fleet's HTTP door: reports go to the store, questions to what was last decided.
+//! The fleet API behind the HTTP server: it writes reports to the store and answers questions from the last decision.
 
 use std::pin::Pin;
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
@@ -18,7 +18,7 @@ use towpath_formats::fleet::{self, pages};
 use towpath_store::{ClusterReport, RecordOutcome, Store, StoreError, UpgradeSelection};
 use towpath_web::{Clock, FleetAnswer, FleetApi, FleetRequest};
 
-use super::board::{Board, GraphSource, Held, Published};
+use super::published_fleet::{DecidedFleet, GraphHandle, GraphSource, PublishedFleet};
 
 /// Reports that wait to be written; one more is told to come back.
 const MAX_WAITING: usize = 20_000;
@@ -26,25 +26,23 @@ const MAX_WAITING: usize = 20_000;
 const BATCH: usize = 500;
 /// Questions about the fleet that are worked on at once; one more is told to come back.
 const MAX_QUESTIONS: usize = 8;
-const BUSY: &str =
-    "too many questions about the fleet are being answered; try again in a few seconds";
+const BUSY: &str = "too many requests about the fleet at once; try again in a few seconds";
 
-/// The desk's place: somebody may not be there yet.
+/// Holds the fleet API once the store is open. Until then every request is answered with "unavailable".
 #[derive(Default)]
-pub(crate) struct Place(OnceLock<Arc<Counter>>);
+pub(crate) struct FleetBackendSlot(OnceLock<Arc<FleetBackend>>);
 
-impl Place {
-    /// From now on there is somebody.
-    pub(crate) fn take(&self, counter: Arc<Counter>) {
+impl FleetBackendSlot {
+    pub(crate) fn take(&self, api: Arc<FleetBackend>) {
         // Only one ever comes.
-        let _ = self.0.set(counter);
+        let _ = self.0.set(api);
     }
 }
 
-impl FleetApi for Place {
+impl FleetApi for FleetBackendSlot {
     fn answer(&self, request: FleetRequest) -> Pin<Box<dyn Future<Output = FleetAnswer> + Send>> {
         match self.0.get() {
-            Some(counter) => counter.answer(request),
+            Some(api) => api.answer(request),
             None => Box::pin(std::future::ready(FleetAnswer::Unavailable(
                 "the store has not been reached yet".into(),
             ))),
@@ -52,28 +50,27 @@ impl FleetApi for Place {
     }
 }
 
-/// The desk.
-pub(crate) struct Counter {
+pub(crate) struct FleetBackend {
     store: Store,
-    board: Arc<Board>,
+    published_fleet: Arc<PublishedFleet>,
     graph: GraphSource,
     clock: Clock,
     allowance: SignedDuration,
     forecasts: Arc<Semaphore>,
     questions: Arc<Semaphore>,
-    reports: mpsc::Sender<Waiting>,
+    reports: mpsc::Sender<QueuedReport>,
 }
 
-struct Waiting {
+struct QueuedReport {
     report: ClusterReport,
     done: oneshot::Sender<Result<RecordOutcome, String>>,
 }
 
-impl Counter {
-    /// A desk with a few writers behind it: those who wait are written together.
+impl FleetBackend {
+    /// Starts a few writers; each writes all reports that are queued in one transaction.
     pub(crate) fn new(
         store: Store,
-        board: Arc<Board>,
+        published_fleet: Arc<PublishedFleet>,
         graph: GraphSource,
         clock: Clock,
         allowance: SignedDuration,
@@ -85,7 +82,7 @@ impl Counter {
                 store.clone(),
                 waiting.clone(),
                 allowance,
-                board.clone(),
+                published_fleet.clone(),
                 graph.clone(),
             ));
         }
@@ -95,7 +92,7 @@ impl Counter {
         );
         Arc::new(Self {
             store,
-            board,
+            published_fleet,
             graph,
             clock,
             allowance,
@@ -105,23 +102,21 @@ impl Counter {
         })
     }
 
-    async fn report(reports: mpsc::Sender<Waiting>, report: ClusterReport) -> FleetAnswer {
+    async fn report(reports: mpsc::Sender<QueuedReport>, report: ClusterReport) -> FleetAnswer {
         let (done, written) = oneshot::channel();
-        if reports.try_send(Waiting { report, done }).is_err() {
-            return FleetAnswer::Unavailable(
-                "too many reports wait to be written; try again".into(),
-            );
+        if reports.try_send(QueuedReport { report, done }).is_err() {
+            return FleetAnswer::Unavailable("too many reports are waiting; try again".into());
         }
         match written.await {
             Ok(Ok(RecordOutcome::Unfit)) => {
-                let sentence = "the report has a name or a time that cannot be kept".to_owned();
+                let sentence = "the report has a name or a time that cannot be stored".to_owned();
                 FleetAnswer::Refused {
                     kind: "unfit_report",
                     sentence,
                 }
             }
             Ok(Ok(RecordOutcome::NotAsBound)) => {
-                let sentence = "the cluster is bound to another organisation or name than the report says; list it anew, or `towpath fleet forget` it and report again".to_owned();
+                let sentence = "the cluster is bound to another organisation or name than the report says; list it again, or `towpath fleet forget` it and report again".to_owned();
                 FleetAnswer::Forbidden {
                     kind: "not_as_bound",
                     sentence,
@@ -146,9 +141,9 @@ impl Counter {
 /// Takes what waits, all at once, and writes it. Nobody is told before it is committed, and held unless a pass has placed it.
 async fn write(
     store: Store,
-    waiting: Arc<tokio::sync::Mutex<mpsc::Receiver<Waiting>>>,
+    waiting: Arc<tokio::sync::Mutex<mpsc::Receiver<QueuedReport>>>,
     allowance: SignedDuration,
-    board: Arc<Board>,
+    published_fleet: Arc<PublishedFleet>,
     graph: GraphSource,
 ) {
     let (mut failures, began) = (Repeats::default(), Instant::now());
@@ -164,7 +159,7 @@ async fn write(
                 written
                     .outcomes
                     .iter()
-                    .for_each(|outcome| board.outcomes.count(*outcome));
+                    .for_each(|outcome| published_fleet.outcomes.count(*outcome));
                 if let Some(enrolment) = graph.enrolment() {
                     let kept = reports
                         .iter()
@@ -190,9 +185,9 @@ async fn write(
 }
 
 /// How many clusters a pause stops: none, and somebody has mistyped something.
-fn covered(published: &RwLock<Published>, pause: &Pause) -> usize {
+fn covered(published: &RwLock<DecidedFleet>, pause: &Pause) -> usize {
     let published = published.read().unwrap_or_else(PoisonError::into_inner);
-    let roster = published.desk.roster();
+    let roster = published.planner.roster();
     let is_covered = |member: &&ClusterIdx| {
         pause.covers(
             &roster.cluster(**member).organisation,
@@ -202,11 +197,11 @@ fn covered(published: &RwLock<Published>, pause: &Pause) -> usize {
     roster.in_order().iter().filter(is_covered).count()
 }
 
-impl FleetApi for Counter {
+impl FleetApi for FleetBackend {
     fn answer(&self, request: FleetRequest) -> Pin<Box<dyn Future<Output = FleetAnswer> + Send>> {
-        let (store, board, graph, now) = (
+        let (store, published_fleet, graph, now) = (
             self.store.clone(),
-            self.board.clone(),
+            self.published_fleet.clone(),
             self.graph.clone(),
             (self.clock)(),
         );
@@ -237,7 +232,7 @@ impl FleetApi for Counter {
                 let turns = self.questions.clone();
                 Box::pin(async move {
                     let asked = worked(&turns, BUSY, move || {
-                        looked(&board, |published| {
+                        looked(&published_fleet, |published| {
                             why(published, &cluster, version.as_ref(), now)
                         })
                     });
@@ -266,7 +261,7 @@ impl FleetApi for Counter {
                     at: now,
                     why: why.into(),
                 };
-                let clusters = board
+                let clusters = published_fleet
                     .published()
                     .map(|published| covered(&published, &pause));
                 done(
@@ -322,9 +317,9 @@ impl FleetApi for Counter {
                         Err(error) => return FleetAnswer::Unavailable(error.to_string()),
                     };
                     let told = worked(&turns, BUSY, move || {
-                        looked(&board, |published| {
+                        looked(&published_fleet, |published| {
                             let at = published.decision.at;
-                            Ok(pages::upgrades(&published.desk, &upgrades, &filter, at))
+                            Ok(pages::upgrades(&published.planner, &upgrades, &filter, at))
                         })
                     });
                     told.await
@@ -337,7 +332,7 @@ impl FleetApi for Counter {
                     // Each takes a processor for a while; one at a time is enough.
                     let busy = "another forecast is being made; try again";
                     let made = worked(&turns, busy, move || {
-                        Ok(forecast(&board, &graph.now(), days, &filter, now))
+                        Ok(forecast(&published_fleet, &graph.now(), days, &filter, now))
                     });
                     made.await.unwrap_or_else(|answer| answer)
                 })
@@ -347,7 +342,8 @@ impl FleetApi for Counter {
                 Box::pin(async move {
                     let made = worked(&turns, BUSY, move || {
                         // The page is made while the fleet stands still, and written when it may go on.
-                        let page = looked(&board, |published| ask(published, question, now))?;
+                        let page =
+                            looked(&published_fleet, |published| ask(published, question, now))?;
                         Ok(FleetAnswer::Json(page.to_string()))
                     });
                     made.await.unwrap_or_else(|answer| answer)
@@ -380,10 +376,10 @@ async fn worked<T: Send + 'static>(
 
 /// Looks at what was last decided, and lets go of it.
 fn looked<T>(
-    board: &Board,
-    look: impl FnOnce(&Published) -> Result<T, FleetAnswer>,
+    published_fleet: &PublishedFleet,
+    look: impl FnOnce(&DecidedFleet) -> Result<T, FleetAnswer>,
 ) -> Result<T, FleetAnswer> {
-    match board.published() {
+    match published_fleet.published() {
         Some(published) => look(&published.read().unwrap_or_else(PoisonError::into_inner)),
         None => Err(FleetAnswer::Unavailable(
             "the fleet has not been read yet".into(),
@@ -411,23 +407,23 @@ fn done(result: Result<serde_json::Value, StoreError>) -> FleetAnswer {
 
 /// What will start. The fleet is copied first, so that no pass waits for a forecast.
 fn forecast(
-    board: &Board,
-    graph: &Held,
+    published_fleet: &PublishedFleet,
+    graph: &GraphHandle,
     days: u32,
     filter: &Filter,
     now: Timestamp,
 ) -> FleetAnswer {
-    let Some(published) = board.published() else {
+    let Some(published) = published_fleet.published() else {
         return FleetAnswer::Unavailable("the fleet has not been read yet".into());
     };
     let (meant, input, at) = {
         let published = published.read().unwrap_or_else(PoisonError::into_inner);
         let at = instant(&published, now);
         let input = published
-            .desk
+            .planner
             .roster()
             .input(&published.policy, &published.inherited);
-        (filter.names(&published.desk, at), input, at)
+        (filter.names(&published.planner, at), input, at)
     };
     let forecasts = filter
         .check()
@@ -445,26 +441,26 @@ fn forecast(
 
 /// Why a cluster does, or does not, go where it could; which cluster it is, and as of which report.
 fn why(
-    published: &Published,
+    published: &DecidedFleet,
     cluster: &str,
     version: Option<&Version>,
     now: Timestamp,
 ) -> Result<(ClusterId, Timestamp, Value), FleetAnswer> {
-    let (desk, at) = (&published.desk, instant(published, now));
-    let told = find_cluster(desk, cluster).and_then(|member| {
-        let why = why_of(desk, member, version, at)?;
-        let state = desk.roster().cluster(member);
+    let (planner, at) = (&published.planner, instant(published, now));
+    let told = find_cluster(planner, cluster).and_then(|member| {
+        let why = why_of(planner, member, version, at)?;
+        let state = planner.roster().cluster(member);
         Ok((
             state.id.clone(),
             state.last_seen,
-            fleet::json::why(desk, member, &why),
+            fleet::json::why(planner, member, &why),
         ))
     });
     told.map_err(|error| FleetAnswer::NotFound(error.to_string()))
 }
 
 /// Verdicts are those of the decision's instant; without one yet, of now.
-fn instant(published: &Published, now: Timestamp) -> Timestamp {
+fn instant(published: &DecidedFleet, now: Timestamp) -> Timestamp {
     if published.decision.at == Timestamp::default() {
         now
     } else {
@@ -474,20 +470,22 @@ fn instant(published: &Published, now: Timestamp) -> Timestamp {
 
 /// Answers a question from what was last decided: a page of it.
 fn ask(
-    published: &Published,
+    published: &DecidedFleet,
     question: FleetRequest,
     now: Timestamp,
 ) -> Result<Value, FleetAnswer> {
-    let Published { desk, decision, .. } = published;
+    let DecidedFleet {
+        planner, decision, ..
+    } = published;
     let at = instant(published, now);
     let answered = match &question {
-        FleetRequest::Status(filter) => pages::status(desk, decision, filter),
-        FleetRequest::Plan(filter) => pages::plan(desk, decision, filter),
+        FleetRequest::Status(filter) => pages::status(planner, decision, filter),
+        FleetRequest::Plan(filter) => pages::plan(planner, decision, filter),
         FleetRequest::Holds(filter) => filter
             .check()
-            .map(|()| fleet::json::holds(&filter.holds(desk, at)))
+            .map(|()| fleet::json::holds(&filter.holds(planner, at)))
             .map_err(|problem| problem.to_string()),
-        FleetRequest::History(filter) => pages::history(desk, filter, at),
+        FleetRequest::History(filter) => pages::history(planner, filter, at),
         FleetRequest::Report { .. }
         | FleetRequest::Why { .. }
         | FleetRequest::Pause { .. }

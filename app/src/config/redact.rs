@@ -1,11 +1,11 @@
-//! What is in force, printed as a file that would bring it about. What is secret is left out.
+//! Prints the configuration in force as a file that would produce it, without secrets.
 
 use std::fmt;
 use std::path::Path;
 
 use towpath_web::Reads;
 
-use super::{FleetSettings, ForOneAddress, LogFormat, Settings};
+use super::{AddressLimit, FleetSettings, LogFormat, Settings};
 
 impl fmt::Display for Settings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -24,9 +24,9 @@ impl fmt::Display for Settings {
         writeln!(f, "refreshSeconds: {}", self.intervals.remote.as_secs())?;
         writeln!(f, "maxConnections: {}", self.limits.connections)?;
         match self.for_one_address {
-            ForOneAddress::Half => writeln!(f, "# maxConnectionsPerAddress: half of all places")?,
-            ForOneAddress::AtMost(most) => writeln!(f, "maxConnectionsPerAddress: {most}")?,
-            ForOneAddress::NoLimit => writeln!(f, "maxConnectionsPerAddress: 0")?,
+            AddressLimit::Half => writeln!(f, "# maxConnectionsPerAddress: half of all places")?,
+            AddressLimit::AtMost(most) => writeln!(f, "maxConnectionsPerAddress: {most}")?,
+            AddressLimit::NoLimit => writeln!(f, "maxConnectionsPerAddress: 0")?,
         }
         self.trusted_proxies
             .iter()

@@ -1,6 +1,6 @@
-//! The life of an agent: who acts, when it looks, and how it ends.
+//! The agent's loop: which agent acts, when it makes a pass, and how it stops.
 //!
-//! A pass is made when something changed, when something that was waited for is due, and every few minutes. A quiet cluster costs its watches and the Lease.
+//! A pass is made when something changed, when a wait is over, and every few minutes. A quiet cluster only costs its watches and the Lease.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -16,45 +16,45 @@ use towpath_kube::{
 };
 use towpath_web::Probes;
 
-use super::act::{Actor, Done, lacks_stamp, next_look, status_of, status_without};
+use super::act::{Action, Actor, lacks_stamp, next_look, status_of, status_without};
 use super::args::AgentArgs;
-use super::bulletin::Bulletin;
+use super::event_reporter::EventReporter;
 use super::metrics::AgentMetrics;
-use super::pass::{Judge, Judged, Proofs};
+use super::pass::{Judge, Judgement, Proofs};
 use super::service::Service;
 
-/// Changes come in flocks: so long we wait for more of them.
+/// Changes come in groups: the wait for more of them.
 const SETTLE: Duration = Duration::from_secs(1);
-/// Without changes we look this often.
+/// The time between two passes without changes.
 const AT_LEAST_EVERY: Duration = Duration::from_secs(300);
-/// After something could not be done we look again so soon.
+/// The wait before the next pass after a failure.
 const SOON: Duration = Duration::from_secs(15);
 const BACKOFF: Backoff = Backoff {
     first: SOON,
     longest: Duration::from_secs(240),
 };
-/// After the service could not say how old its graph is we look again so soon: all agents of a fleet do.
+/// The wait before the next pass if the age of the graph is unknown. All agents of a fleet wait at once, so it is longer.
 const LATER: Duration = Duration::from_secs(60);
-/// So long the first look waits for everything to be read.
+/// How long the first pass waits for all objects.
 const FIRST_READ: Duration = Duration::from_secs(20);
-/// So long an agent that has just come waits for what it has not read.
+/// How long a new agent waits for objects that it has not read.
 const STILL_READING: Duration = Duration::from_secs(180);
-/// After proofs of so long we look again before we act.
+/// After proofs that took longer, the agent observes again before it acts.
 const STALE: Duration = Duration::from_secs(5);
-/// So long looking once waits for its report to be sent.
+/// How long `--once` waits for its report to be sent.
 const FLUSH: Duration = Duration::from_secs(15);
-/// So long the farewell may take.
-const FAREWELL: Duration = Duration::from_secs(5);
-/// A lease that ends so soon is renewed before anything is written.
+/// How long the release of the Lease may take.
+const SHUTDOWN: Duration = Duration::from_secs(5);
+/// A lease that expires sooner is renewed before anything is written.
 const MARGIN: Duration = Duration::from_secs(5);
 
 /// An agent at work.
-struct Life {
+struct AgentLoop {
     cluster: Cluster,
     changes: Changes,
     judge: Judge,
     actor: Actor,
-    bulletin: Bulletin,
+    event_reporter: EventReporter,
     service: Option<Service>,
     metrics: Arc<AgentMetrics>,
     elector: Elector,
@@ -69,7 +69,7 @@ struct Life {
     proofs: Proofs,
     /// What was odd when we last looked.
     odd: BTreeSet<Finding>,
-    /// So many times in a row something could not be done.
+    /// Failures in a row.
     failures: u32,
     /// Whether reports are being sent.
     sends: bool,
@@ -91,15 +91,15 @@ pub(super) async fn run(
             args.listen
         )
     })?;
-    tracing::info!(address = %probes.address()?, version = env!("CARGO_PKG_VERSION"), "the agent looks after its cluster");
+    tracing::info!(address = %probes.address()?, version = env!("CARGO_PKG_VERSION"), "the agent is running");
     tokio::spawn(probes.serve());
     let terms = args.lease();
-    let mut life = Life {
+    let mut agent_loop = AgentLoop {
         changes: cluster.changes(),
         cluster,
         judge,
         actor: Actor::default(),
-        bulletin: Bulletin::default(),
+        event_reporter: EventReporter::default(),
         service,
         metrics,
         born: Instant::now(),
@@ -117,7 +117,7 @@ pub(super) async fn run(
     tokio::select! {
         biased;
         () = &mut stop => return Ok(()),
-        read = life.cluster.read_once(FIRST_READ) => {
+        read = agent_loop.cluster.read_once(FIRST_READ) => {
             if let Err(unread) = read {
                 tracing::warn!("not everything could be read yet:\n{unread}");
             }
@@ -128,15 +128,15 @@ pub(super) async fn run(
         tokio::select! {
             biased;
             () = &mut stop => break,
-            () = life.wait(next) => {}
+            () = agent_loop.wait(next) => {}
         }
         tokio::select! {
             biased;
             () = &mut stop => break,
-            turned = life.turn() => next = turned,
+            turned = agent_loop.turn() => next = turned,
         }
     }
-    life.farewell().await;
+    agent_loop.shut_down().await;
     Ok(())
 }
 
@@ -145,22 +145,22 @@ pub(super) async fn once(
     args: &AgentArgs,
     mut judge: Judge,
     mut service: Option<Service>,
-) -> anyhow::Result<(Judged, Done)> {
+) -> anyhow::Result<(Judgement, Action)> {
     let now = args.now.at();
     let cluster = connect(args).await?;
     if let Err(unread) = cluster.read_once(Settings::default().request).await {
         // What it is about is judged as unknown; without a ClusterVersion there is nothing to judge.
         tracing::warn!("not everything could be read:\n{unread}");
     }
-    let seen = judge.look(&cluster, service.as_mut(), now).await;
+    let seen = judge.observe(&cluster, service.as_mut(), now).await;
     let seen = seen.map_err(|findings| crate::cli::failure(&findings))?;
     seen.warnings
         .iter()
         .chain(&seen.problems)
         .for_each(|finding| tracing::warn!("{finding}"));
-    let judged = judge.judge(seen, Proofs::Some).await;
+    let judgement = judge.judge(seen, Proofs::Some).await;
     if args.dry_run {
-        return Ok((judged, Done::Nothing));
+        return Ok((judgement, Action::Nothing));
     }
     let (terms, clock) = (
         args.lease(),
@@ -175,35 +175,35 @@ pub(super) async fn once(
             namespace, name, ..
         } = terms;
         anyhow::bail!(
-            "the agent {holder:?} looks after this cluster; ask with --dry-run, or stop it; if it is gone, `kubectl delete lease {name} --namespace {namespace}`"
+            "the agent {holder:?} holds the lease of this cluster; use --dry-run, or stop that agent; if it is gone, `kubectl delete lease {name} --namespace {namespace}`"
         );
     }
-    let done = act_once(&cluster, &judged, service.as_mut()).await;
+    let done = act_once(&cluster, &judgement, service.as_mut()).await;
     if let Err(problem) = elector.give_back(&cluster, clock).await {
-        tracing::warn!("the lease could not be given back: {problem}");
+        tracing::warn!("the lease could not be released: {problem}");
     }
-    Ok((judged, done?))
+    Ok((judgement, done?))
 }
 
 async fn act_once(
     cluster: &Cluster,
-    judged: &Judged,
+    judgement: &Judgement,
     service: Option<&mut Service>,
-) -> anyhow::Result<Done> {
+) -> anyhow::Result<Action> {
     if let Err(problem) = cluster
-        .publish(&status_of(&judged.seen), judged.seen.now)
+        .publish(&status_of(&judgement.assessment), judgement.assessment.now)
         .await
     {
-        tracing::warn!("the gate could not be published: {problem}");
+        tracing::warn!("the Upgradeable condition could not be published: {problem}");
     }
     if let Some(service) = service {
-        service.report(judged);
+        service.report(judgement);
         service.flush(FLUSH).await;
     }
-    let mut bulletin = Bulletin::default();
-    bulletin.of_pass(cluster, judged).await;
-    let done = Actor::default().act(cluster, judged).await?;
-    bulletin.of_done(cluster, &done, judged).await;
+    let mut event_reporter = EventReporter::default();
+    event_reporter.of_pass(cluster, judgement).await;
+    let done = Actor::default().act(cluster, judgement).await?;
+    event_reporter.of_done(cluster, &done, judgement).await;
     Ok(done)
 }
 
@@ -211,7 +211,7 @@ async fn connect(args: &AgentArgs) -> anyhow::Result<Cluster> {
     Ok(Cluster::connect(&args.access(), Settings::default()).await?)
 }
 
-impl Life {
+impl AgentLoop {
     fn running(&self) -> Duration {
         self.born.elapsed()
     }
@@ -245,9 +245,9 @@ impl Life {
             true => self.pass().await,
             false => AT_LEAST_EVERY,
         };
-        let reporting = self.service.as_ref().map(Service::reporting);
+        let report_counts = self.service.as_ref().map(Service::report_counts);
         self.metrics
-            .turned(&self.cluster, self.is_leading(), reporting);
+            .turned(&self.cluster, self.is_leading(), report_counts);
         self.running() + wait
     }
 
@@ -261,19 +261,19 @@ impl Life {
         match self.elector.try_to_hold(&self.cluster, clock).await {
             Ok(Leadership::Held { until }) => {
                 if self.leads_until.is_none() {
-                    tracing::info!("this agent is the one that acts");
+                    tracing::info!("this agent is the leader now");
                 }
                 (self.leads_until, self.holder) = (Some(until), None);
             }
             Ok(Leadership::Other { holder }) => {
                 if self.holder.as_ref() != Some(&holder) {
-                    tracing::info!(holder, "another agent is the one that acts");
+                    tracing::info!(holder, "another agent is the leader");
                 }
                 (self.leads_until, self.holder) = (None, Some(holder));
             }
             // Until its end the lease is ours all the same.
             Err(problem) => {
-                tracing::warn!("the lease could not be seen to: {problem}");
+                tracing::warn!("the lease could not be renewed: {problem}");
                 self.renew_at = self.running() + SOON.min(self.term / 3);
                 return;
             }
@@ -286,7 +286,7 @@ impl Life {
         let now = Timestamp::now();
         let seen = match self
             .judge
-            .look(&self.cluster, self.service.as_mut(), now)
+            .observe(&self.cluster, self.service.as_mut(), now)
             .await
         {
             Ok(seen) => seen,
@@ -306,12 +306,12 @@ impl Life {
             .collect();
         self.tell_odd(&odd);
         let is_published = self.publish(&status_of(&seen), now).await;
-        let judged = self
+        let judgement = self
             .judge
             .judge(seen, std::mem::replace(&mut self.proofs, Proofs::Some))
             .await;
-        self.metrics.passed(&judged);
-        if judged.proving > STALE {
+        self.metrics.passed(&judgement);
+        if judgement.proving > STALE {
             // What was seen may be old by now. The next pass acts on what was found, before more is looked for: so nobody's offers can keep us busy for ever.
             self.proofs = Proofs::None;
             return SETTLE;
@@ -322,7 +322,7 @@ impl Life {
         if !self.is_leading() {
             return AT_LEAST_EVERY;
         }
-        let wait = self.carry_out(&judged).await;
+        let wait = self.carry_out(&judgement).await;
         if is_published {
             wait
         } else {
@@ -335,7 +335,7 @@ impl Life {
         match self.cluster.publish(status, now).await {
             Ok(_) => true,
             Err(problem) => {
-                tracing::warn!("the gate could not be published: {problem}");
+                tracing::warn!("the Upgradeable condition could not be published: {problem}");
                 false
             }
         }
@@ -355,31 +355,33 @@ impl Life {
         BACKOFF.wait(self.failures)
     }
 
-    async fn carry_out(&mut self, judged: &Judged) -> Duration {
+    async fn carry_out(&mut self, judgement: &Judgement) -> Duration {
         let mut wait = AT_LEAST_EVERY;
         // Before anything is forgotten: what became of an update is told at least once.
         if let Some(service) = &mut self.service {
-            service.report(judged);
+            service.report(judgement);
         }
-        self.bulletin.of_pass(&self.cluster, judged).await;
-        match self.actor.act(&self.cluster, judged).await {
+        self.event_reporter.of_pass(&self.cluster, judgement).await;
+        match self.actor.act(&self.cluster, judgement).await {
             Ok(done) => {
                 self.failures = 0;
-                self.metrics.done(judged, &done);
-                self.bulletin.of_done(&self.cluster, &done, judged).await;
-                if done == Done::Conflict || judged.has_more_to_prove() {
+                self.metrics.done(judgement, &done);
+                self.event_reporter
+                    .of_done(&self.cluster, &done, judgement)
+                    .await;
+                if done == Action::Conflict || judgement.has_more_to_prove() {
                     wait = SOON;
                 }
             }
             Err(problem) => {
-                tracing::warn!("the cluster version could not be written: {problem}");
+                tracing::warn!("the ClusterVersion could not be written: {problem}");
                 wait = self.back_off();
             }
         }
-        if lacks_stamp(judged) {
+        if lacks_stamp(judgement) {
             wait = wait.min(LATER);
         }
-        let until_due = next_look(judged).map(|due| due.duration_since(Timestamp::now()));
+        let until_due = next_look(judgement).map(|due| due.duration_since(Timestamp::now()));
         let until_due = until_due
             .and_then(|wait| Duration::try_from(wait).ok())
             .unwrap_or(wait);
@@ -415,13 +417,13 @@ impl Life {
     }
 
     /// Gives the Lease back, so that nobody has to wait for its end.
-    async fn farewell(&mut self) {
+    async fn shut_down(&mut self) {
         if self.leads_until.is_some() {
             let clock = self.clock();
             let given =
-                tokio::time::timeout(FAREWELL, self.elector.give_back(&self.cluster, clock)).await;
+                tokio::time::timeout(SHUTDOWN, self.elector.give_back(&self.cluster, clock)).await;
             if let Ok(Err(problem)) = given {
-                tracing::warn!("the lease could not be given back: {problem}");
+                tracing::warn!("the lease could not be released: {problem}");
             }
         }
         tracing::info!("stopped");

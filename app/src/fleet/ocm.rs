@@ -1,7 +1,7 @@
-//! The link to an OCM-style API: clusters come from there, and upgrades are scheduled and cancelled there.
+//! Schedules upgrades in an OCM-style API, and reads clusters from there.
 //!
-//! A start is claimed in the store first and scheduled there afterwards. If we die in between, the next pass finds a plan without a policy
-//! and schedules it again, which does nothing if it was there.
+//! A start is claimed in the store first and scheduled in the API afterwards. If Towpath dies in between, the next pass finds a plan that the API
+//! does not have, and schedules it again. That is idempotent.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -16,14 +16,14 @@ use towpath_formats::fleet::cluster_list::{ClusterList, ListedOrganisation};
 use towpath_ocm::{ClusterRef, Ocm, OcmConfig, OcmError, PolicyRef};
 use towpath_store::{Lease, Store};
 
-pub(crate) struct Link {
+pub(crate) struct OcmScheduler {
     ocm: Ocm,
     handles: BTreeMap<ClusterId, ClusterRef>,
     /// What the API has planned or runs, whoever made it.
     policies: BTreeMap<(ClusterId, Option<Name>), (Version, PolicyRef)>,
 }
 
-impl Link {
+impl OcmScheduler {
     pub(crate) fn new(url: &str, token: &Path) -> anyhow::Result<Self> {
         let ocm = Ocm::new(OcmConfig::new(url, token));
         let ocm = ocm.context("the OCM-style API cannot be used")?;

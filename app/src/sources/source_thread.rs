@@ -1,4 +1,4 @@
-//! One source, read again and again on a thread of its own.
+//! The thread that reads one source at intervals.
 
 use std::panic::AssertUnwindSafe;
 use std::path::PathBuf;
@@ -13,13 +13,13 @@ use towpath_web::Service;
 
 use super::Message;
 use super::address::SourceSpec;
-use super::reader::{Access, Read, Reader};
+use super::reader::{Access, Reader, SourceReading};
 
 /// How long after a read that failed the next one is made, at first; then twice as long, up to the source's interval.
 const FIRST_RETRY: Duration = Duration::from_secs(5);
 
 /// A source, and what it takes to read it.
-pub(super) struct Reading {
+pub(super) struct SourceThread {
     pub(super) number: usize,
     pub(super) spec: SourceSpec,
     pub(super) access: Access,
@@ -27,7 +27,7 @@ pub(super) struct Reading {
     pub(super) watch: Watch,
 }
 
-impl Reading {
+impl SourceThread {
     /// Reads until nobody listens any more.
     pub(super) fn run(mut self, messages: &Sender<Message>, service: &Service) {
         let mut reader = None;
@@ -58,7 +58,7 @@ impl Reading {
         }
     }
 
-    fn read(&self, reader: &mut Option<Reader>, now: Timestamp) -> Result<Read, Finding> {
+    fn read(&self, reader: &mut Option<Reader>, now: Timestamp) -> Result<SourceReading, Finding> {
         let mut ready = match reader.take() {
             Some(ready) => ready,
             None => Reader::new(&self.spec, &self.access, self.scratch.as_deref())?,
@@ -92,7 +92,7 @@ fn seed(spec: &SourceSpec) -> u64 {
 }
 
 fn own_mistake(spec: &SourceSpec) -> Finding {
-    let problem = "reading it ended in a mistake of towpath's own";
+    let problem = "reading it failed because of a bug in Towpath";
     let remedy = "the log has the details; please report them";
     Finding::error("internal", Place::file(spec.name.clone()), problem, remedy)
 }

@@ -1,4 +1,4 @@
-//! What people do to a fleet's state: pause and resume, approve, acknowledge, import, back up, restore.
+//! What operators do to a fleet's state: pause, resume, approve, acknowledge, import, forget, back up, restore, make tokens.
 
 use std::collections::BTreeSet;
 use std::io::Write;
@@ -26,7 +26,7 @@ use crate::cli::{print, terminal_width};
 use crate::clock::NowArgs;
 use crate::output::{Output, OutputArgs};
 
-/// So many clusters are recorded at once.
+/// Clusters per transaction.
 const BATCH: usize = 500;
 
 /// Where the state is.
@@ -57,13 +57,13 @@ pub(crate) struct PauseArgs {
     /// Only in this sector.
     #[arg(long, value_name = "NAME")]
     sector: Option<String>,
-    /// Read the fleet's policy from this directory, to see whether there is such a sector.
+    /// Check in the fleet's policy in this directory that the sector exists.
     #[arg(long, env = "TOWPATH_FLEET", value_name = "DIR")]
     fleet: Option<PathBuf>,
-    /// Why, for whoever asks.
+    /// The reason for the pause, shown to anyone who asks.
     #[arg(long, default_value = "no reason was given")]
     why: String,
-    /// Who.
+    /// Who pauses it.
     #[arg(long, env = "USER", default_value = "somebody")]
     by: String,
     #[command(flatten)]
@@ -72,10 +72,10 @@ pub(crate) struct PauseArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct ResumeArgs {
-    /// The pause of this organisation.
+    /// End the pause of this organisation.
     #[arg(long, value_name = "ID")]
     org: Option<String>,
-    /// The pause of this sector.
+    /// End the pause of this sector.
     #[arg(long, value_name = "NAME")]
     sector: Option<String>,
     #[command(flatten)]
@@ -84,16 +84,16 @@ pub(crate) struct ResumeArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct ApproveArgs {
-    /// The version.
+    /// The version to approve.
     #[arg(value_name = "VERSION")]
     to: Version,
-    /// In this organisation.
+    /// The organisation.
     #[arg(long, value_name = "ID")]
     org: String,
-    /// For this cluster alone, by name.
+    /// Only for the cluster of this name. [default: all clusters of the organisation]
     #[arg(long, value_name = "NAME")]
     cluster: Option<String>,
-    /// Who consents.
+    /// Who approves it.
     #[arg(long, env = "USER", default_value = "somebody")]
     by: String,
     #[command(flatten)]
@@ -120,7 +120,7 @@ pub(crate) struct ImportArgs {
     list: PathBuf,
     #[command(flatten)]
     store: StoreArgs,
-    /// Count the time since they were last seen as soak if it is no longer than this.
+    /// The longest time since a cluster was last seen that still counts as soak.
     #[arg(long, default_value_t = 3_600, value_name = "SECONDS")]
     allowance: u32,
 }
@@ -135,7 +135,7 @@ pub(crate) struct ForgetArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct UpgradesArgs {
-    /// At most so many, the newest first.
+    /// The most upgrades to list, the newest first.
     #[arg(long, default_value_t = 50)]
     limit: u32,
     #[command(flatten)]
@@ -146,7 +146,7 @@ pub(crate) struct UpgradesArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct BackupArgs {
-    /// The backup: one SQLite file.
+    /// The backup file (SQLite).
     file: PathBuf,
     #[command(flatten)]
     store: StoreArgs,
@@ -154,28 +154,28 @@ pub(crate) struct BackupArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct TokenArgs {
-    /// The file of keys: one a line, at least 32 characters each; the first signs.
+    /// The file with keys: one per line, at least 32 characters each. The first one signs.
     #[arg(long, env = "TOWPATH_TOKEN_KEYS", value_name = "FILE")]
     keys: PathBuf,
-    /// For this cluster, by id.
+    /// For the cluster with this id.
     #[arg(long, value_name = "ID", requires_all = ["org", "name"], required_unless_present_any = ["admin", "reload", "read"])]
     cluster: Option<String>,
     /// The organisation that the cluster belongs to.
     #[arg(long, value_name = "ID", requires = "cluster")]
     org: Option<String>,
-    /// The cluster's name, as policies have it.
+    /// The cluster's name in the policies.
     #[arg(long, value_name = "NAME", requires = "cluster")]
     name: Option<String>,
     /// For an administrator.
     #[arg(long, conflicts_with = "cluster")]
     admin: bool,
-    /// For a pipeline that says when a source has changed (`POST /api/v1/reload`), and may do nothing else.
+    /// For a pipeline. It may only announce that a source has changed (`POST /api/v1/reload`).
     #[arg(long, conflicts_with_all = ["admin", "cluster"])]
     reload: bool,
-    /// For somebody who looks at the fleet and changes nothing.
+    /// For a reader, who may read the fleet and change nothing.
     #[arg(long, conflicts_with_all = ["admin", "cluster", "reload"])]
     read: bool,
-    /// It ends after so many days.
+    /// Number of days until the token expires.
     #[arg(long, value_name = "N", default_value_t = 365, value_parser = clap::value_parser!(u16).range(1..=3_650))]
     days: u16,
     #[command(flatten)]
@@ -198,7 +198,7 @@ fn place(org: Option<&str>, sector: Option<&str>) -> String {
 
 pub(super) async fn pause(args: PauseArgs) -> anyhow::Result<ExitCode> {
     let said = format!(
-        "No new upgrade starts {}, and plans there are called off. What runs goes on.\n",
+        "Paused {}. Planned upgrades are cancelled; running ones continue.\n",
         place(args.org.as_deref(), args.sector.as_deref())
     );
     let pause = Pause {
@@ -224,11 +224,11 @@ pub(super) async fn pause(args: PauseArgs) -> anyhow::Result<ExitCode> {
         .transpose()?;
     let nobody = match (&pause.organisation, &pause.sector, sectors) {
         (Some(organisation), ..) if !known.contains(organisation) => Some(format!(
-            "no cluster that is known here is in {organisation}; there are: {}",
+            "no known cluster is in organisation {organisation}; known organisations: {}",
             listed(&known)
         )),
         (_, Some(sector), Some(sectors)) if !sectors.contains(sector) => Some(format!(
-            "the policy has no sector {sector} there; there are: {}",
+            "the policy has no sector {sector} there; its sectors: {}",
             listed(&sectors)
         )),
         _ => None,
@@ -363,7 +363,7 @@ pub(super) async fn forget(args: ForgetArgs) -> anyhow::Result<ExitCode> {
         .await?;
     print(&match known {
         true => format!(
-            "{} is forgotten. If it reports again, it is known again.\n",
+            "{} is forgotten. If it reports again, Towpath adds it again.\n",
             args.cluster
         ),
         false => format!("There is no cluster {}.\n", args.cluster),
@@ -428,10 +428,10 @@ pub(super) fn token(args: &TokenArgs) -> anyhow::Result<ExitCode> {
         .at()
         .checked_add(SignedDuration::from_hours(24 * i64::from(args.days)));
     let end = end
-        .context("--days: there is no such time; take fewer")?
+        .context("--days: that time is too far in the future; use fewer days")?
         .round(jiff::Unit::Second)?;
     let random =
-        towpath_service::random().context("there is no randomness for the token's serial")?;
+        towpath_service::random().context("cannot read random bytes for the token's serial")?;
     let serial = token::serial(&random);
     let (grant, whose) = match (&args.cluster, &args.org, &args.name) {
         (Some(id), Some(organisation), Some(name)) => {
@@ -449,20 +449,20 @@ pub(super) fn token(args: &TokenArgs) -> anyhow::Result<ExitCode> {
         _ if args.admin => (Grant::Admin, "an administrator".to_owned()),
         _ if args.reload => (
             Grant::Reload,
-            "a pipeline that says when a source has changed".to_owned(),
+            "a pipeline that announces changed sources".to_owned(),
         ),
-        _ if args.read => (Grant::Read, "somebody who looks at the fleet".to_owned()),
+        _ if args.read => (Grant::Read, "a reader of the fleet".to_owned()),
         _ => bail!(
-            "name a cluster with --cluster ID --org ID --name NAME, or ask for --admin, --read or --reload"
+            "name a cluster with --cluster ID --org ID --name NAME, or use --admin, --read or --reload"
         ),
     };
     let claims = Claims { grant, end, serial };
     let token = keys
         .issue(&claims)
-        .map_err(|problem| anyhow::anyhow!("there is no such token: {problem}"))?;
+        .map_err(|problem| anyhow::anyhow!("cannot make the token: {problem}"))?;
     writeln!(
         std::io::stderr(),
-        "A token for {whose}. It ends at {end}. Its serial is {}.",
+        "Token for {whose}. Expires {end}. Serial {}.",
         claims.serial
     )?;
     yes(&format!("{token}\n"))
