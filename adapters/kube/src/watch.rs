@@ -1,7 +1,8 @@
-//! Watching one subject for ever: is the kind there, list it, follow it, and begin again wherever that broke.
+//! Watches one subject forever: checks that the kind exists, lists it, follows it, and recovers from errors.
 //!
-//! The rules of the API: a list names the moment it is of; a watch goes on from a moment; bookmarks move the moment on while nothing happens; 410 means that the moment
-//! is forgotten, and everything is listed again. A watch that ends by itself is asked for anew from where it was.
+//! The API's rules: a list has a resource version, and a watch continues from one. Bookmarks advance it while nothing
+//! happens. 410 means that it is too old, so everything is listed again. A watch that ends normally is opened again from
+//! its last resource version.
 
 use std::time::Duration;
 
@@ -18,11 +19,11 @@ use crate::resource::Call;
 use crate::store::{Listing, SizeLimitReached, Store};
 use crate::subject::{Selection, Subject};
 
-/// The longest list, in pages: an API that never ends one is not followed for ever.
+/// The most pages of a list, in case an API never ends one.
 const MAX_PAGES: usize = 2_000;
-/// A watch that ends by itself before this was cut short.
+/// A watch that ends earlier was cut short.
 const SHORTEST: Duration = Duration::from_millis(900);
-/// So much later than it should have ended, a watch is given up.
+/// How long after its planned end a watch is given up.
 const SLACK: Duration = Duration::from_secs(10);
 
 /// Watches a subject until the task is dropped.
@@ -80,16 +81,16 @@ struct Watcher {
     store: Store,
 }
 
-/// What is to be done next.
+/// What a watcher does next.
 enum NextStep {
-    /// Watch from this moment on.
+    /// Watch from this resource version.
     Follow(String),
-    /// The same, but not at once: something cuts every watch short, and asking without a pause would be a storm.
+    /// The same, after a pause: something cuts every watch short, and retrying at once would flood the API.
     EndedSoon(String),
     ListAgain,
-    /// Look later whether the kind has come.
+    /// Check later whether the kind exists.
     Absent,
-    /// Wait, and go on from this moment if there is one.
+    /// Wait, and continue from this resource version if there is one.
     Failed(KubeError, Option<String>),
 }
 
@@ -105,7 +106,7 @@ impl Watcher {
         }
     }
 
-    /// Whether the API has the kind. What Kubernetes itself has is not asked for.
+    /// Whether the API has the kind. For Kubernetes' own kinds it sends no request.
     async fn is_there(&self) -> Result<bool, KubeError> {
         let resource = self.selection.resource;
         if resource.group.is_empty() {
@@ -125,7 +126,7 @@ impl Watcher {
         }
     }
 
-    /// Reads all of them, page by page.
+    /// Lists all objects, page by page.
     async fn list(&self) -> NextStep {
         let (api, call) = (
             self.selection
@@ -248,7 +249,7 @@ impl Watcher {
     }
 }
 
-/// Where to go on after a watch broke.
+/// How to continue after a broken watch.
 fn broken(problem: KubeError, moment: String) -> NextStep {
     match problem {
         KubeError::Answer { code: 410, .. } => NextStep::ListAgain,

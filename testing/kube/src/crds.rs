@@ -107,7 +107,7 @@ impl Crd {
     }
 }
 
-/// Has the real field names, so that a misspelt one is dropped as in a real cluster, and the real rule about an architecture
+/// Has the real field names, so that a misspelt one is dropped as in a real cluster. Has the real rule about an architecture
 /// and an image. The limit is only for tests: something must be refused.
 fn cluster_version_spec(automatic_updates: AutomaticUpdates) -> Value {
     let (text, flag) = (json!({"type": "string"}), json!({"type": "boolean"}));

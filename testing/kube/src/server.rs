@@ -15,11 +15,11 @@ pub const ADMIN_TOKEN: &str = "admin-of-the-tests";
 /// A machine whose two cores are busy needs its time.
 const PATIENCE: Duration = Duration::from_secs(180);
 
-static RUNNING: Mutex<Option<Running>> = Mutex::const_new(None);
+static RUNNING: Mutex<Option<ServerProcesses>> = Mutex::const_new(None);
 
 /// The servers of this test binary.
 #[derive(Debug)]
-struct Running {
+struct ServerProcesses {
     folder: PathBuf,
     port: u16,
     etcd_port: u16,
@@ -29,7 +29,7 @@ struct Running {
 
 /// An API server for one test, empty except for OpenShift's kinds and their namespaces.
 pub struct KubeApi {
-    running: MutexGuard<'static, Option<Running>>,
+    running: MutexGuard<'static, Option<ServerProcesses>>,
     pub(crate) admin: kube::Client,
 }
 
@@ -38,7 +38,7 @@ impl KubeApi {
     pub async fn start() -> Self {
         let _ = rustls::crypto::ring::default_provider().install_default();
         let mut running = RUNNING.lock().await;
-        let servers = running.get_or_insert_with(Running::start);
+        let servers = running.get_or_insert_with(ServerProcesses::start);
         servers.start_api();
         wait_for_file(&servers.folder.join("certificates/apiserver.crt")).await;
         let kubeconfig = servers.write_kubeconfig("admin", &format!("token: {ADMIN_TOKEN}"));
@@ -141,16 +141,16 @@ impl KubeApi {
         }
     }
 
-    fn running(&self) -> &Running {
+    fn running(&self) -> &ServerProcesses {
         self.running.as_ref().expect("it was started")
     }
 
-    fn servers(&mut self) -> &mut Running {
+    fn servers(&mut self) -> &mut ServerProcesses {
         self.running.as_mut().expect("it was started")
     }
 }
 
-impl Running {
+impl ServerProcesses {
     fn start() -> Self {
         let folder = tempfile::Builder::new()
             .prefix("towpath-kube-")

@@ -1,7 +1,7 @@
 //! An open-loop load: requests are due at a steady rate, even if earlier ones are not answered yet.
 //!
-//! The time of a request counts from when it was due, so that a slow server cannot hide its delays (wrk only asks as fast as
-//! it is answered).
+//! The time of a request counts from when it was due, so that a slow server cannot hide its delays. (wrk only asks as fast
+//! as it is answered.)
 
 use std::collections::BTreeMap;
 use std::io::{self, Read, Write};

@@ -58,7 +58,7 @@ pub(crate) struct Options {
     /// Measure each case for so long.
     #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..=600))]
     seconds: u64,
-    /// Measure each case so many times, and take the median.
+    /// Measure each case this many times, and take the median.
     #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u64).range(1..=99))]
     rounds: u64,
 }

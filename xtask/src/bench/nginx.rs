@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use anyhow::ensure;
 
 use super::http::{self, Encoding};
-use super::running::Running;
+use super::running::BackgroundProcess;
 use super::scratch::Scratch;
 use super::tools;
 
@@ -16,7 +16,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// nginx, serving a folder.
 #[derive(Debug)]
 pub(super) struct Nginx {
-    running: Running,
+    running: BackgroundProcess,
     pub(super) port: u16,
 }
 
@@ -68,7 +68,7 @@ impl Nginx {
             .arg(folder.join("error.log"));
         command.args(["-g", "daemon off;"]);
         let nginx = Self {
-            running: Running::start("nginx", command, &folder.join("stderr.log"))?,
+            running: BackgroundProcess::start("nginx", command, &folder.join("stderr.log"))?,
             port,
         };
         let started = Instant::now();

@@ -15,13 +15,13 @@ const SHOWN_LINES: usize = 20;
 
 /// The process. It is ended when this is dropped.
 #[derive(Debug)]
-pub(super) struct Running {
+pub(super) struct BackgroundProcess {
     child: RefCell<Child>,
     name: &'static str,
     log: PathBuf,
 }
 
-impl Running {
+impl BackgroundProcess {
     /// Starts a process that writes what it has to say into a file.
     pub(super) fn start(
         name: &'static str,
@@ -99,7 +99,7 @@ impl Running {
     }
 }
 
-impl Drop for Running {
+impl Drop for BackgroundProcess {
     fn drop(&mut self) {
         if self.has_ended() {
             return;

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, bail, ensure};
 
 use super::http::{self, Answer, Encoding};
-use super::running::Running;
+use super::running::BackgroundProcess;
 use super::scratch::Scratch;
 
 /// How often a server that is not ready is asked again.
@@ -59,7 +59,7 @@ impl Inputs {
 /// A server that is ready.
 #[derive(Debug)]
 pub(super) struct Towpath {
-    running: Running,
+    running: BackgroundProcess,
     pub(super) port: u16,
     /// From the start of the process to the first answer that it is ready.
     pub(super) ready_after: Duration,
@@ -102,7 +102,8 @@ impl Towpath {
                 command.env_remove(name);
             });
         let started = Instant::now();
-        let running = Running::start("towpath", command, &scratch.folder().join("towpath.log"))?;
+        let running =
+            BackgroundProcess::start("towpath", command, &scratch.folder().join("towpath.log"))?;
         while !http::get(port, "/readyz", Encoding::Identity)
             .is_ok_and(|answer| answer.status == 200)
         {

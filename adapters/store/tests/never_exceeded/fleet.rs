@@ -26,7 +26,7 @@ pub(crate) const CLUSTERS: usize = 24;
 const HALF_OF: [usize; 7] = [0, 1, 1, 2, 2, 2, 3];
 
 /// An organisation, and a sector of it.
-type Where = (&'static str, Option<&'static str>);
+type SectorKey = (&'static str, Option<&'static str>);
 
 /// A cluster, and what it needs.
 pub(crate) struct Member {
@@ -91,7 +91,7 @@ impl Fleet {
             .flat_map(|member| member.mutexes.iter().copied())
             .collect();
         mutexes.into_iter().find_map(|mutex| {
-            let mut counts: BTreeMap<Option<Where>, (usize, usize)> = BTreeMap::new();
+            let mut counts: BTreeMap<Option<SectorKey>, (usize, usize)> = BTreeMap::new();
             for holder in members().filter(|member| member.mutexes.contains(mutex)) {
                 let limit = self.limit(holder, mutex);
                 // Those that need it for themselves are one crowd, wherever they are.
@@ -199,7 +199,7 @@ impl Member {
         }
     }
 
-    fn place(&self) -> Where {
+    fn place(&self) -> SectorKey {
         (self.organisation, self.sector)
     }
 

@@ -65,7 +65,7 @@ pub enum FleetRequest {
     History(Filter),
     /// A forecast of starts, if nothing fails.
     Forecast {
-        /// For so many days.
+        /// The length of the forecast.
         days: u32,
         filter: Filter,
     },
