@@ -12,10 +12,9 @@ use towpath_core::finding::{Finding, Place};
 use towpath_core::version::Version;
 use towpath_formats::SourceFile;
 use towpath_formats::cluster::shape;
-use towpath_formats::duration::update_history;
 use towpath_formats::duration::{
     Estimated, Fitted, estimate_json, estimate_text, fit_json, fit_text, read_parameters,
-    write_parameters,
+    update_history, write_parameters,
 };
 use towpath_formats::path::Plain;
 use towpath_sources::{read_directory, read_file};

@@ -8,8 +8,7 @@ use clap::Args;
 use jiff::Timestamp;
 use serde_json::Value;
 use towpath_core::cluster::{Cluster, ClusterId, Fact, Platform};
-use towpath_core::graph::explain as explained;
-use towpath_core::graph::{ChannelName, Situation};
+use towpath_core::graph::{ChannelName, Situation, explain as explained};
 use towpath_core::version::{Arch, Version};
 use towpath_formats::graph::explain::{ExplainReport, json, text};
 

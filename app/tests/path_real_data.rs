@@ -18,8 +18,7 @@ use libtest_mimic::{Arguments, Failed, Trial};
 use serde_json::Value;
 use towpath_core::cluster::Fact;
 use towpath_core::finding::Place;
-use towpath_core::graph::recommend;
-use towpath_core::graph::{ChannelName, Graph, ReleaseId, Situation};
+use towpath_core::graph::{ChannelName, Graph, ReleaseId, Situation, recommend};
 use towpath_core::path::{
     Asker, Budget, Goal, Pace, Plan, Preference, Request, RiskPolicy, UncachedStepGraphs, paths,
     paths_within,

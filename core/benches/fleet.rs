@@ -13,10 +13,9 @@ use jiff::{SignedDuration, Timestamp};
 use towpath_core::cluster::{ClusterId, Fact};
 use towpath_core::finding::Place;
 use towpath_core::fleet::{
-    Binding, ClusterState, FleetInput, Health, Name, Offer, Organisation, PolicyDefault, Product,
-    Sector, SoakSum, UpgradePolicy,
+    Binding, ClusterState, Decision, FleetInput, FleetPlanner, Health, Name, Offer, Organisation,
+    PolicyDefault, Product, Sector, SoakSum, UpgradePolicy,
 };
-use towpath_core::fleet::{Decision, FleetPlanner};
 use towpath_core::graph::Pattern;
 use towpath_core::version::{Arch, Version};
 

@@ -23,11 +23,11 @@ use serde_json::Value;
 use towpath_core::cluster::{ClusterId, Fact};
 use towpath_core::finding::Place;
 use towpath_core::fleet::{
-    Binding, ClusterIdx, ClusterPolicy, ClusterState, FleetInput, FleetPolicy, Health, Minimum,
-    Name, NodePool, Offer, Organisation, Owner, Parallel, Product, Sector, SoakSum, Upgrade,
-    UpgradeId, UpgradePolicy, UpgradeState, VersionGate,
+    Binding, CandidateWhy, ClusterIdx, ClusterPolicy, ClusterState, Decision, FleetInput,
+    FleetPlanner, FleetPolicy, Health, Minimum, Name, NodePool, Offer, Organisation, Owner,
+    Parallel, Product, Sector, SoakSum, StartKind, Upgrade, UpgradeId, UpgradePolicy, UpgradeState,
+    VersionGate, dispatch,
 };
-use towpath_core::fleet::{CandidateWhy, Decision, FleetPlanner, StartKind, dispatch};
 use towpath_core::graph::Pattern;
 use towpath_core::version::{Arch, Minor, Version};
 

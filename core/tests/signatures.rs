@@ -8,8 +8,10 @@ use towpath_core::graph::{
     DeclaredEdge, DeclaredRelease, Declares, End, Graph, GraphData, Provenance, Releases, Trust,
 };
 use towpath_core::intake::{Measure, Supply};
-use towpath_core::signatures::{MAX_NAMED, Verdicts, leave_out, mark, verified_summary, wanted};
-use towpath_core::signatures::{PayloadDigest, Refusal, SignaturePolicy, SignatureVerdict, Signer};
+use towpath_core::signatures::{
+    MAX_NAMED, PayloadDigest, Refusal, SignaturePolicy, SignatureVerdict, Signer, Verdicts,
+    leave_out, mark, verified_summary, wanted,
+};
 use towpath_testing_graphs::pieces;
 
 /// The policy applied to one source.

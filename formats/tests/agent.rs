@@ -5,16 +5,14 @@ use expect_test::expect;
 use jiff::SignedDuration;
 use towpath_core::agent::rules::{NOT_OPTED_IN, OTHER_RELEASE, TOO_MANY_FAILURES};
 use towpath_core::agent::{
-    Advice, ClusterStanding, Course, Downgrades, Memory, Pin, RequiredProof, StartedUpdate,
-    UpdateOffer,
+    Advice, Choice, ClusterStanding, Course, Downgrades, Memory, Pin, RequiredProof, StartedUpdate,
+    UpdateOffer, UpdateOutcome,
 };
-use towpath_core::agent::{Choice, UpdateOutcome};
-use towpath_core::cluster::Fact;
-use towpath_core::cluster::gate;
 use towpath_core::cluster::objects::{
     Facts, HistoryEntry, MachineConfigPool, Node, Operator, Progress, Range,
 };
 use towpath_core::cluster::rules::MaxSkew;
+use towpath_core::cluster::{Fact, gate};
 use towpath_core::finding::Place;
 use towpath_core::verdict::Verdict;
 use towpath_core::version::Minor;

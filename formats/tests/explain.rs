@@ -5,8 +5,7 @@
 use jiff::{SignedDuration, Timestamp};
 use proptest::prelude::*;
 use towpath_core::cluster::Cluster;
-use towpath_core::graph::{ExplainedRelease, explain, recommend};
-use towpath_core::graph::{Graph, ReleaseId, Situation};
+use towpath_core::graph::{ExplainedRelease, Graph, ReleaseId, Situation, explain, recommend};
 use towpath_core::rules::Policy;
 use towpath_core::verdict::Answer;
 use towpath_formats::graph::explain::{ExplainReport, json, text};

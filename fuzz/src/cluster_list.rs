@@ -1,8 +1,7 @@
 //! A list of clusters, JSON or YAML; what is read of it is decided about.
 
 use towpath_core::finding::Place;
-use towpath_core::fleet::FleetInput;
-use towpath_core::fleet::dispatch;
+use towpath_core::fleet::{FleetInput, dispatch};
 use towpath_formats::fleet::{cluster_list, input};
 
 pub fn fuzz(data: &[u8]) {

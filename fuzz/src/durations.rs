@@ -5,8 +5,7 @@ use towpath_core::finding::{Finding, Place};
 use towpath_core::path::Pace;
 use towpath_formats::SourceFile;
 use towpath_formats::cluster::shape;
-use towpath_formats::duration::update_history;
-use towpath_formats::duration::{read_parameters, write_parameters};
+use towpath_formats::duration::{read_parameters, update_history, write_parameters};
 
 pub fn fuzz(data: &[u8]) {
     let place = Place::file("x.yaml");

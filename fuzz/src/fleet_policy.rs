@@ -1,7 +1,6 @@
 //! A fleet's policy: files with a zero byte between them, each a path, a line break, and its bytes.
 
-use towpath_core::fleet::FleetInput;
-use towpath_core::fleet::dispatch;
+use towpath_core::fleet::{FleetInput, dispatch};
 use towpath_formats::SourceFile;
 use towpath_formats::fleet::policy;
 

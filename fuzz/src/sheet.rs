@@ -10,10 +10,9 @@ use libfuzzer_sys::{arbitrary, arbitrary::Arbitrary};
 use serde_json::{Value, json};
 use towpath_core::cluster::{Cluster, ClusterId, Platform};
 use towpath_core::finding::Place;
-use towpath_core::graph::recommend;
 use towpath_core::graph::{
     Audience, Block, ChannelName, ChannelSpec, FromVersion, Graph, GraphData, MatchingRule, Member,
-    Pattern, Ramp, Risk, RolloutRule, Situation,
+    Pattern, Ramp, Risk, RolloutRule, Situation, recommend,
 };
 use towpath_core::rules::Policy;
 use towpath_core::version::{Arch, ReleaseName, Version};

@@ -9,9 +9,9 @@ use sqlx::Row;
 use sqlx::any::AnyRow;
 use towpath_core::cluster::{ClusterId, Fact, Platform};
 use towpath_core::fleet::{
-    Binding, ClusterState, Health, Labels, Name, NodePool, Owner, Product, Upgrade, UpgradeId,
+    Binding, ClusterState, Health, Labels, Name, NodePool, Owner, Product, Span, Upgrade,
+    UpgradeId, UpgradeState,
 };
-use towpath_core::fleet::{Span, UpgradeState};
 use towpath_core::graph::ChannelName;
 use towpath_core::version::{Arch, Version};
 

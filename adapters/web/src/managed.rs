@@ -18,19 +18,19 @@ use jiff::Timestamp;
 use sha2::{Digest, Sha256};
 use towpath_core::cluster::{Cluster, ClusterId, Platform};
 use towpath_core::fleet::UnknownClusters;
-use towpath_core::graph::{ChannelName, Edge, Graph, ReleaseId, RiskId, Situation};
-use towpath_core::graph::{ChannelView, Epoch};
-use towpath_core::graph::{View, recommend_managed};
+use towpath_core::graph::{
+    ChannelName, ChannelView, Edge, Epoch, Graph, ReleaseId, RiskId, Situation, View,
+    recommend_managed,
+};
 use towpath_core::hex;
 use towpath_core::rules::Policy;
 use towpath_core::verdict::{Answer, Verdict};
 use towpath_formats::graph::cincinnati;
 use towpath_formats::graph::sheet::{Client, Encoding};
 
-use crate::Snapshot;
 use crate::cached_answer::CachedAnswer;
-use crate::page_cache;
 use crate::snapshot::ChannelArch;
+use crate::{Snapshot, page_cache};
 
 /// The most sets of edges for one prefix of nodes. Beyond that, the prefix starts again from empty.
 const MAX_KINDS: usize = 512;

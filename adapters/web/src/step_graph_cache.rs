@@ -5,8 +5,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use towpath_core::graph::ChannelName;
-use towpath_core::graph::{BlockVerdicts, ClientClass};
+use towpath_core::graph::{BlockVerdicts, ChannelName, ClientClass};
 use towpath_core::path::{RiskPolicy, StepGraph, StepGraphSpec, StepGraphs};
 use towpath_core::version::Arch;
 

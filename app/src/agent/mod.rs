@@ -21,8 +21,7 @@ use towpath_formats::agent::{json, text};
 
 pub(crate) use args::AgentArgs;
 
-use crate::cli::failure;
-use crate::cli::print;
+use crate::cli::{failure, print};
 use crate::output::Output;
 use act::Action;
 use pass::{Judge, Judgement};

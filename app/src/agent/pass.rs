@@ -4,10 +4,10 @@ use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 use towpath_core::agent::rules::Moment;
-use towpath_core::agent::{Choice, UpdateOutcome, choose, follow};
-use towpath_core::agent::{ClusterStanding, Memory, OptIn, Stamp};
-use towpath_core::cluster::Fact;
-use towpath_core::cluster::{UpgradeableGate, gate};
+use towpath_core::agent::{
+    Choice, ClusterStanding, Memory, OptIn, Stamp, UpdateOutcome, choose, follow,
+};
+use towpath_core::cluster::{Fact, UpgradeableGate, gate};
 use towpath_core::finding::Finding;
 use towpath_core::fleet::Name;
 use towpath_formats::agent::{AgentPolicy, PassReport};

@@ -10,9 +10,9 @@ use towpath_core::cluster::ClusterId;
 use towpath_core::finding::{Finding, Place};
 use towpath_core::fleet::upgrade::REFUSAL_MEMORY;
 use towpath_core::fleet::{
-    Approval, ClusterState, FleetInput, FleetPolicy, Pause, UnknownClusters, Upgrade,
+    Approval, ClusterState, FleetInput, FleetPolicy, Ledger, OfferBook, Pause, Tenure,
+    UnknownClusters, Upgrade,
 };
-use towpath_core::fleet::{Ledger, OfferBook, Tenure};
 use towpath_core::graph::Graph;
 use towpath_formats::SourceFile;
 use towpath_formats::fleet::cluster_list::{self, ClusterList, labels};

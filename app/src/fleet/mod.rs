@@ -21,8 +21,10 @@ use anyhow::{Context, bail};
 use clap::{Args, Subcommand, ValueEnum};
 use jiff::Timestamp;
 use towpath_core::finding::Finding;
-use towpath_core::fleet::{AgentUpdate, ClusterState, FleetInput};
-use towpath_core::fleet::{Decision, Filter, FleetPlanner, coverage, find_cluster, why_of};
+use towpath_core::fleet::{
+    AgentUpdate, ClusterState, Decision, Filter, FleetInput, FleetPlanner, coverage, find_cluster,
+    why_of,
+};
 use towpath_core::graph::Graph;
 use towpath_core::simulate::forecast_days;
 use towpath_core::version::Version;

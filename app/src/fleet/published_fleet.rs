@@ -8,8 +8,9 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use towpath_core::cluster::ClusterId;
-use towpath_core::fleet::{AgentOutcome, FleetPolicy, Minimum, Name, UnknownClusters};
-use towpath_core::fleet::{Decision, FleetPlanner};
+use towpath_core::fleet::{
+    AgentOutcome, Decision, FleetPlanner, FleetPolicy, Minimum, Name, UnknownClusters,
+};
 use towpath_core::graph::Graph;
 use towpath_formats::words::counted;
 use towpath_web::{Enrolment, Service, Snapshot};

@@ -5,9 +5,8 @@ use std::process::ExitCode;
 use anyhow::{Context, bail};
 use clap::Args;
 use towpath_core::fleet::{dispatch, find_cluster, why_of};
-use towpath_formats::fleet::input;
 use towpath_formats::fleet::log::{self, Replay};
-use towpath_formats::fleet::text;
+use towpath_formats::fleet::{input, text};
 use towpath_formats::words::counted;
 use towpath_store::{Store, StoredDecision};
 

@@ -13,11 +13,10 @@ use jiff::{SignedDuration, Timestamp};
 use towpath_core::cluster::ClusterId;
 use towpath_core::finding::Finding;
 use towpath_core::fleet::{
-    Decision, FleetPlanner, OfferBook, Start, coverage, oldest_needed, pruning_clock, sector_key,
+    Decision, FleetInput, FleetPlanner, Name, OfferBook, Start, Upgrade, UpgradeId, UpgradeState,
+    coverage, oldest_needed, pruning_clock, sector_key,
 };
-use towpath_core::fleet::{FleetInput, Name, Upgrade, UpgradeId, UpgradeState};
-use towpath_formats::fleet::input;
-use towpath_formats::fleet::log;
+use towpath_formats::fleet::{input, log};
 use towpath_store::{
     ChangeMark, Claim, ClaimOutcome, ClusterReport, InputPart, Lease, Lock, Need, Retention, Store,
 };

@@ -15,8 +15,9 @@ use towpath_core::intake::{
     Allowances, CopyObjection, Counting, Coverage, Freshness, Summary, Supply, next_change,
     stricter_edges, unite,
 };
-use towpath_core::signatures::{PayloadDigest, SignaturePolicy};
-use towpath_core::signatures::{Verdicts, leave_out, mark, verified_summary, wanted};
+use towpath_core::signatures::{
+    PayloadDigest, SignaturePolicy, Verdicts, leave_out, mark, verified_summary, wanted,
+};
 use towpath_formats::SourceFile;
 use towpath_formats::graph::platforms::Platforms;
 use towpath_formats::graph::{data, platforms, releases, upstream};

@@ -10,8 +10,7 @@ use std::time::Duration;
 
 use anyhow::anyhow;
 use towpath_core::finding::{Finding, Place};
-use towpath_core::signatures::Verdicts;
-use towpath_core::signatures::{PayloadDigest, SignaturePolicy, SignatureVerdict};
+use towpath_core::signatures::{PayloadDigest, SignaturePolicy, SignatureVerdict, Verdicts};
 use towpath_sources::StoreAccess;
 use towpath_web::Service;
 

@@ -5,8 +5,7 @@ use std::path::Path;
 
 use crate::guards::problem;
 use crate::sources::{Site, reads, source};
-use towpath_testing_services::Signer;
-use towpath_testing_services::{Towpath, edges};
+use towpath_testing_services::{Signer, Towpath, edges};
 
 use towpath_testing_services::registry::docker::{DockerRegistry, Door, PASSWORD, USER};
 use towpath_testing_services::registry::images::{

@@ -7,8 +7,7 @@ use std::path::Path;
 use rustix::process::Signal;
 
 use crate::sources::Site;
-use towpath_testing_services::Signer;
-use towpath_testing_services::{Towpath, edges};
+use towpath_testing_services::{Signer, Towpath, edges};
 
 const CHANNEL: &str = "channel=stable-4.1";
 const ALL: [&str; 3] = ["4.1.0 -> 4.1.1", "4.1.0 -> 4.1.2", "4.1.1 -> 4.1.2"];

@@ -8,8 +8,7 @@
 use std::collections::BTreeSet;
 
 use crate::graph::model::BlockSetId;
-use crate::graph::{BlockId, Graph, Risk, RiskId};
-use crate::graph::{BlockVerdict, BlockVerdicts, ClientClass};
+use crate::graph::{BlockId, BlockVerdict, BlockVerdicts, ClientClass, Graph, Risk, RiskId};
 
 /// What a set of blocks means for a kind of client.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]

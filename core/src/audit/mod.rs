@@ -26,8 +26,7 @@ pub use reachability::{
 };
 pub use stranding::{Arrivals, Barrier, Baseline, StrandedReleases, Stranding, strandings};
 
-use crate::graph::client_classes;
-use crate::graph::{ChannelName, Graph};
+use crate::graph::{ChannelName, Graph, client_classes};
 use crate::version::Arch;
 use edge_access::{ClientAccess, EdgeAccess};
 use search_space::ChannelSteps;

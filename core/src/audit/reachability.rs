@@ -7,8 +7,7 @@ use jiff::Timestamp;
 use super::edge_access::{ClientAccess, EdgeAccess};
 use super::search::{self, NextReleases};
 use super::search_space::ChannelSteps;
-use crate::graph::ClientClass;
-use crate::graph::{BlockId, ChannelName, ReleaseId, RiskId};
+use crate::graph::{BlockId, ChannelName, ClientClass, ReleaseId, RiskId};
 use crate::version::Arch;
 
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -6,8 +6,7 @@ use std::collections::BTreeSet;
 use jiff::Timestamp;
 
 use crate::graph::model::BlockSetId;
-use crate::graph::{Channel, Graph};
-use crate::graph::{ChannelView, GraphSteps, numbers};
+use crate::graph::{Channel, ChannelView, Graph, GraphSteps, numbers};
 use crate::version::{Arch, Version};
 
 /// All edges between the members, blocked or not.

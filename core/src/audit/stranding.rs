@@ -6,8 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::Timestamp;
 
 use super::{Audit, AuditGoal, Section, StrandingCause};
-use crate::graph::ClientClass;
-use crate::graph::{BlockId, ChannelName, Graph, ReleaseId};
+use crate::graph::{BlockId, ChannelName, ClientClass, Graph, ReleaseId};
 use crate::version::{Arch, Version};
 
 /// All releases that one cause strands.

@@ -4,8 +4,9 @@ use std::collections::BTreeSet;
 use std::fmt;
 
 use super::graph_pair::Pair;
-use crate::graph::{ClientClass, StandingRules, client_classes, named_platforms};
-use crate::graph::{Edge, Graph, Risk};
+use crate::graph::{
+    ClientClass, Edge, Graph, Risk, StandingRules, client_classes, named_platforms,
+};
 
 /// The clients that something concerns.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]

@@ -12,9 +12,8 @@ use jiff::Timestamp;
 
 use super::classes::{ClassOffer, RulesPair, Whom};
 use super::graph_pair::{ChannelPair, GraphPair, Pair};
-use crate::graph::ClientClass;
 use crate::graph::model::BlockSetId;
-use crate::graph::{ChannelName, Edge, Graph, Risk, Window};
+use crate::graph::{ChannelName, ClientClass, Edge, Graph, Risk, Window};
 use crate::version::{Arch, Version};
 
 /// Every difference between two graphs.

@@ -5,8 +5,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 
-use crate::fleet::OfferBook;
-use crate::fleet::{ClusterState, Offer};
+use crate::fleet::{ClusterState, Offer, OfferBook};
 use crate::graph::{ChannelName, Graph};
 use crate::version::Version;
 

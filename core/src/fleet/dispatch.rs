@@ -15,12 +15,11 @@ use jiff::{SignedDuration, Timestamp};
 use super::plans::{self, Cancellation, OverdueUpgrade, UpgradeEnd};
 use super::why;
 use crate::cluster::ClusterId;
-use crate::fleet::RuleId;
 use crate::fleet::roster::{CalendarEntry, CalendarIdx, ClassIdx, ClusterEntry, StartQuestion};
 use crate::fleet::rules::{RuleSet, is_volatile, pool_behind, refusals_end};
 use crate::fleet::schedule::NOTICE;
 use crate::fleet::{
-    Approval, ClusterIdx, ClusterState, FleetInput, FollowUp, Name, Pause, Roster, Upgrade,
+    Approval, ClusterIdx, ClusterState, FleetInput, FollowUp, Name, Pause, Roster, RuleId, Upgrade,
     UpgradeId,
 };
 use crate::table::Table;

@@ -10,8 +10,7 @@ use super::{
     CandidateWhy, Decision, FleetPlanner, HistoryRow, Start, StatusRow, Why, history, status,
 };
 use crate::cluster::ClusterId;
-use crate::fleet::RuleId;
-use crate::fleet::{ClusterState, Name, NameClash};
+use crate::fleet::{ClusterState, Name, NameClash, RuleId};
 use crate::verdict::Answer;
 use crate::version::Version;
 

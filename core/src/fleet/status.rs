@@ -6,8 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::Timestamp;
 
 use super::dispatch::{Decision, FleetPlanner};
-use crate::fleet::RuleId;
-use crate::fleet::{ClusterIdx, Name, UpgradeState};
+use crate::fleet::{ClusterIdx, Name, RuleId, UpgradeState};
 use crate::verdict::Answer;
 use crate::version::Version;
 

@@ -7,10 +7,9 @@ use std::collections::BTreeSet;
 use jiff::Timestamp;
 use sha2::{Digest, Sha256};
 
-use crate::fleet::RuleId;
 use crate::fleet::roster::{Candidate, StartQuestion};
 use crate::fleet::rules::RuleSet;
-use crate::fleet::{ClusterIdx, Roster};
+use crate::fleet::{ClusterIdx, Roster, RuleId};
 use crate::verdict::Verdict;
 use crate::version::Version;
 

@@ -7,8 +7,9 @@
 use jiff::Timestamp;
 
 use crate::graph::rules::{Edges, NO_EDGE, UNKNOWN_RELEASE, not_in_channel};
-use crate::graph::{Channel, ChannelName, Edge, ReleaseId, Risk, RiskId, Situation};
-use crate::graph::{channels_entered, has_entered};
+use crate::graph::{
+    Channel, ChannelName, Edge, ReleaseId, Risk, RiskId, Situation, channels_entered, has_entered,
+};
 use crate::rules::{Policy, Rule};
 use crate::verdict::{Answer, Value, Verdict};
 use crate::version::Version;

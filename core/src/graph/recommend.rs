@@ -3,9 +3,8 @@
 //! This is the truth. The graph service compiles it into sheets for speed, and a property test
 //! holds both equal.
 
-use crate::graph::ChannelView;
 use crate::graph::rules::{Edges, Managed};
-use crate::graph::{Edge, ReleaseId, Situation};
+use crate::graph::{ChannelView, Edge, ReleaseId, Situation};
 use crate::rules::Rule;
 use crate::verdict::Verdict;
 

@@ -7,9 +7,8 @@ use jiff::Timestamp;
 
 use crate::cluster::Cluster;
 use crate::finding::Place;
-use crate::graph::ChannelView;
 use crate::graph::rules::HardBlock;
-use crate::graph::{Audience, Channel, ChannelName, Edge, Graph, Situation, Window};
+use crate::graph::{Audience, Channel, ChannelName, ChannelView, Edge, Graph, Situation, Window};
 use crate::rules::Rule;
 use crate::version::{Arch, Version};
 

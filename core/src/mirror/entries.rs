@@ -9,8 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::Timestamp;
 
 use super::Need;
-use crate::graph::channels_entered;
-use crate::graph::{ChannelName, Graph};
+use crate::graph::{ChannelName, Graph, channels_entered};
 use crate::version::Version;
 
 /// The streams whose channels are tried next, after that of the hop.

@@ -1,8 +1,7 @@
 //! What a request means in a graph: its channels, its release, its goal. Or why it means nothing.
 
 use super::{Goal, NoGoal, NoPath, Request};
-use crate::graph::ChannelView;
-use crate::graph::{Channel, ChannelName, Graph, ReleaseId};
+use crate::graph::{Channel, ChannelName, ChannelView, Graph, ReleaseId};
 use crate::version::Version;
 
 /// The channels that are meant: each a name, or a stream (`eus` is every `eus-*`), in the order in which they are preferred. Or the first

@@ -13,8 +13,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::search_space::{Ends, SearchSpace};
 use super::{Preference, safest, schedule};
-use crate::graph::GraphStep;
-use crate::graph::ReleaseId;
+use crate::graph::{GraphStep, ReleaseId};
 
 /// How long it takes from one release to another: never less than nothing.
 pub type Lasts<'a> = dyn Fn(ReleaseId, ReleaseId) -> SignedDuration + 'a;

@@ -15,8 +15,9 @@ use super::{Asker, Budget, RiskPolicy};
 use crate::cluster::Cluster;
 use crate::graph::model::BlockSetId;
 use crate::graph::rules::Edges;
-use crate::graph::{Channel, Edge, Graph, ReleaseId, RiskId, Situation};
-use crate::graph::{ChannelView, ClientClass, GraphStep};
+use crate::graph::{
+    Channel, ChannelView, ClientClass, Edge, Graph, GraphStep, ReleaseId, RiskId, Situation,
+};
 use crate::rules::{Policy, Rule};
 use crate::verdict::Answer;
 

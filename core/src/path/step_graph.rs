@@ -7,8 +7,9 @@
 use std::sync::Arc;
 
 use super::RiskPolicy;
-use crate::graph::{BlockVerdicts, ClientClass, GraphStep, GraphSteps, numbers};
-use crate::graph::{Channel, Graph, RiskId};
+use crate::graph::{
+    BlockVerdicts, Channel, ClientClass, Graph, GraphStep, GraphSteps, RiskId, numbers,
+};
 use crate::version::Arch;
 
 /// What a step graph is drawn from.

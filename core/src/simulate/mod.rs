@@ -8,9 +8,9 @@ use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
 
-use crate::fleet::{BadQuestion, FleetPlanner, OfferBook, Start, StartKind};
 use crate::fleet::{
-    ClusterState, FleetInput, Name, Offer, Owner, Product, Upgrade, UpgradeId, UpgradeState,
+    BadQuestion, ClusterState, FleetInput, FleetPlanner, Name, Offer, OfferBook, Owner, Product,
+    Start, StartKind, Upgrade, UpgradeId, UpgradeState,
 };
 use crate::graph::Graph;
 use crate::version::Version;

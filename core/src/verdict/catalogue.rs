@@ -5,8 +5,7 @@
 use super::Code;
 use crate::agent::rules::agent_codes;
 use crate::cluster::rules::cluster_codes;
-use crate::fleet::PLAN_CODES;
-use crate::fleet::fleet_codes;
+use crate::fleet::{PLAN_CODES, fleet_codes};
 use crate::graph::rules::edge_codes;
 
 /// A part of the catalogue: what is asked, and the reasons there are, each with the rule that gives it.

@@ -5,10 +5,9 @@ use std::collections::BTreeMap;
 use jiff::{SignedDuration, Timestamp};
 use towpath_core::agent::rules::Moment;
 use towpath_core::agent::{
-    Advice, AutomaticPolicy, ClusterStanding, Condition, Evidence, ImageDeclaration, Memory, OptIn,
-    Past, Stamp, Status, UpdateOffer, UpdateTarget, Witness,
+    Advice, AutomaticPolicy, Choice, ClusterStanding, Condition, Evidence, ImageDeclaration,
+    Memory, OptIn, Past, Stamp, Status, UpdateOffer, UpdateTarget, Witness, choose,
 };
-use towpath_core::agent::{Choice, choose};
 use towpath_core::cluster::Fact;
 use towpath_core::cluster::objects::{Facts, HistoryEntry, MachineConfigPool, Node, Progress};
 use towpath_core::fleet::Name;

@@ -1,8 +1,9 @@
 //! What becomes of an update that we started.
 
 use jiff::SignedDuration;
-use towpath_core::agent::{Condition, Course, Memory, Past, Stamp, StartedUpdate, Status};
-use towpath_core::agent::{UpdateOutcome, follow};
+use towpath_core::agent::{
+    Condition, Course, Memory, Past, Stamp, StartedUpdate, Status, UpdateOutcome, follow,
+};
 use towpath_core::cluster::Fact;
 use towpath_core::cluster::objects::Progress;
 

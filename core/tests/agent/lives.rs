@@ -2,9 +2,8 @@
 
 use jiff::{SignedDuration, Timestamp};
 use proptest::prelude::*;
-use towpath_core::agent::follow;
 use towpath_core::agent::{
-    Course, Memory, OptIn, Past, RequiredProof, StartedUpdate, Status, UpdateTarget,
+    Course, Memory, OptIn, Past, RequiredProof, StartedUpdate, Status, UpdateTarget, follow,
 };
 use towpath_core::cluster::objects::Progress;
 

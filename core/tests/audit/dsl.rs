@@ -7,8 +7,7 @@ use towpath_core::audit::{
     Audit, Barrier, Baseline, GoalOutcome, Reachability, Scope, Stranding, StrandingCause, audit,
     strandings,
 };
-use towpath_core::graph::ClientClass;
-use towpath_core::graph::{Graph, ReleaseId};
+use towpath_core::graph::{ClientClass, Graph, ReleaseId};
 use towpath_testing_graphs::{Checker, read};
 
 pub(crate) fn now() -> Timestamp {

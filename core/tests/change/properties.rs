@@ -6,9 +6,8 @@ use jiff::{SignedDuration, Timestamp};
 use proptest::prelude::*;
 use towpath_core::change::{Only, PresubmitOptions, diff, presubmit};
 use towpath_core::cluster::{Cluster, ClusterId, Fact, Platform};
-use towpath_core::graph::recommend;
 use towpath_core::graph::rules::{Edges, PhasedRollout};
-use towpath_core::graph::{ChannelName, Graph, Membership, Position, Situation, Window};
+use towpath_core::graph::{ChannelName, Graph, Membership, Position, Situation, Window, recommend};
 use towpath_core::rules::{Policy, Rule};
 use towpath_core::version::{Arch, Version};
 

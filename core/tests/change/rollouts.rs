@@ -1,8 +1,7 @@
 //! Rollouts: windows that are running or to come.
 
 use expect_test::{Expect, expect};
-use towpath_core::graph::Share;
-use towpath_core::graph::rollouts;
+use towpath_core::graph::{Share, rollouts};
 
 use towpath_testing_graphs::{day, graph};
 

@@ -5,14 +5,13 @@
 use std::fmt::Write;
 
 use expect_test::Expect;
-use towpath_core::cluster::Fact;
 use towpath_core::cluster::objects::{
     ApiName, ApiUse, ApiUser, Facts, HistoryEntry, MachineConfigPool, Node, Objection, Operator,
     Progress, Range,
 };
-use towpath_core::cluster::ready;
 use towpath_core::cluster::rules::MaxSkew;
 use towpath_core::cluster::way::{Stop, Way};
+use towpath_core::cluster::{Fact, ready};
 use towpath_core::version::Minor;
 
 pub(crate) fn check(story: &str, expected: Expect) {

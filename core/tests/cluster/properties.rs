@@ -1,14 +1,13 @@
 //! What holds for every cluster and every way.
 
 use proptest::prelude::*;
-use towpath_core::cluster::Fact;
 use towpath_core::cluster::objects::{
     ApiName, ApiUse, ApiUser, Facts, HistoryEntry, MachineConfigPool, Node, Objection, Operator,
     Progress, Range,
 };
-use towpath_core::cluster::ready;
 use towpath_core::cluster::rules::MaxSkew;
 use towpath_core::cluster::way::{Stop, Way};
+use towpath_core::cluster::{Fact, ready};
 use towpath_core::verdict::Answer;
 use towpath_core::version::Minor;
 

@@ -3,8 +3,7 @@
 use expect_test::{Expect, expect};
 use towpath_core::cluster::ClusterId;
 use towpath_core::finding::Place;
-use towpath_core::fleet::coverage;
-use towpath_core::fleet::{FleetInput, PolicyDefault, UpgradePolicy};
+use towpath_core::fleet::{FleetInput, PolicyDefault, UpgradePolicy, coverage};
 
 use crate::dsl::read;
 

@@ -22,11 +22,11 @@ use jiff::{SignedDuration, Timestamp};
 use towpath_core::cluster::{ClusterId, Fact, Platform};
 use towpath_core::finding::Place;
 use towpath_core::fleet::{
-    Approval, Binding, ClusterPolicy, ClusterState, FleetInput, GraphObjection, Health, LeftAlone,
-    Name, NodePool, Offer, Organisation, Owner, Parallel, Pause, Product, Sector, SoakSum, Upgrade,
-    UpgradeId, UpgradePolicy, UpgradeState, VersionGate,
+    Approval, Binding, ClusterPolicy, ClusterState, Decision, FleetInput, FleetPlanner,
+    GraphObjection, Health, LeftAlone, Name, NodePool, Offer, Organisation, Owner, Parallel, Pause,
+    Product, Sector, SoakSum, Upgrade, UpgradeId, UpgradePolicy, UpgradeState, VersionGate,
+    dispatch,
 };
-use towpath_core::fleet::{Decision, FleetPlanner, dispatch};
 use towpath_core::graph::Pattern;
 use towpath_core::graph::rules::KNOWN_RISK;
 use towpath_core::simulate::{Assumptions, forecast};

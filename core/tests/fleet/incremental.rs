@@ -3,9 +3,9 @@
 use jiff::{SignedDuration, Timestamp};
 use proptest::prelude::*;
 use towpath_core::fleet::{
-    ClusterIdx, FleetInput, Health, Owner, Upgrade, UpgradeId, UpgradeState,
+    ClusterIdx, Decision, FleetInput, FleetPlanner, Health, Owner, Upgrade, UpgradeId,
+    UpgradeState, dispatch,
 };
-use towpath_core::fleet::{Decision, FleetPlanner, dispatch};
 
 use crate::dsl::read;
 use crate::properties::any_fleet;

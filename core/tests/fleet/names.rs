@@ -1,8 +1,7 @@
 //! Names that more than one cluster has, and clusters that only say whose they are.
 
 use expect_test::expect;
-use towpath_core::fleet::{Binding, name_findings};
-use towpath_core::fleet::{FleetPlanner, Ledger};
+use towpath_core::fleet::{Binding, FleetPlanner, Ledger, name_findings};
 
 use crate::dsl::{check, read};
 

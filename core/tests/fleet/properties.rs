@@ -4,8 +4,7 @@ use std::collections::BTreeSet;
 
 use jiff::SignedDuration;
 use proptest::prelude::*;
-use towpath_core::fleet::ClusterIdx;
-use towpath_core::fleet::{dispatch, oldest_needed};
+use towpath_core::fleet::{ClusterIdx, dispatch, oldest_needed};
 use towpath_core::version::Version;
 
 use crate::dsl::{read, told};

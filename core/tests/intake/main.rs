@@ -13,9 +13,8 @@ use towpath_core::cluster::Cluster;
 use towpath_core::finding::Place;
 use towpath_core::graph::{
     ChannelName, ChannelSpec, DeclaredEdge, DeclaredRelease, Graph, GraphData, MatchingRule,
-    Member, Releases, Risk, Situation, StaleSource,
+    Member, Releases, Risk, Situation, StaleSource, explain, recommend,
 };
-use towpath_core::graph::{explain, recommend};
 use towpath_core::intake::*;
 use towpath_core::rules::Policy;
 use towpath_core::version::{Arch, ReleaseName};

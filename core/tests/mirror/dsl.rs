@@ -18,8 +18,7 @@ use towpath_core::cluster::Fact;
 use towpath_core::graph::{ChannelName, Graph, ReleaseId};
 use towpath_core::mirror::entries::documents;
 use towpath_core::mirror::*;
-use towpath_core::path::RiskPolicy;
-use towpath_core::path::{NoPath, Plan};
+use towpath_core::path::{NoPath, Plan, RiskPolicy};
 use towpath_core::version::{Arch, ReleaseName, Version};
 use towpath_testing_graphs::read_with;
 

@@ -5,8 +5,9 @@ use std::collections::BTreeSet;
 
 use jiff::{SignedDuration, Timestamp};
 use proptest::prelude::*;
-use towpath_core::graph::recommend;
-use towpath_core::graph::{ChannelName, Edge, Graph, ReleaseId, Risk, RiskId, Situation};
+use towpath_core::graph::{
+    ChannelName, Edge, Graph, ReleaseId, Risk, RiskId, Situation, recommend,
+};
 use towpath_core::path::*;
 use towpath_core::rules::{Policy, Rule};
 use towpath_core::verdict::Answer;

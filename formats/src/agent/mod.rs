@@ -14,8 +14,7 @@ pub use record::{read as read_record, write as write_record};
 pub use text::{Condition, text, upgradeable};
 
 use jiff::Timestamp;
-use towpath_core::agent::Choice;
-use towpath_core::agent::{ClusterStanding, Memory};
+use towpath_core::agent::{Choice, ClusterStanding, Memory};
 use towpath_core::cluster::UpgradeableGate;
 
 /// All that an agent has to tell after a look at its cluster.

@@ -6,8 +6,7 @@ use serde_json::{Value, json};
 use towpath_core::audit::{
     GoalOutcome, Reachability, ReleaseReport, Section, StrandedReleases, Stranding, StrandingCause,
 };
-use towpath_core::graph::ClientClass;
-use towpath_core::graph::{BlockId, Graph, ReleaseId};
+use towpath_core::graph::{BlockId, ClientClass, Graph, ReleaseId};
 use towpath_core::version::Version;
 
 use super::AuditReport;

@@ -7,8 +7,7 @@ use towpath_core::audit::{
     Audit, Barrier, GoalOutcome, Reachability, ReleaseReport, Section, StrandedReleases, Stranding,
     StrandingCause,
 };
-use towpath_core::graph::ClientClass;
-use towpath_core::graph::{BlockId, ChannelName, Graph, ReleaseId};
+use towpath_core::graph::{BlockId, ChannelName, ClientClass, Graph, ReleaseId};
 use towpath_core::version::{Arch, Version};
 
 use super::AuditReport;

@@ -7,8 +7,7 @@ use towpath_core::change::{
     ChannelDiff, Diff, EdgeChange, EdgeKind, ReleaseChange, ReleaseKind, TouchedClusters, When,
     Whom,
 };
-use towpath_core::graph::ChannelName;
-use towpath_core::graph::ClientClass;
+use towpath_core::graph::{ChannelName, ClientClass};
 use towpath_core::version::ReleaseName;
 
 /// Every difference; whom it touches, if there is a fleet to ask about; and the releases that are newly listed and not

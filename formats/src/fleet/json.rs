@@ -4,12 +4,9 @@
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
-use towpath_core::fleet::ClusterIdx;
-use towpath_core::fleet::RuleId;
-use towpath_core::fleet::{AgentUpdate, Name, Upgrade};
 use towpath_core::fleet::{
-    CandidateWhy, Decision, FleetPlan, FleetPlanner, HistoryRow, Next, Start, StartKind, StatusRow,
-    Why,
+    AgentUpdate, CandidateWhy, ClusterIdx, Decision, FleetPlan, FleetPlanner, HistoryRow, Name,
+    Next, RuleId, Start, StartKind, StatusRow, Upgrade, Why,
 };
 use towpath_core::simulate::Forecast;
 use towpath_core::verdict::Days;

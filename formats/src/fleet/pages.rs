@@ -9,11 +9,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
-use towpath_core::fleet::ClusterIdx;
 use towpath_core::fleet::{
-    Cursor, Decision, Filter, FleetPlanner, HistoryRow, Start, StatusRow, best_candidate,
+    ClusterIdx, Cursor, Decision, Filter, FleetPlanner, HistoryRow, Name, Start, StatusRow,
+    Upgrade, UpgradeId, best_candidate,
 };
-use towpath_core::fleet::{Name, Upgrade, UpgradeId};
 use towpath_core::simulate::Forecast;
 use towpath_core::version::Version;
 

@@ -10,8 +10,10 @@ use std::fmt::Write;
 use comfy_table::Table;
 use comfy_table::presets::ASCII_MARKDOWN;
 use towpath_core::finding::{Finding, escaped};
-use towpath_core::fleet::{COVERAGE_CODES, FleetPlan, FleetPlanner, HistoryRow, Start, StatusRow};
-use towpath_core::fleet::{FleetPolicy, Name, Upgrade};
+use towpath_core::fleet::{
+    COVERAGE_CODES, FleetPlan, FleetPlanner, FleetPolicy, HistoryRow, Name, Start, StatusRow,
+    Upgrade,
+};
 use towpath_core::simulate::Forecast;
 use towpath_core::verdict::{Answer, Days, Reason, Verdict};
 

@@ -8,9 +8,9 @@ use std::fmt::Write;
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
-use towpath_core::graph::View;
-use towpath_core::graph::channels_entered;
-use towpath_core::graph::{ChannelName, Graph, MatchingRule, Release, ReleaseId, Risk, RiskId};
+use towpath_core::graph::{
+    ChannelName, Graph, MatchingRule, Release, ReleaseId, Risk, RiskId, View, channels_entered,
+};
 use towpath_core::verdict::Answer;
 
 /// Where a node lists every channel that holds it; clusters learn of other channels from it.

@@ -4,8 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
 use jiff::Timestamp;
-use towpath_core::cluster::Fact;
-use towpath_core::cluster::ReadyHop;
+use towpath_core::cluster::{Fact, ReadyHop};
 use towpath_core::duration::{Estimate, Seconds, Spread};
 use towpath_core::finding::Place;
 use towpath_core::graph::{ChannelName, ReleaseId, Risk, RiskId};

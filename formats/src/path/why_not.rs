@@ -4,8 +4,7 @@
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
-use towpath_core::graph::channels_entered;
-use towpath_core::graph::{ChannelName, Release, ReleaseId, RiskId};
+use towpath_core::graph::{ChannelName, Release, ReleaseId, RiskId, channels_entered};
 use towpath_core::path::{
     Goal, NoGoal, NoPath, Obstacle, PathBarrier, Plan, RiskPolicy, StrandedPath,
 };

@@ -4,8 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 use towpath_core::graph::DeclaredRelease;
-use towpath_core::signatures::Verdicts;
-use towpath_core::signatures::{PayloadDigest, SignatureVerdict};
+use towpath_core::signatures::{PayloadDigest, SignatureVerdict, Verdicts};
 
 use crate::tables::{shown, table};
 use crate::words::{counted, minute};

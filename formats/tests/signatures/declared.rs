@@ -3,8 +3,9 @@
 use towpath_core::finding::Place;
 use towpath_core::graph::{Declares, End, Graph, GraphData, Provenance};
 use towpath_core::intake::Supply;
-use towpath_core::signatures::{SignaturePolicy, SignatureVerdict, Signer};
-use towpath_core::signatures::{leave_out, mark, wanted};
+use towpath_core::signatures::{
+    SignaturePolicy, SignatureVerdict, Signer, leave_out, mark, wanted,
+};
 use towpath_formats::graph::releases;
 
 const FILE: &str = r#"{"nodes": [

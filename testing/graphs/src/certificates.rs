@@ -8,10 +8,9 @@ use std::rc::Rc;
 use jiff::Timestamp;
 use towpath_core::audit::{GoalOutcome, Reachability, Section, StrandingCause};
 use towpath_core::cluster::{Cluster, Fact, Platform};
-use towpath_core::graph::ClientClass;
-use towpath_core::graph::recommend;
 use towpath_core::graph::{
-    Edge, Graph, GraphData, MatchingRule, ReleaseId, Releases, RiskId, Situation,
+    ClientClass, Edge, Graph, GraphData, MatchingRule, ReleaseId, Releases, RiskId, Situation,
+    recommend,
 };
 use towpath_core::rules::Policy;
 use towpath_core::verdict::{Answer, Verdict};

@@ -13,12 +13,11 @@ use serde_json::Value;
 
 use super::bars::Bars;
 use super::http::{self, Encoding};
-use super::real_data;
 use super::scratch::Scratch;
 use super::synthetic::Synthetic;
 use super::table::{Table, shown_micros};
 use super::towpath::{Inputs, Towpath};
-use super::{Options, tools};
+use super::{Options, real_data, tools};
 use crate::Outcome;
 use crate::say::say;
 

@@ -8,14 +8,13 @@ use std::time::Duration;
 use anyhow::Context;
 
 use super::bars::Bars;
-use super::clients;
 use super::http::Encoding;
 use super::real_data::RealData;
 use super::scratch::{self, Scratch};
 use super::table::{Table, shown_micros};
 use super::towpath::{Towpath, graph_target};
 use super::wrk::{self, Report};
-use super::{Options, median};
+use super::{Options, clients, median};
 use crate::say::say;
 
 /// Between two changes.

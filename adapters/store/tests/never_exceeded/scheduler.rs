@@ -9,8 +9,10 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp};
 use sha2::{Digest, Sha256};
 use towpath_core::cluster::ClusterId;
-use towpath_core::fleet::{Decision, FleetPlanner, Ledger, Start, Tenure, sector_key};
-use towpath_core::fleet::{FleetInput, Name, UpgradeId, UpgradeState};
+use towpath_core::fleet::{
+    Decision, FleetInput, FleetPlanner, Ledger, Name, Start, Tenure, UpgradeId, UpgradeState,
+    sector_key,
+};
 use towpath_store::{Claim, InputPart, Lease, Lock, Need, Store, StoreError, UpgradeSelection};
 
 use crate::fleet::{Fleet, offers};

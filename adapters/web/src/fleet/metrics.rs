@@ -14,8 +14,7 @@ use prometheus_client::metrics::counter::{ConstCounter, Counter};
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::ConstGauge;
 use prometheus_client::registry::Registry;
-use towpath_core::fleet::RuleId;
-use towpath_core::fleet::{AgentOutcome, Name, UpgradeState};
+use towpath_core::fleet::{AgentOutcome, Name, RuleId, UpgradeState};
 use towpath_core::version::Version;
 
 use super::Sight;

@@ -17,8 +17,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use towpath_core::cluster::ClusterId;
 use towpath_core::finding::Finding;
-use towpath_core::fleet::Authority;
-use towpath_core::fleet::Filter;
+use towpath_core::fleet::{Authority, Filter};
 use towpath_core::version::Version;
 use towpath_formats::fleet::report::Report;
 

@@ -12,8 +12,7 @@ use std::time::Duration;
 
 use serde_json::json;
 use towpath_core::finding::{Finding, Place};
-use towpath_core::fleet::Filter;
-use towpath_core::fleet::{AgentOutcome, Authority, UnknownClusters, UpgradeState};
+use towpath_core::fleet::{AgentOutcome, Authority, Filter, UnknownClusters, UpgradeState};
 use towpath_formats::fleet::token::{Claims, Enrolment, Grant};
 use towpath_web::{
     AllowedUpdates, ClusterCount, ClusterPlace, FleetAnswer, FleetHealth, FleetMetrics,

@@ -3,8 +3,7 @@
 use super::{EdgeQuestion, Edges};
 use crate::cluster::Cluster;
 use crate::finding::Place;
-use crate::graph::has_entered;
-use crate::graph::{Channel, ReleaseId};
+use crate::graph::{Channel, ReleaseId, has_entered};
 use crate::rules::Rule;
 use crate::verdict::{Code, Reason, Value, Verdict};
 use crate::version::Version;

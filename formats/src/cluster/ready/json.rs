@@ -1,10 +1,9 @@
 //! Whether a cluster is ready, as JSON. Field names are stable.
 
 use serde_json::{Value, json};
-use towpath_core::cluster::Fact;
 use towpath_core::cluster::objects::Lag;
 use towpath_core::cluster::rules::PoolStanding;
-use towpath_core::cluster::{Readiness, ReadyHop, Task};
+use towpath_core::cluster::{Fact, Readiness, ReadyHop, Task};
 use towpath_core::version::Minor;
 
 use super::ReadyReport;

@@ -3,10 +3,9 @@
 
 use std::collections::BTreeSet;
 
-use towpath_core::cluster::Fact;
 use towpath_core::cluster::objects::Lag;
 use towpath_core::cluster::rules::PoolStanding;
-use towpath_core::cluster::{Readiness, ReadyHop, Task};
+use towpath_core::cluster::{Fact, Readiness, ReadyHop, Task};
 use towpath_core::version::Minor;
 
 use super::ReadyReport;

@@ -7,13 +7,11 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use towpath_core::cluster::{ClusterId, Fact, Platform};
-use towpath_core::finding;
-use towpath_core::fleet as core;
-use towpath_core::graph::Share;
 use towpath_core::graph::rules::RECORDED;
-use towpath_core::graph::{ChannelName, Pattern};
+use towpath_core::graph::{ChannelName, Pattern, Share};
 use towpath_core::verdict::{Answer, Reason, Value, Verdict, code_named};
 use towpath_core::version::{Arch, Version};
+use towpath_core::{finding, fleet as core};
 
 use super::wire::{self, Part, Rest, Text};
 use super::{codes, sort};

@@ -4,11 +4,10 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use towpath_core::cluster::{ClusterId, Fact};
-use towpath_core::finding;
-use towpath_core::fleet as core;
 use towpath_core::graph::Pattern;
 use towpath_core::verdict::{Answer, Reason, Value};
 use towpath_core::version::Version;
+use towpath_core::{finding, fleet as core};
 
 use super::wire::{self, Part, Rest, Text};
 

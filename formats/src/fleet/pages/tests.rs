@@ -3,8 +3,7 @@
 use std::sync::Arc;
 
 use towpath_core::finding::Place;
-use towpath_core::fleet::FleetInput;
-use towpath_core::fleet::dispatch;
+use towpath_core::fleet::{FleetInput, dispatch};
 
 use super::*;
 use crate::SourceFile;

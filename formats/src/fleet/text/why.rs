@@ -3,9 +3,7 @@
 
 use std::fmt::Write;
 
-use towpath_core::fleet::AgentUpdate;
-use towpath_core::fleet::ClusterIdx;
-use towpath_core::fleet::{Decision, FleetPlanner, Why};
+use towpath_core::fleet::{AgentUpdate, ClusterIdx, Decision, FleetPlanner, Why};
 use towpath_core::verdict::{Answer, Verdict};
 
 use super::{helps, sentences};

@@ -4,8 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 use towpath_core::cluster::Fact;
-use towpath_core::graph::Risk;
-use towpath_core::graph::{ExplainedRelease, ReleaseStanding};
+use towpath_core::graph::{ExplainedRelease, ReleaseStanding, Risk};
 
 use super::ExplainReport;
 use crate::graph::cincinnati;

@@ -10,8 +10,7 @@ pub use json::json;
 pub use request::{ExplainRequest, Form, read};
 pub use text::text;
 
-use towpath_core::graph::Explanation;
-use towpath_core::graph::Situation;
+use towpath_core::graph::{Explanation, Situation};
 use towpath_core::version::Version;
 
 /// What was asked, and what there is to say.

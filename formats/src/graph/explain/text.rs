@@ -8,8 +8,7 @@ use jiff::{SignedDuration, Timestamp};
 use towpath_core::cluster::{Cluster, Fact};
 use towpath_core::finding::Place;
 use towpath_core::graph::rules::KNOWN_RISK;
-use towpath_core::graph::{ChannelName, MatchingRule, Risk};
-use towpath_core::graph::{ExplainedRelease, ReleaseStanding};
+use towpath_core::graph::{ChannelName, ExplainedRelease, MatchingRule, ReleaseStanding, Risk};
 use towpath_core::verdict::{Answer, Reason};
 
 use super::ExplainReport;

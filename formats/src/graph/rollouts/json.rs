@@ -3,8 +3,7 @@
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use towpath_core::cluster::Platform;
-use towpath_core::graph::{Audience, Share};
-use towpath_core::graph::{RolloutStop, RolloutWindow};
+use towpath_core::graph::{Audience, RolloutStop, RolloutWindow, Share};
 
 pub fn json(rows: &[RolloutWindow], now: Timestamp) -> Value {
     json!({"at": now.to_string(), "rollouts": rows.iter().map(|row| rollout(row, now)).collect::<Vec<_>>()})

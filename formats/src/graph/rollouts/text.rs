@@ -5,8 +5,7 @@ use std::collections::BTreeMap;
 use jiff::{SignedDuration, Timestamp};
 use towpath_core::cluster::Platform;
 use towpath_core::finding::Place;
-use towpath_core::graph::{Audience, ChannelName, Ramp, Share, Window};
-use towpath_core::graph::{RolloutStop, RolloutWindow};
+use towpath_core::graph::{Audience, ChannelName, Ramp, RolloutStop, RolloutWindow, Share, Window};
 use towpath_core::version::Version;
 
 use crate::tables::{align_right, shown, table};

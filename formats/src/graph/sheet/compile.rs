@@ -10,8 +10,10 @@ use jiff::Timestamp;
 use sha2::{Digest, Sha256};
 use towpath_core::cluster::Platform;
 use towpath_core::graph::model::BlockSetId;
-use towpath_core::graph::{ChannelView, Epoch, StandingRules, client_classes, named_platforms};
-use towpath_core::graph::{Edge, Graph, ReleaseId, RiskId};
+use towpath_core::graph::{
+    ChannelView, Edge, Epoch, Graph, ReleaseId, RiskId, StandingRules, client_classes,
+    named_platforms,
+};
 use towpath_core::version::Arch;
 
 use super::piece::{Encoding, Piece};

@@ -17,8 +17,7 @@ mod piece;
 use bytes::Bytes;
 use jiff::Timestamp;
 use towpath_core::cluster::Platform;
-use towpath_core::graph::Epoch;
-use towpath_core::graph::Window;
+use towpath_core::graph::{Epoch, Window};
 
 pub use answer::{Answers, Body, Client};
 pub use compile::compile;
