@@ -388,7 +388,7 @@ async fn a_policy_that_cannot_be_read_counts_and_is_a_finding() {
     let fleet = world.fleet().await.unwrap();
     assert_eq!(fleet.upgrades[0].state, UpgradeState::Started);
     assert!(
-        findings(&fleet).contains("its state \"meditating\" is not known"),
+        findings(&fleet).contains("its state \"meditating\" is unknown"),
         "{}",
         findings(&fleet)
     );

@@ -127,7 +127,7 @@ mod tests {
     fn a_full_disk_says_to_make_room() {
         for code in ["13", "778"] {
             let told = of_code(code, "disk I/O error".to_owned()).to_string();
-            assert!(told.contains("make room"), "{told}");
+            assert!(told.contains("free space"), "{told}");
         }
     }
 

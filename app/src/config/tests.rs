@@ -101,7 +101,7 @@ fn a_password_file_is_for_a_store_that_has_a_password() {
             .validated()
             .unwrap_err()
             .to_string();
-        assert!(error.contains("is for a store at postgres://"), "{error}");
+        assert!(error.contains("needs a PostgreSQL store"), "{error}");
     }
     let settings = parse_file(&format!("{file}store: postgres://me@db/fleet"))
         .unwrap()
@@ -145,7 +145,7 @@ fn mistakes_are_told() {
             "allowedHosts: http://x",
             "--allowed-hosts: \"http://x\" is not a host name",
         ),
-        ("drainSeconds: 3601", "it can be 0 to 3600"),
+        ("drainSeconds: 3601", "it must be between 0 and 3600"),
     ] {
         let error = parse_file(text)
             .unwrap()

@@ -104,7 +104,7 @@ async fn a_key_that_is_taken_out_of_the_keyring_counts_no_more() {
     site.offer(&[("4.20.1", "4.20.2")]);
     site.step().await;
     let mut agent = site.agent(&[]);
-    agent.hears("the one that acts");
+    agent.hears("this agent is the leader now");
     std::fs::write(site.path("keyring"), stranger.public_key()).unwrap();
     site.opt_in("true");
     let held = || async {

@@ -9,7 +9,7 @@ use crate::site::Site;
 async fn old_kubelets_hold_a_minor_version_and_no_patch() {
     let site = Site::new().await;
     let mut agent = site.agent(&[]);
-    agent.hears("the one that acts");
+    agent.hears("this agent is the leader now");
     let upgradeable = || async { site.condition("Upgradeable").map(|(status, ..)| status) };
     wait_for("the gate is open", || async {
         (upgradeable().await? == "True").then_some(())

@@ -11,7 +11,7 @@ async fn a_restart_of_the_api_server_is_survived() {
     site.opt_in("true");
     site.offer(&[]);
     let mut agent = site.agent(&[]);
-    agent.hears("the one that acts");
+    agent.hears("this agent is the leader now");
     site.api.stop();
     agent.hears("could not be");
     assert!(agent.is_running());
@@ -30,7 +30,7 @@ async fn an_answer_that_is_lost_is_no_second_start() {
     site.offer(&[]);
     let (proxy, kubeconfig) = site.api.proxy().await;
     let mut agent = Agent::start(&kubeconfig, &site.options(&[]));
-    agent.hears("the one that acts");
+    agent.hears("this agent is the leader now");
     // The offer arrives, and from then on no answer does.
     site.offer(&[("4.20.1", "4.20.2")]);
     site.step().await;
@@ -65,7 +65,7 @@ async fn a_token_that_ended_is_waited_out_and_a_new_one_is_used() {
         agent.get("/readyz")
     );
     std::fs::write(&file, good).unwrap();
-    agent.hears("the one that acts");
+    agent.hears("this agent is the leader now");
     wait_for("it is ready", || async {
         agent
             .get("/readyz")

@@ -11,7 +11,7 @@ async fn b_is_offered_and_the_cluster_goes_there_by_itself_and_back_only_where_t
     site.opt_in("true");
     site.offer(&[]);
     let mut agent = site.agent(&[]);
-    agent.hears("the one that acts");
+    agent.hears("this agent is the leader now");
     site.step().await;
     // A, then B is offered: the cluster goes there by itself.
     site.offer(&[("4.20.1", "4.20.2")]);
@@ -47,7 +47,7 @@ async fn nobody_is_opted_in_by_saying_nothing_and_opting_out_counts_at_once() {
     let site = Site::new().await;
     site.offer(&[("4.20.1", "4.20.2")]);
     let mut agent = site.agent(&[]);
-    agent.hears("the one that acts");
+    agent.hears("this agent is the leader now");
     site.step().await;
     let held = || async {
         (agent.metric("towpath_agent_holds{code=\"NotOptedIn\"}") == Some(1.0)).then_some(())

@@ -259,7 +259,7 @@ impl Chaos {
     fn replay(&self) {
         let said = self.fleet(&["replay"]);
         assert!(
-            said.contains(" 0 different; the chain of ") && said.ends_with(" is whole.\n"),
+            said.contains(" 0 different; the chain of ") && said.ends_with(" is intact.\n"),
             "{said}"
         );
     }

@@ -430,7 +430,7 @@ mod tests {
         for (text, expected) in [
             ("tpc_AAAA".to_owned(), "does not begin with tp2_"),
             (PREFIX.to_owned(), "no code"),
-            (format!("{PREFIX}e30.AAAA"), "code is not one"),
+            (format!("{PREFIX}e30.AAAA"), "code is not valid"),
             (
                 format!("{PREFIX}e30.{}", "A".repeat(43)),
                 "a field is missing",

@@ -133,7 +133,7 @@ fn what_cannot_be_meant_is_told() {
         (
             Role::Releases,
             "oci://quay.io/a/b#edges=yes",
-            "it can be edges=no",
+            "only edges=no is possible",
         ),
         (
             Role::Releases,
