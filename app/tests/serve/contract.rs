@@ -15,7 +15,7 @@ fn the_quick_start_shows_what_it_says() {
     for line in stdout.lines().map_while(Result::ok) {
         match line.trim().strip_prefix("curl -s ") {
             Some(address) => curls.push(address.trim_matches('\'').to_owned()),
-            None if line.starts_with("Ctrl-C") => break,
+            None if line.contains("Ctrl-C") => break,
             None => {}
         }
     }
