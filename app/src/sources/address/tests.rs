@@ -160,7 +160,11 @@ fn what_cannot_be_meant_is_told() {
             "https://h/x#main",
             "only git has revisions",
         ),
-        (Role::GraphData, "https://h/x#every=0", "between 1 and 86400"),
+        (
+            Role::GraphData,
+            "https://h/x#every=0",
+            "between 1 and 86400",
+        ),
         (
             Role::GraphData,
             "https://h/x#name=A",
