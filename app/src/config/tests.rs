@@ -196,7 +196,7 @@ fn mistakes_are_told() {
                 .validated()
                 .unwrap_err()
                 .to_string()
-                .contains("it can be 1 to")
+                .contains("it must be between 1 and")
         );
     }
 }

@@ -148,7 +148,7 @@ fn what_cannot_be_meant_is_told() {
         (
             Role::GraphData,
             "git+https://h/x#--upload-pack=x",
-            "no option",
+            "is not an option",
         ),
         (
             Role::GraphData,
