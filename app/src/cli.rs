@@ -55,7 +55,7 @@ enum Command {
         after_help = "Example:\n  towpath explain --channel stable-4.20 --from 4.20.1 --platform AWS"
     )]
     Explain(ExplainArgs),
-    /// Check whether a cluster is ready: what stands in the way, and what to do before which update.
+    /// Check whether a cluster is ready: what blocks each update, and what to do before it.
     ///
     /// It checks removed APIs in use, kubelets that would be too old, operators, an update in progress, acknowledgements, and the cluster's own
     /// conditions. None of these stops a patch update. Exit 0: ready. 1: something stands in the way.

@@ -1,4 +1,4 @@
-//! `towpath ready`: what stands in the way on a cluster, and what to do before which update.
+//! `towpath ready`: what blocks each update of a cluster, and what to do before it.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;

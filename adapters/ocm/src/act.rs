@@ -35,7 +35,7 @@ pub struct PolicyRef {
 pub enum CreateOutcome {
     /// We created it.
     New(PolicyRef),
-    /// A policy to the same version existed, whoever created it.
+    /// A policy to the same version existed already. Anybody may have created it.
     AlreadyThere {
         policy: PolicyRef,
         /// When it starts, if known.

@@ -9,7 +9,7 @@
 //!
 //! Changes at or above the mark are returned again. A long transaction causes repetition, never a gap.
 //! A mark ahead of the database (after a fail-over that lost transactions) starts from the beginning.
-//! If a fail-over loses transactions and then passes the mark, this module cannot notice. So whoever keeps a copy of the
+//! If a fail-over loses transactions and then passes the mark, this module cannot notice. So a program that keeps a copy of the
 //! fleet reads all of it now and then.
 
 use sqlx::Row;

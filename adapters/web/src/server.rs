@@ -42,7 +42,7 @@ pub struct Limits {
     pub head_timeout: Duration,
     /// How long a client may read nothing of its answer.
     pub write_timeout: Duration,
-    /// How long connections are still accepted after the server was told to stop.
+    /// How long a stopping server still accepts connections.
     pub drain: Duration,
     /// How long open requests have to end after that.
     pub shutdown_timeout: Duration,

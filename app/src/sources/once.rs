@@ -50,7 +50,7 @@ impl Sources {
         }
         verify(&mut intake, verifier.as_mut(), now)?;
         if intake.is_complete() {
-            // There is a copy that was kept; whoever goes by it is told why.
+            // The command uses a kept copy. It says why.
             warn(&intake.problems());
         }
         Ok(Self {

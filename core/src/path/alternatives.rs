@@ -1,4 +1,4 @@
-//! The best paths, one after the other, none of which passes a release twice (Yen's search).
+//! The best paths, one after the other (Yen's search). No path visits a release twice.
 //!
 //! The next best path leaves a known one somewhere. For each place where it could, the search
 //! looks for the best way on that no known path takes.

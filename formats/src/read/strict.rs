@@ -114,7 +114,7 @@ impl Reader {
         (problem.to_owned(), remedy)
     }
 
-    /// A number or a boolean as it stands in the file: 4.10, not 4.1.
+    /// A number or a boolean exactly as the file writes it: 4.10, not 4.1.
     fn written(&self, node: &Node) -> String {
         let file = String::from_utf8_lossy(self.strict.as_deref().unwrap_or_default());
         let index = |n: u32| n.saturating_sub(1) as usize;

@@ -1,7 +1,7 @@
 //! A document as a tree in which every value knows its place.
 //!
 //! A value of the wrong kind is a finding about its entry, and the other entries are still read.
-//! Texts, numbers and booleans are told apart, as in YAML.
+//! Texts, numbers and booleans stay different, as in YAML.
 
 use std::collections::BTreeSet;
 use std::marker::PhantomData;

@@ -26,7 +26,7 @@ pub(crate) fn tree(place: &Place, bytes: &[u8]) -> Result<Node, Finding> {
     let options = serde_saphyr::options! {
         strict_booleans: true,
         with_snippet: false,
-        // A field that is given twice is a problem of its entry alone: whoever reads the entry finds it.
+        // The reader of an entry reports a field that the entry has twice. Other entries are not affected.
         duplicate_keys: DuplicateKeyPolicy::LastWins,
         merge_keys: MergeKeyPolicy::AsOrdinary,
         non_finite_float_policy: NonFiniteFloatPolicy::AsString,

@@ -62,7 +62,12 @@ pub(super) fn test_binaries(scope: &Scope) -> anyhow::Result<Vec<TestBinary>> {
     let text = String::from_utf8(output.stdout).context("cargo's messages are not UTF-8")?;
     let messages = text.lines().map(serde_json::from_str::<Value>);
     let messages: Vec<Value> = messages.collect::<Result<_, _>>()?;
-    Ok(messages.iter().filter_map(test_binary).collect())
+    let binaries: Vec<TestBinary> = messages.iter().filter_map(test_binary).collect();
+    ensure!(
+        !binaries.is_empty(),
+        "cargo names no test binary; its messages may have changed: see `cargo test --no-run {format}`"
+    );
+    Ok(binaries)
 }
 
 fn test_binary(message: &Value) -> Option<TestBinary> {

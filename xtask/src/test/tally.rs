@@ -35,7 +35,7 @@ impl Tally {
     }
 
     pub(super) fn is_good(&self) -> bool {
-        self.bad_binaries.is_empty()
+        self.bad_binaries.is_empty() && self.passed > 0
     }
 
     /// `ok. 3 passed; 0 failed; 1 ignored; …`
@@ -120,6 +120,18 @@ mod tests {
                 "3 passed, 1 failed, 1 skipped"
             ]
         );
+    }
+
+    #[test]
+    fn a_run_in_which_nothing_passed_is_not_good() {
+        let mut tally = Tally::default();
+        tally.ended("core/rules", true, None);
+        assert!(!tally.is_good());
+        tally.hear(
+            "core/rules",
+            "test result: ok. 1 passed; 0 failed; 0 ignored",
+        );
+        assert!(tally.is_good());
     }
 
     #[test]
