@@ -11,7 +11,7 @@ use serde_json::Value;
 use towpath_core::cluster::rules::REMOVALS;
 
 /// Clusters by the start of their files' names, where they shall go, and what stands in the way: each hop, whether it is ready, and the codes.
-const CLUSTERS: [(&str, &str, &[&str]); 6] = [
+const CLUSTERS: [(&str, &str, &[&str]); 7] = [
     // Only the version was given, and it says itself what is missing.
     (
         "4.12.16-longest-not-recommended",
@@ -38,7 +38,15 @@ const CLUSTERS: [(&str, &str, &[&str]); 6] = [
         "4.14.1-degraded",
         "4.15",
         &[
-            "4.14.1 -> 4.15 refused KubeletUnknown NotUpgradeable NotUpgradeable ObjectsNotGiven ObjectsNotGiven ObjectsNotGiven UpdateInProgress",
+            "4.14.1 -> 4.15 refused ClusterFailing ClusterFailing ClusterFailing ClusterFailing ClusterFailing KubeletUnknown NotUpgradeable NotUpgradeable ObjectsNotGiven ObjectsNotGiven ObjectsNotGiven UpdateInProgress",
+        ],
+    ),
+    // Its etcd is degraded: a patch may be the cure, so that is told.
+    (
+        "4.14.1-degraded",
+        "4.14.11",
+        &[
+            "4.14.1 -> 4.14.11 ready PatchWhileFailing PatchWhileFailing PatchWhileFailing PatchWhileFailing PatchWhileFailing",
         ],
     ),
     // On its way to 4.17, with a kubelet of 4.16: two behind 4.18, which allows them.
@@ -46,7 +54,7 @@ const CLUSTERS: [(&str, &str, &[&str]); 6] = [
         "4.16.0-single-node",
         "4.19",
         &[
-            "4.17.0-ec.0 -> 4.18 refused ObjectsNotGiven ObjectsNotGiven ObjectsNotGiven UpdateInProgress",
+            "4.17.0-ec.0 -> 4.18 refused ClusterFailing ObjectsNotGiven ObjectsNotGiven ObjectsNotGiven UpdateInProgress",
             "4.18 -> 4.19 refused ObjectsNotGiven ObjectsNotGiven ObjectsNotGiven",
         ],
     ),
@@ -54,7 +62,7 @@ const CLUSTERS: [(&str, &str, &[&str]); 6] = [
         "4.16.27-degraded-monitoring",
         "4.17",
         &[
-            "4.16.27 -> 4.17 refused NotUpgradeable ObjectsNotGiven ObjectsNotGiven ObjectsNotGiven ObjectsNotGiven ObjectsNotGiven ObjectsNotGiven",
+            "4.16.27 -> 4.17 refused ClusterFailing NotUpgradeable ObjectsNotGiven ObjectsNotGiven ObjectsNotGiven ObjectsNotGiven ObjectsNotGiven ObjectsNotGiven",
         ],
     ),
 ];

@@ -167,6 +167,8 @@ fn the_condition_enumerates_what_stands_in_the_way() {
         // What the cluster says itself does not count: it may be what we told it.
         objections: Fact::Unknown,
         operator_objections: Fact::Unknown,
+        failures: Fact::Unknown,
+        operator_failures: Fact::Unknown,
     };
     let current = "4.8.9".parse().unwrap();
     let limited = Operator {

@@ -6,7 +6,7 @@ use expect_test::{Expect, expect};
 use proptest::prelude::*;
 use towpath_core::agent::OptIn;
 use towpath_core::cluster::Fact;
-use towpath_core::cluster::objects::{Facts, Progress};
+use towpath_core::cluster::objects::{Facts, Objection, Progress};
 use towpath_core::finding::Finding;
 use towpath_formats::SourceFile;
 use towpath_formats::cluster::objects::{self, ClusterObjects, Kind};
@@ -224,6 +224,38 @@ fn history_counts_back_to_the_last_that_completed() {
     assert_eq!(
         told,
         expected.map(|(version, progress)| (version.to_owned(), progress))
+    );
+}
+
+#[test]
+fn what_is_broken_is_told_and_unknown_is_not_fine() {
+    let version = "kind: ClusterVersion\nmetadata: {name: version}\nstatus:\n  conditions:\n  - {type: Failing, status: 'True', reason: Stuck, message: M}\n";
+    let operator = "kind: ClusterOperator\nmetadata: {name: etcd}\nstatus:\n  conditions:\n  - {type: Degraded, status: Unknown}\n  - {type: Available, status: 'False', reason: Gone, message: M}\n";
+    let facts = read(&[("cv.yaml", version), ("co.yaml", operator)])
+        .unwrap()
+        .facts;
+    let told = |fact: &Fact<Vec<Objection>>| match fact {
+        Fact::Known(failures) => failures
+            .iter()
+            .map(|one| format!("{}: {}", one.by, one.reason))
+            .collect(),
+        Fact::Unknown => vec!["unknown".to_owned()],
+    };
+    assert_eq!(told(&facts.failures), ["ClusterVersion is failing: Stuck"]);
+    assert_eq!(
+        told(&facts.operator_failures),
+        [
+            "ClusterOperator etcd is degraded: Unknown",
+            "ClusterOperator etcd is not available: Gone"
+        ]
+    );
+    let well = operator
+        .replace("Unknown", "'False'")
+        .replace("'False', reason: Gone", "'True', reason: Gone");
+    let facts = read(&[("co.yaml", &well)]).unwrap().facts;
+    assert_eq!(
+        (told(&facts.failures), told(&facts.operator_failures)),
+        (vec!["unknown".to_owned()], vec![])
     );
 }
 

@@ -12,8 +12,8 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
 use towpath_core::agent::{OptIn, UpdateOutcome};
-use towpath_core::cluster::UpgradeableGate;
 use towpath_core::cluster::rules::{API_REMOVED, API_REMOVED_LATER};
+use towpath_core::cluster::{Fact, UpgradeableGate};
 use towpath_core::verdict::Reason;
 use towpath_kube::{Cluster, State};
 use towpath_web::{Probe, ProbeAnswer};
@@ -216,9 +216,11 @@ impl AgentMetrics {
                 .flat_map(UpgradeableGate::objections),
         );
         gauges.removed_apis.clear();
-        if let (Some(target), Some(gate)) = (
+        // Without a count there is no number: none would read as "no API in use".
+        if let (Some(target), Some(gate), Fact::Known(_)) = (
             judgement.assessment.policy.target,
             &judgement.assessment.gate,
+            &judgement.assessment.observation.objects.facts.apis,
         ) {
             let all = gate.next.reasons.iter().chain(&gate.later);
             let removed = all.filter_map(removed_api).collect::<BTreeSet<_>>().len();

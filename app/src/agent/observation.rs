@@ -1,6 +1,7 @@
 //! An observation of the cluster: what the watches say, as known and unknown facts.
 //!
 //! An object without news for too long is unknown. If the API does not have the kind, or has no object of it, that is a known "none".
+//! APIRequestCounts are an exception: an API that does not count requests says nothing about who uses which API.
 
 use std::time::Duration;
 
@@ -91,7 +92,11 @@ pub(super) fn observe(seen: Objects, now: Timestamp) -> Result<Observation, Vec<
 
 /// Whether what is known of a subject is no older than that.
 fn is_believed(seen: &Objects, subject: Subject, age: Duration) -> bool {
-    !matches!(seen.states.get(&subject), Some(State::Behind(since, _)) if *since > age)
+    match seen.states.get(&subject) {
+        Some(State::Behind(since, _)) => *since <= age,
+        Some(State::Absent) => subject != Subject::ApiRequestCounts,
+        _ => true,
+    }
 }
 
 /// The files to be read: without what is too old, and with what there is none of. The ClusterVersion is there in any case: a write names the state it was seen in.
@@ -166,6 +171,10 @@ fn unheard(subject: Subject, state: &State) -> Option<Finding> {
         ))
     };
     match state {
+        State::Absent if subject == Subject::ApiRequestCounts => warn(
+            "the cluster's API does not have this kind, so nobody can tell who uses APIs that go"
+                .to_owned(),
+        ),
         State::Current | State::Absent => None,
         State::NotRead(None) => warn("it has not been read yet".to_owned()),
         State::NotRead(Some(problem)) => warn(format!("it cannot be read: {problem}")),
@@ -295,6 +304,16 @@ mod tests {
                 Some("4.20.1")
             );
         }
+    }
+
+    #[test]
+    fn an_api_that_does_not_count_requests_does_not_say_that_there_were_none() {
+        let mut seen = seen(0, 0);
+        seen.states.insert(Subject::ApiRequestCounts, State::Absent);
+        let observation = observe(seen, now()).unwrap();
+        assert_eq!(observation.objects.facts.apis, Fact::Unknown);
+        assert_eq!(observation.certain.apis, Fact::Unknown);
+        assert_eq!(observation.warnings.len(), 1);
     }
 
     #[test]

@@ -3,7 +3,8 @@
 //!
 //! The rules are those of `ready`, except what the cluster's own operators say. The cluster checks
 //! that itself. It also takes our answer into account, so reading it back would make our answer
-//! its own reason.
+//! its own reason. What fails comes and goes during every update, so it is not told either: whoever
+//! starts an update looks at it then.
 
 use std::collections::BTreeSet;
 
@@ -33,6 +34,8 @@ pub fn gate(
     let facts = Facts {
         objections: Fact::Known(Vec::new()),
         operator_objections: Fact::Known(Vec::new()),
+        failures: Fact::Known(Vec::new()),
+        operator_failures: Fact::Known(Vec::new()),
         ..facts.clone()
     };
     let verdict = |way: &Way| -> Verdict {

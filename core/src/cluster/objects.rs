@@ -19,6 +19,10 @@ pub struct Facts {
     pub objections: Fact<Vec<Objection>>,
     /// What the parts of the platform have against it (ClusterOperators).
     pub operator_objections: Fact<Vec<Objection>>,
+    /// What is broken, as its version operator says (ClusterVersion).
+    pub failures: Fact<Vec<Objection>>,
+    /// Which parts of the platform are degraded or not available (ClusterOperators).
+    pub operator_failures: Fact<Vec<Objection>>,
     pub nodes: Fact<Vec<Node>>,
     /// Its pools of nodes (MachineConfigPools).
     pub pools: Fact<Vec<MachineConfigPool>>,
@@ -48,7 +52,7 @@ pub enum Progress {
     Partial,
 }
 
-/// Somebody in the cluster says that its minor version must not change now, or cannot tell.
+/// Somebody in the cluster says that its minor version must not change now, or that something is broken, or cannot tell.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Objection {
     pub by: Name,

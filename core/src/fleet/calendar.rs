@@ -3,8 +3,10 @@
 //!
 //! An expression has days of the week, a date (year-month-day, or month-day) and a time of day.
 //! Each may be left out, but not all. A part is `*`, a number, a range `2..10`, any of these with
-//! a step `/2`, or a list of them. Times are listed whole (`10:00,14:30`) or by their parts
-//! (`10,14:00`). Without a time it is midnight.
+//! a step `/2`, or a list of them. A range may go past the end: `11..1` is November to January,
+//! `Fri..Mon` is a long weekend. A day of the week is its English name or at least the first
+//! three letters of it. Times are listed whole (`10:00,14:30`) or by their parts (`10,14:00`).
+//! Without a time it is midnight.
 //!
 //! A time that the change to summer time skips happens at the end of the gap. A time that occurs
 //! twice happens once, at the first.
@@ -19,6 +21,9 @@ use super::NotASchedule;
 
 /// The most days that are looked at: a February 29 on one day of the week comes after 40 years at the latest.
 const MAX_DAYS: usize = 41 * 366;
+
+/// The last year. Years do not come round again, so a range of them cannot go past the end.
+const NEVER_AGAIN: i16 = 9999;
 
 /// Days of the week, dates and times of day that must all match.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -42,11 +47,15 @@ struct TimesOfDay {
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Numbers(Vec<Run>);
 
+/// Every so many numbers from the first on, in a circle: after the highest comes the lowest again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Run {
     first: i16,
-    last: i16,
+    /// How far the last one is from the first.
+    length: i16,
     every: i16,
+    /// How many numbers the circle has.
+    circle: i16,
 }
 
 impl Calendar {
@@ -131,7 +140,7 @@ impl FromStr for Calendar {
         };
         Ok(Self {
             weekdays: Numbers::read(weekdays.unwrap_or("*"), [0, 6], weekday)?,
-            years: Numbers::read(years, [1970, 9999], number)?,
+            years: Numbers::read(years, [1970, NEVER_AGAIN], number)?,
             months: Numbers::read(months, [1, 12], number)?,
             days: Numbers::read(days, [1, 31], number)?,
             times: times(time.unwrap_or("0:0"))?,
@@ -168,8 +177,8 @@ fn times(text: &str) -> Result<Vec<TimesOfDay>, NotASchedule> {
 impl Numbers {
     fn has(&self, number: i16) -> bool {
         let hits = |run: &Run| {
-            (run.first..=run.last).contains(&number)
-                && (number - run.first).checked_rem(run.every) == Some(0)
+            let distance = (number - run.first).rem_euclid(run.circle);
+            distance <= run.length && distance % run.every == 0
         };
         self.0.iter().any(hits)
     }
@@ -190,7 +199,15 @@ impl Numbers {
                 None => (value(range)?, value(range)?),
                 Some((first, last)) => (value(first)?, value(last)?),
             };
-            (low <= first && first <= last && last <= high).then_some(Run { first, last, every })
+            let circle = high - low + 1;
+            let may_wrap = first <= last || high < NEVER_AGAIN;
+            let are_known = [first, last].iter().all(|end| (low..=high).contains(end));
+            (are_known && may_wrap).then_some(Run {
+                first,
+                length: (last - first).rem_euclid(circle),
+                every,
+                circle,
+            })
         };
         let bad = |part: &str| {
             NotASchedule(format!(
@@ -221,9 +238,8 @@ fn weekday(text: &str) -> Option<i16> {
         ("sunday", Weekday::Sunday),
     ];
     let text = text.to_ascii_lowercase();
-    let is_meant = |name: &str| text == name || text == name[..3];
     days.into_iter()
-        .find(|(name, _)| is_meant(name))
+        .find(|(name, _)| text.len() >= 3 && name.starts_with(&text))
         .map(|(_, day)| day.to_monday_zero_offset().into())
 }
 
@@ -293,6 +309,43 @@ mod tests {
     }
 
     #[test]
+    fn a_range_may_go_past_the_end() {
+        // The schedule of the automatic-updates document.
+        assert_eq!(
+            hits(
+                "Tues..Thurs *-11..1-* 11:00",
+                "UTC",
+                "2027-01-27T12:00:00Z",
+                3
+            ),
+            [
+                "2027-01-28T11:00:00Z",
+                "2027-11-02T11:00:00Z",
+                "2027-11-03T11:00:00Z"
+            ]
+        );
+        assert_eq!(
+            hits("Fri..Mon 12:00", "UTC", "2026-11-18T00:00:00Z", 5),
+            [
+                "2026-11-20T12:00:00Z",
+                "2026-11-21T12:00:00Z",
+                "2026-11-22T12:00:00Z",
+                "2026-11-23T12:00:00Z",
+                "2026-11-27T12:00:00Z"
+            ]
+        );
+        assert_eq!(
+            hits("22..4/3:30", "UTC", "2026-11-18T12:00:00Z", 4),
+            [
+                "2026-11-18T22:30:00Z",
+                "2026-11-19T01:30:00Z",
+                "2026-11-19T04:30:00Z",
+                "2026-11-19T22:30:00Z"
+            ]
+        );
+    }
+
+    #[test]
     fn a_time_in_a_gap_happens_at_its_end_and_one_that_is_there_twice_once() {
         // In Berlin the clock goes from 02:00 to 03:00 on March 29, and from 03:00 back to 02:00 on October 25.
         for time in ["02:00", "02:30", "02:00,02:30,02:59", "03:00"] {
@@ -311,7 +364,9 @@ mod tests {
             "",
             "10",
             "Mon..",
-            "Fri..Mon",
+            "Fri..Moon",
+            "Mo",
+            "2030..2027-1-1",
             "25:00",
             "10:60",
             "13-1",
@@ -320,7 +375,7 @@ mod tests {
             "10:00 Mon",
             "*/0:00",
             "+1:00",
-            "1-2..1",
+            "1-2..32",
         ] {
             assert!(text.parse::<Calendar>().is_err(), "{text}");
         }

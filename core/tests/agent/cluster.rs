@@ -114,6 +114,8 @@ impl Story {
             history: Fact::Known(vec![entry]),
             objections: Fact::Known(Vec::new()),
             operator_objections: Fact::Known(Vec::new()),
+            failures: Fact::Known(Vec::new()),
+            operator_failures: Fact::Known(Vec::new()),
             nodes: Fact::Known(vec![worker(33)]),
             pools: Fact::Known(vec![MachineConfigPool {
                 name: "worker".into(),

@@ -79,6 +79,8 @@ pub(crate) fn known_and_empty() -> Facts {
         history: Fact::Known(Vec::new()),
         objections: Fact::Known(Vec::new()),
         operator_objections: Fact::Known(Vec::new()),
+        failures: Fact::Known(Vec::new()),
+        operator_failures: Fact::Known(Vec::new()),
         nodes: Fact::Known(Vec::new()),
         pools: Fact::Known(Vec::new()),
         operators: Fact::Known(Vec::new()),
@@ -102,15 +104,19 @@ fn read(story: &str) -> Story {
                 stops = rest.iter().map(|stop| Stop::parse(stop).unwrap()).collect()
             }
             ["skew", limit] => max_skew = MaxSkew::Same(limit.parse().unwrap()),
-            ["objection", by, reason, message @ ..] => {
-                list(&mut facts.objections).push(Objection {
-                    by: (*by).into(),
-                    reason: (*reason).into(),
-                    message: message.join(" ").into(),
-                })
-            }
-            ["operator-objection", by, reason, message @ ..] => {
-                list(&mut facts.operator_objections).push(Objection {
+            [
+                who @ ("objection" | "operator-objection" | "failure" | "operator-failure"),
+                by,
+                reason,
+                message @ ..,
+            ] => {
+                let said = match *who {
+                    "objection" => &mut facts.objections,
+                    "operator-objection" => &mut facts.operator_objections,
+                    "failure" => &mut facts.failures,
+                    _ => &mut facts.operator_failures,
+                };
+                list(said).push(Objection {
                     by: (*by).into(),
                     reason: (*reason).into(),
                     message: message.join(" ").into(),
@@ -156,10 +162,12 @@ fn read(story: &str) -> Story {
     }
 }
 
-pub(crate) const FACTS: [&str; 9] = [
+pub(crate) const FACTS: [&str; 11] = [
     "history",
     "objections",
     "operator-objections",
+    "failures",
+    "operator-failures",
     "nodes",
     "pools",
     "operators",
@@ -173,6 +181,8 @@ pub(crate) fn forget(facts: &mut Facts, what: &str) {
         "history" => facts.history = Fact::Unknown,
         "objections" => facts.objections = Fact::Unknown,
         "operator-objections" => facts.operator_objections = Fact::Unknown,
+        "failures" => facts.failures = Fact::Unknown,
+        "operator-failures" => facts.operator_failures = Fact::Unknown,
         "nodes" => facts.nodes = Fact::Unknown,
         "pools" => facts.pools = Fact::Unknown,
         "operators" => facts.operators = Fact::Unknown,

@@ -403,6 +403,36 @@ fn a_part_of_the_platform_objects_on_its_own_account() {
     );
 }
 
+#[test]
+fn a_broken_cluster_may_be_patched_and_not_changed_its_minor_version() {
+    check(
+        "at 4.14.1\noperator-failure etcd-is-degraded Unhealthy two members\nway 4.14.9 4.15.1 4.16.1",
+        expect![[r#"
+            4.14.1 -> 4.14.9: ready
+              PatchWhileFailing: etcd-is-degraded: Unhealthy: two members; a patch may heal it, the next minor update is refused until it is healed
+            4.14.9 -> 4.15.1: refused
+              ClusterFailing: etcd-is-degraded: Unhealthy: two members
+            4.15.1 -> 4.16.1: ready
+        "#]],
+    );
+    check(
+        "at 4.14.1\nfailure ClusterVersion-is-failing Stuck waits for etcd\nway 4.15.1",
+        expect![[r#"
+            4.14.1 -> 4.15.1: refused
+              ClusterFailing: ClusterVersion-is-failing: Stuck: waits for etcd
+        "#]],
+    );
+    check(
+        "at 4.14.1\nunknown failures\nunknown operator-failures\nway 4.14.9 4.15.1",
+        expect![[r#"
+            4.14.1 -> 4.14.9: ready
+            4.14.9 -> 4.15.1: refused
+              ObjectsNotGiven: nobody can tell without these objects: ClusterOperators
+              ObjectsNotGiven: nobody can tell without these objects: ClusterVersion
+        "#]],
+    );
+}
+
 /// Forgetting what would refuse never makes a cluster ready.
 #[test]
 fn without_cluster_operators_or_pools_no_minor_update_is_ready() {

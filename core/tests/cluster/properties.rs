@@ -176,7 +176,7 @@ fn any_facts() -> impl Strategy<Value = Facts> {
     let ack = (4u64..10).prop_map(|minor| format!("ack-4.{minor}-x").into());
     (
         history,
-        (objections(), objections()),
+        (objections(), objections(), objections(), objections()),
         fact(proptest::collection::vec(node, 0..5)),
         pools,
         fact(proptest::collection::vec(operator, 0..3)),
@@ -191,7 +191,7 @@ fn any_facts() -> impl Strategy<Value = Facts> {
         .prop_map(
             |(
                 history,
-                (objections, operator_objections),
+                (objections, operator_objections, failures, operator_failures),
                 nodes,
                 pools,
                 operators,
@@ -203,6 +203,8 @@ fn any_facts() -> impl Strategy<Value = Facts> {
                     history,
                     objections,
                     operator_objections,
+                    failures,
+                    operator_failures,
                     nodes,
                     pools,
                     operators,

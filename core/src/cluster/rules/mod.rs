@@ -5,6 +5,7 @@
 //! an update cannot be undone once it has begun.
 
 mod admin_acks;
+mod failing;
 mod kubelet_skew;
 mod operators;
 mod paused_control_plane;
@@ -40,6 +41,7 @@ pub struct StepQuestion<'a> {
 
 static CLUSTER: Policy<Steps> = Policy(&[
     &admin_acks::AdminAcks,
+    &failing::Failing,
     &kubelet_skew::KubeletSkew,
     &operators::OperatorLimits,
     &paused_control_plane::PausedControlPlane,

@@ -16,6 +16,7 @@ pub(super) struct OfVersion {
     pub(super) channel: Fact<ChannelName>,
     pub(super) history: Fact<Vec<HistoryEntry>>,
     pub(super) objections: Fact<Vec<Objection>>,
+    pub(super) failures: Fact<Vec<Objection>>,
 }
 
 pub(super) fn read(reader: &mut Reader, object: &Object) -> OfVersion {
@@ -40,6 +41,10 @@ pub(super) fn read(reader: &mut Reader, object: &Object) -> OfVersion {
                 .into_iter()
                 .collect()
         })),
+        failures: Fact::from(given("conditions").then(|| {
+            let said = [("Failing", "False", "ClusterVersion is failing")];
+            troubles(reader, object, &said)
+        })),
     }
 }
 
@@ -47,15 +52,37 @@ pub(super) fn objection_of_operator(reader: &mut Reader, object: &Object) -> Opt
     objection(reader, object, &format!("ClusterOperator {}", object.name))
 }
 
-/// The ClusterVersion's own objections. It repeats those of its operators; where they speak for themselves, it need not.
+/// What a part of the platform says is wrong with it.
+pub(super) fn troubles_of_operator(reader: &mut Reader, object: &Object) -> Vec<Objection> {
+    let name = &object.name;
+    let said = [
+        (
+            "Degraded",
+            "False",
+            &*format!("ClusterOperator {name} is degraded"),
+        ),
+        (
+            "Available",
+            "True",
+            &*format!("ClusterOperator {name} is not available"),
+        ),
+    ];
+    troubles(reader, object, &said)
+}
+
+/// What the ClusterVersion says on its own account. It repeats those of its operators; where they speak for themselves, it need not.
 pub(super) fn own(
     by_version: Fact<Vec<Objection>>,
     by_operators: &[Objection],
 ) -> Fact<Vec<Objection>> {
     let repeats = |objection: &Objection| {
-        ["Cluster operator ", "Multiple cluster operators "]
-            .iter()
-            .any(|start| objection.message.starts_with(start))
+        [
+            "Cluster operator ",
+            "Cluster operators ",
+            "Multiple cluster operators ",
+        ]
+        .iter()
+        .any(|start| objection.message.starts_with(start))
     };
     match by_version {
         Fact::Unknown => Fact::Unknown,
@@ -119,14 +146,30 @@ fn entry(reader: &mut Reader, node: &Node) -> Option<HistoryEntry> {
 
 /// Absent means upgradeable; anything but `True` does not.
 fn objection(reader: &mut Reader, object: &Object, by: &str) -> Option<Objection> {
+    unless(reader, object, ("Upgradeable", "True", by))
+}
+
+/// Conditions, each with the status that is good and what it means that it has another.
+fn troubles(reader: &mut Reader, object: &Object, said: &[(&str, &str, &str)]) -> Vec<Objection> {
+    said.iter()
+        .filter_map(|condition| unless(reader, object, *condition))
+        .collect()
+}
+
+/// What a condition says unless its status is the good one. Absent is good; unknown is not.
+fn unless(
+    reader: &mut Reader,
+    object: &Object,
+    (name, good, by): (&str, &str, &str),
+) -> Option<Objection> {
     let conditions = items(reader, object.node.get("status"), "conditions");
     let condition = conditions
         .iter()
-        .find(|condition| text(condition, "type") == "Upgradeable")?;
+        .find(|condition| text(condition, "type") == name)?;
     let reason = match (text(condition, "status"), text(condition, "reason")) {
-        ("True", _) => return None,
-        ("False", "") => "NoReason".to_owned(),
-        ("False", reason) => reason.to_owned(),
+        (status, _) if status == good => return None,
+        ("True" | "False", "") => "NoReason".to_owned(),
+        ("True" | "False", reason) => reason.to_owned(),
         (_, reason) => format!("Unknown {reason}").trim().to_owned(),
     };
     Some(Objection {

@@ -102,6 +102,9 @@ pub fn read(
     let by_operators: Vec<_> = of(Kind::ClusterOperator)
         .filter_map(|object| all.of(object, cluster_version::objection_of_operator))
         .collect();
+    let operator_failures: Vec<_> = of(Kind::ClusterOperator)
+        .flat_map(|object| all.of(object, cluster_version::troubles_of_operator))
+        .collect();
     let pools: Vec<_> = of(Kind::MachineConfigPool)
         .filter_map(|object| all.of(object, nodes::pool))
         .collect();
@@ -132,6 +135,8 @@ pub fn read(
         history: version.history,
         objections: cluster_version::own(version.objections, &by_operators),
         operator_objections: Fact::from(given(Kind::ClusterOperator).then_some(by_operators)),
+        failures: cluster_version::own(version.failures, &operator_failures),
+        operator_failures: Fact::from(given(Kind::ClusterOperator).then_some(operator_failures)),
         nodes: Fact::from(given(Kind::Node).then_some(nodes)),
         pools: Fact::from(
             given(Kind::MachineConfigPool)
