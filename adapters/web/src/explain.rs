@@ -145,10 +145,7 @@ impl ExplainQuestion {
             to,
             ..
         } = asked;
-        let id = match &cluster.id {
-            Fact::Known(id) => Some(id),
-            Fact::Unknown => None,
-        };
+        let id = cluster.id.known();
         let allowed = managed
             .as_ref()
             .zip(id)

@@ -66,8 +66,5 @@ fn left_by(gate: &str) -> Option<Minor> {
 
 /// An acknowledgement that nobody has shown us is none.
 fn is_acknowledged(facts: &Facts, gate: &str) -> bool {
-    match &facts.acks {
-        Fact::Known(acks) => acks.contains(gate),
-        Fact::Unknown => false,
-    }
+    facts.acks.known().is_some_and(|acks| acks.contains(gate))
 }

@@ -185,8 +185,8 @@ fn groups(step: Step<'_>, facts: &Facts, nodes: &[Node], max_skew: MaxSkew) -> V
 fn grouped(facts: &Facts, nodes: &[Node]) -> Vec<Group> {
     let mut groups: BTreeMap<(Option<Name>, Option<Minor>), Group> = BTreeMap::new();
     for node in nodes {
-        let kubelet = known(&node.kubelet);
-        let pool = known(&node.pool);
+        let kubelet = node.kubelet.known().cloned();
+        let pool = node.pool.known().cloned();
         let key = (pool.clone(), kubelet.filter(|_| pool.is_none()));
         let lag = facts.lag(node);
         let group = groups.entry(key).or_insert_with(|| Group {
@@ -329,12 +329,5 @@ impl MaxSkew {
         known.is_some_and(|(kubelet, api_server)| {
             kubelet <= api_server && behind(kubelet, api_server) <= self.of(control_plane)
         })
-    }
-}
-
-fn known<T: Clone>(fact: &Fact<T>) -> Option<T> {
-    match fact {
-        Fact::Known(value) => Some(value.clone()),
-        Fact::Unknown => None,
     }
 }

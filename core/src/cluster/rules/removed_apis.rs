@@ -158,10 +158,7 @@ fn is_platform(user: &str, facts: &Facts) -> bool {
 
 /// The package server is the platform's own, though it is installed like an operator.
 fn has_operators(namespace: &str, facts: &Facts) -> bool {
-    match &facts.operators {
-        Fact::Known(operators) => operators.iter().any(|operator| {
-            &*operator.namespace == namespace && &*operator.name != "packageserver"
-        }),
-        Fact::Unknown => false,
-    }
+    let mut operators = facts.operators.known().into_iter().flatten();
+    operators
+        .any(|operator| &*operator.namespace == namespace && &*operator.name != "packageserver")
 }
