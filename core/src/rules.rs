@@ -17,10 +17,52 @@ pub trait Rule<Q: Question>: Send + Sync {
     fn codes(&self) -> Vec<&'static Code>;
 
     fn judge(&self, question: &Q::At<'_>) -> Verdict;
+}
 
-    /// Whether it stands in the way. A rule that is asked millions of times answers this without words.
-    fn holds(&self, question: &Q::At<'_>) -> bool {
-        !self.judge(question).is_offered()
+/// A rule that keeps nothing: the kinds of reasons that it gives, and functions.
+pub(crate) struct PlainRule<Q: Question> {
+    codes: &'static [&'static Code],
+    judge: fn(&Q::At<'_>) -> Verdict,
+    /// Whether it stands in the way, for one that is asked millions of times: it answers without words.
+    holds: Option<fn(&Q::At<'_>) -> bool>,
+}
+
+impl<Q: Question> PlainRule<Q> {
+    pub(crate) const fn new(
+        codes: &'static [&'static Code],
+        judge: fn(&Q::At<'_>) -> Verdict,
+    ) -> Self {
+        let holds = None;
+        Self {
+            codes,
+            judge,
+            holds,
+        }
+    }
+
+    pub(crate) const fn holding(self, holds: fn(&Q::At<'_>) -> bool) -> Self {
+        Self {
+            holds: Some(holds),
+            ..self
+        }
+    }
+
+    /// Whether it stands in the way.
+    pub(crate) fn holds(&self, question: &Q::At<'_>) -> bool {
+        match self.holds {
+            Some(holds) => holds(question),
+            None => !self.judge(question).is_offered(),
+        }
+    }
+}
+
+impl<Q: Question> Rule<Q> for PlainRule<Q> {
+    fn codes(&self) -> Vec<&'static Code> {
+        self.codes.to_vec()
+    }
+
+    fn judge(&self, question: &Q::At<'_>) -> Verdict {
+        (self.judge)(question)
     }
 }
 
@@ -34,9 +76,5 @@ impl<Q: Question> Rule<Q> for Policy<Q> {
 
     fn judge(&self, question: &Q::At<'_>) -> Verdict {
         self.0.iter().map(|rule| rule.judge(question)).collect()
-    }
-
-    fn holds(&self, question: &Q::At<'_>) -> bool {
-        self.0.iter().any(|rule| rule.holds(question))
     }
 }

@@ -84,14 +84,8 @@ impl<'a> ReportedUpdates<'a> {
             named.map(|cluster| (cluster, VecDeque::new())).collect();
         if !last.is_empty() {
             let clusters: Vec<[&str; 1]> = last.keys().map(|cluster| [*cluster]).collect();
-            let select = tx.sql(
-                "SELECT cluster, ids FROM report_ids WHERE cluster IN (SELECT value->>0 FROM {rows}) ORDER BY cluster",
-            );
-            for row in sqlx::query(select)
-                .bind(json!(clusters).to_string())
-                .fetch_all(tx.on())
-                .await?
-            {
+            let select = "SELECT cluster, ids FROM report_ids WHERE cluster IN (SELECT value->>0 FROM {rows}) ORDER BY cluster";
+            for row in tx.fetch(select, &json!(clusters).to_string()).await? {
                 let (cluster, ids) = (rows::text(&row, 0)?, rows::text(&row, 1)?);
                 let ids = serde_json::from_str(&ids)
                     .map_err(|error| damaged("the names of reports", error))?;
@@ -134,14 +128,9 @@ impl<'a> ReportedUpdates<'a> {
             .map(|(cluster, ids)| (*cluster, json!(ids).to_string()))
             .collect();
         if !ids.is_empty() {
-            let upsert = tx.sql(
-                "INSERT INTO report_ids (cluster, ids) SELECT value->>0, value->>1 FROM {rows} WHERE true \
-                 ON CONFLICT (cluster) DO UPDATE SET ids = excluded.ids",
-            );
-            sqlx::query(upsert)
-                .bind(json!(ids).to_string())
-                .execute(tx.on())
-                .await?;
+            let upsert = "INSERT INTO report_ids (cluster, ids) SELECT value->>0, value->>1 FROM {rows} WHERE true \
+                 ON CONFLICT (cluster) DO UPDATE SET ids = excluded.ids";
+            tx.execute(upsert, &json!(ids).to_string()).await?;
         }
         match self.updates.is_empty() {
             true => Ok(Vec::new()),
@@ -163,16 +152,11 @@ impl<'a> ReportedUpdates<'a> {
                 nanoseconds(report.state.last_seen)?,
             ]));
         }
-        let insert = tx.sql(
-            "INSERT INTO agent_updates (cluster, to_version, started_at, outcome, why, took_seconds, automatic, reported_at) \
+        let insert = "INSERT INTO agent_updates (cluster, to_version, started_at, outcome, why, took_seconds, automatic, reported_at) \
              SELECT value->>0, value->>1, CAST(value->>2 AS BIGINT), value->>3, value->>4, CAST(value->>5 AS BIGINT), \
              CAST(value->>6 AS BIGINT), CAST(value->>7 AS BIGINT) FROM {rows} WHERE true \
-             ON CONFLICT (cluster, to_version, started_at, outcome) DO NOTHING RETURNING outcome",
-        );
-        let rows = sqlx::query(insert)
-            .bind(json!(list).to_string())
-            .fetch_all(tx.on())
-            .await?;
+             ON CONFLICT (cluster, to_version, started_at, outcome) DO NOTHING RETURNING outcome";
+        let rows = tx.fetch(insert, &json!(list).to_string()).await?;
         let outcome = |row: &sqlx::any::AnyRow| -> Result<AgentOutcome> {
             let code = rows::text(row, 0)?;
             AgentOutcome::of_code(&code).ok_or_else(|| damaged("the outcome of an update", code))
@@ -183,15 +167,13 @@ impl<'a> ReportedUpdates<'a> {
             .iter()
             .map(|(report, _)| [report.state.id.as_str()])
             .collect();
-        let clear_away = tx.sql(&format!(
+        let clear_away = format!(
             "DELETE FROM agent_updates WHERE (cluster, to_version, started_at, outcome) IN \
              (SELECT cluster, to_version, started_at, outcome FROM (SELECT cluster, to_version, started_at, outcome, \
              ROW_NUMBER() OVER (PARTITION BY cluster ORDER BY started_at DESC, to_version, outcome) AS place \
              FROM agent_updates WHERE cluster IN (SELECT value->>0 FROM {{rows}})) AS placed WHERE place > {MAX_UPDATES})"
-        ));
-        sqlx::query(clear_away)
-            .bind(json!(clusters).to_string())
-            .execute(tx.on())
+        );
+        tx.execute(&clear_away, &json!(clusters).to_string())
             .await?;
         Ok(outcomes)
     }

@@ -220,32 +220,22 @@ impl CurrentState {
             versions: [].into(),
             holders: [].into(),
         };
-        let text = tx.sql(
-            "SELECT cluster, id FROM upgrades WHERE state IN ('planned', 'started') \
-             AND cluster IN (SELECT value->>0 FROM {rows})",
-        );
-        for row in sqlx::query(text)
-            .bind(ids.as_str())
-            .fetch_all(tx.on())
-            .await?
-        {
+        let text = "SELECT cluster, id FROM upgrades WHERE state IN ('planned', 'started') \
+             AND cluster IN (SELECT value->>0 FROM {rows})";
+        for row in tx.fetch(text, &ids).await? {
             present
                 .active
                 .insert(rows::id(&rows::text(&row, 0)?)?, UpgradeId(row.try_get(1)?));
         }
-        let text = tx.sql("SELECT id, version FROM clusters WHERE gone = 0 AND id IN (SELECT value->>0 FROM {rows})");
-        for row in sqlx::query(text).bind(ids).fetch_all(tx.on()).await? {
+        let text = "SELECT id, version FROM clusters WHERE gone = 0 AND id IN (SELECT value->>0 FROM {rows})";
+        for row in tx.fetch(text, &ids).await? {
             present.versions.insert(
                 rows::id(&rows::text(&row, 0)?)?,
                 rows::version(&rows::text(&row, 1)?)?,
             );
         }
-        let text = tx.sql("SELECT mutex, cluster, sector FROM locks WHERE mutex IN (SELECT value->>0 FROM {rows})");
-        for row in sqlx::query(text)
-            .bind(json!(mutexes).to_string())
-            .fetch_all(tx.on())
-            .await?
-        {
+        let text = "SELECT mutex, cluster, sector FROM locks WHERE mutex IN (SELECT value->>0 FROM {rows})";
+        for row in tx.fetch(text, &json!(mutexes).to_string()).await? {
             let holder = (rows::id(&rows::text(&row, 1)?)?, rows::optional(&row, 2)?);
             present
                 .holders
@@ -343,24 +333,17 @@ pub(crate) async fn put(tx: &mut Tx, last: i64, new: &[(&Start, &Upgrade, &[Lock
             locks.insert((upgrade.id, lock.mutex.clone()), row);
         }
     }
-    let insert = tx.sql(
-        "INSERT INTO upgrades (id, cluster, pool, from_version, to_version, state, owner, start_at, changed_at, failures, \
+    let insert = "INSERT INTO upgrades (id, cluster, pool, from_version, to_version, state, owner, start_at, changed_at, failures, \
          note) SELECT CAST(value->>0 AS BIGINT), value->>1, value->>2, value->>3, value->>4, value->>5, value->>6, \
          CAST(value->>7 AS BIGINT), CAST(value->>8 AS BIGINT), CAST(value->>9 AS BIGINT) + COALESCE((SELECT u.failures \
          FROM upgrades u WHERE u.cluster = j.value->>1 AND COALESCE(u.pool, '') = COALESCE(j.value->>2, '') \
-         AND u.to_version = j.value->>4 ORDER BY u.id DESC LIMIT 1), 0), value->>10 FROM {rows}",
-    );
-    sqlx::query(insert)
-        .bind(json!(upgrades).to_string())
-        .execute(tx.on())
-        .await?;
+         AND u.to_version = j.value->>4 ORDER BY u.id DESC LIMIT 1), 0), value->>10 FROM {rows}";
+    tx.execute(insert, &json!(upgrades).to_string()).await?;
     if !locks.is_empty() {
-        let insert = tx.sql(
-            "INSERT INTO locks (upgrade, mutex, cluster, sector) \
-             SELECT CAST(value->>0 AS BIGINT), value->>1, value->>2, value->>3 FROM {rows}",
-        );
+        let insert = "INSERT INTO locks (upgrade, mutex, cluster, sector) \
+             SELECT CAST(value->>0 AS BIGINT), value->>1, value->>2, value->>3 FROM {rows}";
         let list = json!(locks.into_values().collect::<Vec<_>>()).to_string();
-        sqlx::query(insert).bind(list).execute(tx.on()).await?;
+        tx.execute(insert, &list).await?;
     }
     sqlx::query("UPDATE counters SET value = $1 WHERE name = 'upgrades'")
         .bind(last)

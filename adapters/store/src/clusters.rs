@@ -111,12 +111,10 @@ impl Store {
                 return Ok(());
             }
             number_change(&mut tx).await?;
-            let update = tx.sql(
-                "UPDATE clusters SET workloads = r.workloads, changed = {change} \
+            let update = "UPDATE clusters SET workloads = r.workloads, changed = {change} \
                  FROM (SELECT value->>0 AS id, value->>1 AS workloads FROM {rows}) AS r \
-                 WHERE clusters.id = r.id AND clusters.workloads <> r.workloads",
-            );
-            sqlx::query(update).bind(list).execute(tx.on()).await?;
+                 WHERE clusters.id = r.id AND clusters.workloads <> r.workloads";
+            tx.execute(update, &list).await?;
             tx.commit().await
         })
         .await

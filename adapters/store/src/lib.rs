@@ -43,6 +43,7 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
+use sqlx::any::AnyRow;
 use sqlx::{Any, AnyConnection, AnyPool, Transaction};
 
 pub use backend::Backend;
@@ -158,6 +159,18 @@ impl Tx {
     /// Translates SQL for this database.
     fn sql(&self, text: &str) -> sqlx::AssertSqlSafe<String> {
         self.backend.sql(text)
+    }
+
+    /// Runs a statement on the `{rows}` of this JSON array, and says how many rows it changed.
+    async fn execute(&mut self, text: &str, list: &str) -> sqlx::Result<u64> {
+        let query = sqlx::query(self.sql(text)).bind(list);
+        Ok(query.execute(self.on()).await?.rows_affected())
+    }
+
+    /// Reads with the `{rows}` of this JSON array.
+    async fn fetch(&mut self, text: &str, list: &str) -> sqlx::Result<Vec<AnyRow>> {
+        let query = sqlx::query(self.sql(text)).bind(list);
+        query.fetch_all(self.on()).await
     }
 
     async fn commit(self) -> Result<()> {

@@ -135,13 +135,9 @@ impl Store {
         }
         let ids = json!(ids).to_string();
         // Reports lock their clusters in this order, too, before they sum up spans.
-        let lock = tx.sql(
-            "SELECT id FROM clusters WHERE id IN (SELECT value->>0 FROM {rows}) ORDER BY id {lock}",
-        );
-        sqlx::query(lock)
-            .bind(ids.as_str())
-            .fetch_all(tx.on())
-            .await?;
+        let lock =
+            "SELECT id FROM clusters WHERE id IN (SELECT value->>0 FROM {rows}) ORDER BY id {lock}";
+        tx.fetch(lock, &ids).await?;
         let old = format!(
             "SELECT cluster, from_at FROM spans WHERE cluster IN (SELECT value->>0 FROM {{rows}}) AND until_at < {before}"
         );
@@ -172,12 +168,7 @@ impl Store {
         let text = format!(
             "DELETE FROM soak_sums WHERE until_at < {before} AND version IN (SELECT value->>0 FROM {{rows}})"
         );
-        let text = tx.sql(&text);
-        let dropped = sqlx::query(text)
-            .bind(json!(below).to_string())
-            .execute(tx.on())
-            .await?
-            .rows_affected();
+        let dropped = tx.execute(&text, &json!(below).to_string()).await?;
         tx.commit().await?;
         Ok(dropped)
     }
@@ -267,15 +258,12 @@ pub(crate) async fn limit_spans(
     tx: &mut Tx,
     ids: &BTreeSet<[&str; 1]>,
 ) -> Result<(), WriteFailure> {
-    let text = tx.sql(&format!(
+    let text = format!(
         "SELECT cluster FROM spans WHERE cluster IN (SELECT value->>0 FROM {{rows}}) \
          GROUP BY cluster HAVING COUNT(*) > {} ORDER BY cluster",
         MAX_SPANS + SPANS_SLACK
-    ));
-    let found = sqlx::query(text)
-        .bind(json!(ids).to_string())
-        .fetch_all(tx.on())
-        .await?;
+    );
+    let found = tx.fetch(&text, &json!(ids).to_string()).await?;
     if found.is_empty() {
         return Ok(());
     }
@@ -290,19 +278,19 @@ pub(crate) async fn limit_spans(
          WHERE place > {MAX_SPANS}"
     );
     sum_up(tx, &ids, &excess).await?;
-    let text = tx.sql(&format!(
+    let text = format!(
         "DELETE FROM soak_sums WHERE (cluster, version) IN (SELECT cluster, version FROM (SELECT cluster, version, \
          ROW_NUMBER() OVER (PARTITION BY cluster ORDER BY until_at DESC, version) AS place FROM soak_sums \
          WHERE cluster IN (SELECT value->>0 FROM {{rows}})) AS placed WHERE place > {MAX_SUMS})"
-    ));
-    sqlx::query(text).bind(ids).execute(tx.on()).await?;
+    );
+    tx.execute(&text, &ids).await?;
     Ok(())
 }
 
 /// Turns the chosen spans into sums, and returns how many there were. Unhealthy or unbound time is dropped: a binding
 /// never applies to time that was reported before it.
 async fn sum_up(tx: &mut Tx, ids: &str, chosen: &str) -> Result<u64, sqlx::Error> {
-    let text = tx.sql(&format!(
+    let text = format!(
         "INSERT INTO soak_sums (cluster, version, from_at, until_at, nanoseconds) \
          SELECT cluster, version, MIN(from_at), MAX(until_at), CAST(SUM(nanoseconds) AS BIGINT) FROM bound_spans \
          WHERE nanoseconds > 0 AND (cluster, from_at) IN ({chosen}) GROUP BY cluster, version \
@@ -310,14 +298,8 @@ async fn sum_up(tx: &mut Tx, ids: &str, chosen: &str) -> Result<u64, sqlx::Error
          from_at = CASE WHEN excluded.from_at < soak_sums.from_at THEN excluded.from_at ELSE soak_sums.from_at END, \
          until_at = CASE WHEN excluded.until_at > soak_sums.until_at THEN excluded.until_at ELSE soak_sums.until_at END, \
          nanoseconds = soak_sums.nanoseconds + excluded.nanoseconds"
-    ));
-    sqlx::query(text).bind(ids).execute(tx.on()).await?;
-    let text = tx.sql(&format!(
-        "DELETE FROM spans WHERE (cluster, from_at) IN ({chosen})"
-    ));
-    Ok(sqlx::query(text)
-        .bind(ids)
-        .execute(tx.on())
-        .await?
-        .rows_affected())
+    );
+    tx.execute(&text, ids).await?;
+    let text = format!("DELETE FROM spans WHERE (cluster, from_at) IN ({chosen})");
+    tx.execute(&text, ids).await
 }

@@ -318,13 +318,11 @@ impl<'a> KnownCluster<'a> {
 
 /// Inserts empty rows for new clusters.
 async fn make_room(tx: &mut Tx, ids: &str) -> Result<(), WriteFailure> {
-    let insert = tx.sql(
-        "INSERT INTO clusters (id, organisation, name, version, version_since, last_seen, healthy, span_from, facts, body, \
+    let insert = "INSERT INTO clusters (id, organisation, name, version, version_since, last_seen, healthy, span_from, facts, body, \
          workloads, gone, changed) SELECT r.id, '', '', '', 0, 0, 0, NULL, '', '', '[]', 0, 0 \
          FROM (SELECT value->>0 AS id FROM {rows}) AS r \
-         WHERE NOT EXISTS (SELECT 1 FROM clusters c WHERE c.id = r.id) ORDER BY r.id ON CONFLICT (id) DO NOTHING",
-    );
-    sqlx::query(insert).bind(ids).execute(tx.on()).await?;
+         WHERE NOT EXISTS (SELECT 1 FROM clusters c WHERE c.id = r.id) ORDER BY r.id ON CONFLICT (id) DO NOTHING";
+    tx.execute(insert, ids).await?;
     Ok(())
 }
 
@@ -333,18 +331,12 @@ async fn lock<'a>(
     tx: &mut Tx,
     ids: String,
 ) -> Result<BTreeMap<ClusterId, KnownCluster<'a>>, WriteFailure> {
-    let select = tx.sql(
-        "SELECT id, version, healthy, span_from, last_seen, version_since, organisation, name FROM clusters \
-         WHERE id IN (SELECT value->>0 FROM {rows}) ORDER BY id {lock}",
-    );
-    let rows = sqlx::query(select)
-        .bind(ids.as_str())
-        .fetch_all(tx.on())
-        .await?;
+    let select = "SELECT id, version, healthy, span_from, last_seen, version_since, organisation, name FROM clusters \
+         WHERE id IN (SELECT value->>0 FROM {rows}) ORDER BY id {lock}";
+    let rows = tx.fetch(select, &ids).await?;
     // Asked for once the rows are locked: whoever had them may just have bound some.
-    let select =
-        tx.sql("SELECT cluster FROM bindings WHERE until_at IS NULL AND cluster IN (SELECT value->>0 FROM {rows})");
-    let bound = sqlx::query(select).bind(ids).fetch_all(tx.on()).await?;
+    let select = "SELECT cluster FROM bindings WHERE until_at IS NULL AND cluster IN (SELECT value->>0 FROM {rows})";
+    let bound = tx.fetch(select, &ids).await?;
     let bound: BTreeSet<String> = bound
         .iter()
         .map(|row| rows::text(row, 0))
@@ -431,17 +423,15 @@ async fn update(
         ));
     }
     let list = serde_json::to_string(&list).map_err(|error| StoreError::Bad(error.to_string()))?;
-    let update = tx.sql(
-        "UPDATE clusters SET organisation = r.organisation, \
+    let update = "UPDATE clusters SET organisation = r.organisation, \
          name = r.name, version = r.version, \
          version_since = r.version_since, last_seen = r.last_seen, healthy = r.healthy, span_from = r.span_from, \
          facts = r.facts, body = r.body, gone = 0, changed = {change} \
          FROM (SELECT value->>0 AS id, value->>1 AS organisation, value->>2 AS name, value->>3 AS version, \
          CAST(value->>4 AS BIGINT) AS version_since, CAST(value->>5 AS BIGINT) AS last_seen, \
          CAST(value->>6 AS BIGINT) AS healthy, CAST(value->>7 AS BIGINT) AS span_from, value->>8 AS facts, \
-         value->>9 AS body FROM {rows}) AS r WHERE clusters.id = r.id",
-    );
-    sqlx::query(update).bind(list).execute(tx.on()).await?;
+         value->>9 AS body FROM {rows}) AS r WHERE clusters.id = r.id";
+    tx.execute(update, &list).await?;
     Ok(())
 }
 
@@ -465,19 +455,12 @@ async fn bind(
         return Ok(());
     }
     let list = serde_json::to_string(&list).map_err(|error| StoreError::Bad(error.to_string()))?;
-    let insert = tx.sql(
-        "INSERT INTO bindings (cluster, since, until_at) SELECT value->>0, CAST(value->>1 AS BIGINT), NULL FROM {rows}",
-    );
-    sqlx::query(insert)
-        .bind(list.as_str())
-        .execute(tx.on())
-        .await?;
-    let update = tx.sql(
-        "UPDATE clusters SET organisation = r.organisation, name = r.name, changed = {change} \
+    let insert = "INSERT INTO bindings (cluster, since, until_at) SELECT value->>0, CAST(value->>1 AS BIGINT), NULL FROM {rows}";
+    tx.execute(insert, &list).await?;
+    let update = "UPDATE clusters SET organisation = r.organisation, name = r.name, changed = {change} \
          FROM (SELECT value->>0 AS id, value->>2 AS organisation, value->>3 AS name FROM {rows}) AS r \
-         WHERE clusters.id = r.id",
-    );
-    sqlx::query(update).bind(list).execute(tx.on()).await?;
+         WHERE clusters.id = r.id";
+    tx.execute(update, &list).await?;
     Ok(())
 }
 
@@ -494,15 +477,10 @@ async fn keep(tx: &mut Tx, closed: &[Span]) -> Result<(), WriteFailure> {
             i64::from(span.healthy)
         ]));
     }
-    let insert = tx.sql(
-        "INSERT INTO spans (cluster, from_at, until_at, version, healthy) \
+    let insert = "INSERT INTO spans (cluster, from_at, until_at, version, healthy) \
          SELECT value->>0, CAST(value->>1 AS BIGINT), CAST(value->>2 AS BIGINT), value->>3, CAST(value->>4 AS BIGINT) \
-         FROM {rows}",
-    );
-    sqlx::query(insert)
-        .bind(json!(list).to_string())
-        .execute(tx.on())
-        .await?;
+         FROM {rows}";
+    tx.execute(insert, &json!(list).to_string()).await?;
     Ok(())
 }
 

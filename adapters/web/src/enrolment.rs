@@ -5,12 +5,13 @@
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use arc_swap::{ArcSwapOption, Guard};
 use towpath_core::cluster::ClusterId;
 use towpath_core::fleet::{UnknownClusters, UnplacedReason};
 
+use crate::locked;
 use crate::managed::{AllowedUpdates, ClusterPlace, Managed};
 
 /// The most new clusters that are kept by id. Beyond that, every unknown cluster is held.
@@ -108,7 +109,7 @@ impl Enrolment {
         by_policies: impl Iterator<Item = &'a ClusterId>,
         by_lists: impl Iterator<Item = &'a ClusterId>,
     ) {
-        let _one_at_a_time = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
+        let _one_at_a_time = locked(&self.changing);
         let mut view = self.now();
         let managed = view.managed.clone();
         let is_free = |id: &&ClusterId| {
@@ -185,7 +186,7 @@ impl Enrolment {
     }
 
     fn change(&self, make: impl FnOnce(&mut View)) -> Arc<View> {
-        let _one_at_a_time = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
+        let _one_at_a_time = locked(&self.changing);
         let mut view = self.now();
         make(&mut view);
         let view = Arc::new(view);

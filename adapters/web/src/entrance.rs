@@ -11,7 +11,6 @@ use crate::Service;
 use crate::admission::Admission;
 use crate::body::AnswerBody;
 use crate::fleet::receive;
-use crate::metrics::ReasonLabels;
 use crate::places::{NoPlace, Place};
 use crate::refusal::Refusal;
 use crate::routes::{self, Cost, Route, RouteMatch};
@@ -62,13 +61,7 @@ fn let_in(
 }
 
 fn no_place(service: &Service, why: NoPlace) -> Response<AnswerBody> {
-    service
-        .metrics
-        .connections_closed
-        .get_or_create(&ReasonLabels {
-            reason: why.reason(),
-        })
-        .inc();
+    service.metrics.connection_closed(why.reason());
     let (status, kind) = (StatusCode::SERVICE_UNAVAILABLE, "too_many_connections");
     let mut response = Refusal::new(status, kind, why.sentence()).response();
     response

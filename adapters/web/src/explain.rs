@@ -4,7 +4,7 @@
 //! Answers are text (`Accept: text/plain`, or `form=text`) or JSON. For a cluster of a fleet, the answer includes the
 //! fleet's verdict.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use http::header::{self, HeaderValue};
 use http::request::Parts;
@@ -21,7 +21,7 @@ use crate::body::{self, AnswerBody};
 use crate::enrolment::{ClusterView, View};
 use crate::questions::Work;
 use crate::refusal::{OrRefusal, Refusal};
-use crate::{Service, Snapshot, fleet};
+use crate::{Service, Snapshot, fleet, locked};
 
 /// How long an answer about rollouts is cached.
 const KEPT_FOR: SignedDuration = SignedDuration::from_secs(1);
@@ -93,7 +93,7 @@ pub(crate) struct CachedRollouts {
 impl Rollouts {
     pub(crate) fn answer(&self, snapshot: &Snapshot, now: Timestamp) -> Response<AnswerBody> {
         // Whoever comes meanwhile waits for this answer instead of making one.
-        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut kept = locked(&self.0);
         let is_fresh = |kept: &&mut CachedRollouts| {
             let age = kept.at.duration_until(now);
             kept.digest == snapshot.digest && !age.is_negative() && age < KEPT_FOR
@@ -145,10 +145,7 @@ impl ExplainQuestion {
             to,
             ..
         } = asked;
-        let id = match &cluster.id {
-            Fact::Known(id) => Some(id),
-            Fact::Unknown => None,
-        };
+        let id = cluster.id.known();
         let allowed = managed
             .as_ref()
             .zip(id)

@@ -35,7 +35,7 @@ mod step_graph_cache;
 mod workers;
 
 use std::net::IpAddr;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use arc_swap::{ArcSwap, ArcSwapOption};
@@ -225,18 +225,12 @@ impl Service {
 
     /// Limits the reports of one cluster per minute; 0 for no limit.
     pub fn limit_reports(&self, per_minute: u32) {
-        *self
-            .report_rates
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner) = report_rates(per_minute);
+        *locked(&self.report_rates) = report_rates(per_minute);
     }
 
     /// Counts a report of a cluster. Returns the wait if it reports too often.
     pub(crate) fn count_report(&self, cluster: &ClusterId) -> Result<(), Duration> {
-        let mut rates = self
-            .report_rates
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut rates = locked(&self.report_rates);
         rates
             .as_mut()
             .map_or(Ok(()), |rates| rates.take(cluster, self.started.elapsed()))
@@ -288,6 +282,11 @@ impl Service {
         }
         response
     }
+}
+
+/// A panic cannot leave the data inconsistent, so poisoning is ignored.
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn report_rates(per_minute: u32) -> Option<Rates<ClusterId>> {

@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 use std::io::Write;
 use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use arc_swap::ArcSwap;
 use bytes::Bytes;
@@ -30,7 +30,7 @@ use towpath_formats::graph::sheet::{Client, Encoding};
 
 use crate::cached_answer::CachedAnswer;
 use crate::snapshot::ChannelArch;
-use crate::{Snapshot, page_cache};
+use crate::{Snapshot, locked, page_cache};
 
 /// The most sets of edges for one prefix of nodes. Beyond that, the prefix starts again from empty.
 const MAX_KINDS: usize = 512;
@@ -170,10 +170,7 @@ impl Snapshot {
         now: Timestamp,
     ) -> Arc<NodePrefix> {
         let prefixes = channel_arch.prefixes(encoding);
-        let _one_at_a_time = prefixes
-            .building
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let _one_at_a_time = locked(&prefixes.building);
         let old = prefixes.prefixes.load_full();
         if let Some(known) = old.iter().find(|prefix| prefix.covers(now)) {
             return known.clone();

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::atomic::{AtomicI64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use http::StatusCode;
@@ -18,13 +18,13 @@ use prometheus_client::registry::{Registry, Unit};
 use towpath_core::graph::{ChannelName, Window};
 use towpath_core::version::Version;
 
-use crate::Snapshot;
 use crate::fleet::{FleetCollector, FleetMetrics, ReportResults, Sight};
 use crate::questions::Results;
 use crate::routes::{Cost, RouteMatch};
 use crate::signatures::{SignatureHealth, SignaturesCollector};
 use crate::snapshot::ChannelArch;
 use crate::sources::{SourceHealth, SourcesCollector};
+use crate::{Snapshot, locked};
 
 /// The most series of `phased_update_rollout` that one scrape gets.
 const MAX_ROLLOUT_SERIES: usize = 20_000;
@@ -62,13 +62,16 @@ impl ReloadResult {
     }
 }
 
+/// A name and a value from a closed set.
+type Label = [(&'static str, &'static str); 1];
+
 pub struct Metrics {
     registry: Registry,
     requests: Family<RequestLabels, Counter>,
     durations: Family<RequestLabels, Histogram, fn() -> Histogram>,
     /// Requests that are not for a graph.
     other_requests: Family<EndpointLabels, Counter>,
-    reloads: Family<ReloadLabels, Counter>,
+    reloads: Family<Label, Counter>,
     last_reload_ok: Gauge,
     last_reload_at: Gauge,
     /// When the inputs were last found to be good, in seconds.
@@ -77,7 +80,7 @@ pub struct Metrics {
     channels: Mutex<BTreeSet<String>>,
     pub(crate) connections: Gauge,
     /// Refused or closed connections, by reason.
-    pub(crate) connections_closed: Family<ReasonLabels, Counter>,
+    connections_closed: Family<Label, Counter>,
     /// Reports of clusters, by result.
     pub(crate) reports: ReportResults,
     /// Graphs without edges, because no pass has placed the cluster.
@@ -96,28 +99,6 @@ struct RequestLabels {
 struct EndpointLabels {
     endpoint: &'static str,
     status: u16,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct ReloadLabels {
-    result: &'static str,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-pub(crate) struct ReasonLabels {
-    pub(crate) reason: &'static str,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct BuildLabels {
-    version: String,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct RolloutLabels {
-    channel: String,
-    from: String,
-    to: String,
 }
 
 /// The series of one channel, looked up once.
@@ -149,9 +130,11 @@ impl Metrics {
             ReloadResult::Unchanged,
             ReloadResult::Failed,
         ] {
-            drop(metrics.reloads.get_or_create(&ReloadLabels {
-                result: result.as_str(),
-            }));
+            drop(
+                metrics
+                    .reloads
+                    .get_or_create(&[("result", result.as_str())]),
+            );
         }
         metrics.registered(version)
     }
@@ -211,11 +194,9 @@ impl Metrics {
             self.not_enrolled.clone(),
         );
         // A gauge, where OpenMetrics has a type of its own for this: older parsers know no other.
-        let build = Family::<BuildLabels, Gauge>::default();
+        let build = Family::<[(&str, String); 1], Gauge>::default();
         build
-            .get_or_create(&BuildLabels {
-                version: version.to_owned(),
-            })
+            .get_or_create(&[("version", version.to_owned())])
             .set(1);
         r.register("towpath_build_info", "The build that is running", build);
         self
@@ -252,8 +233,15 @@ impl Metrics {
         }
     }
 
+    /// Counts a connection that was refused, or closed on our side.
+    pub(crate) fn connection_closed(&self, reason: &'static str) {
+        self.connections_closed
+            .get_or_create(&[("reason", reason)])
+            .inc();
+    }
+
     fn of_channel(&self, channel: &str) -> ChannelMetrics {
-        let mut channels = self.channels.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut channels = locked(&self.channels);
         let room = channels.contains(channel) || channels.len() < MAX_CHANNELS;
         if room {
             channels.insert(channel.to_owned());
@@ -279,9 +267,7 @@ impl Metrics {
 
     pub(crate) fn reloaded(&self, result: ReloadResult, now: Timestamp) {
         self.reloads
-            .get_or_create(&ReloadLabels {
-                result: result.as_str(),
-            })
+            .get_or_create(&[("result", result.as_str())])
             .inc();
         let good = result != ReloadResult::Failed;
         self.last_reload_ok.set(i64::from(good));
@@ -466,11 +452,11 @@ impl GraphCollector {
         let mut family =
             encoder.encode_descriptor("phased_update_rollout", help, None, MetricType::Gauge)?;
         for ((channel, from, to), window) in open.into_iter().take(MAX_ROLLOUT_SERIES) {
-            let labels = RolloutLabels {
-                channel: channel.to_string(),
-                from: from.to_string(),
-                to: to.to_string(),
-            };
+            let labels = [
+                ("channel", channel.to_string()),
+                ("from", from.to_string()),
+                ("to", to.to_string()),
+            ];
             ConstGauge::new(window.share(self.now).as_fraction())
                 .encode(family.encode_family(&labels)?)?;
         }

@@ -59,10 +59,7 @@ impl PathQuestion {
             form,
         } = self;
         if request.asker.platform == Fact::Unknown && sight == fleet::Sight::Whole {
-            let id = match &request.asker.id {
-                Fact::Known(id) => Some(id),
-                Fact::Unknown => None,
-            };
+            let id = request.asker.id.known();
             // As where its graph is asked for: what it reported, else what was looked up.
             let allowed = managed
                 .as_ref()

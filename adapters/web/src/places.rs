@@ -7,12 +7,13 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 
 use crate::admission::{Admission, ForwardedClient, counted_address};
+use crate::locked;
 
 /// The most connections of the reserve without a request yet. One more closes the oldest.
 const RESERVE: usize = 32;
@@ -282,11 +283,6 @@ impl Drop for AddressPlace {
             }
         }
     }
-}
-
-/// A panic cannot leave the data inconsistent, so poisoning is ignored.
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

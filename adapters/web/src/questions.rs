@@ -6,7 +6,7 @@
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use http::{Response, StatusCode};
 use prometheus_client::metrics::counter::Counter;
@@ -14,6 +14,7 @@ use prometheus_client::metrics::family::Family;
 use tokio::sync::oneshot;
 
 use crate::body::AnswerBody;
+use crate::locked;
 use crate::refusal::Refusal;
 
 /// Counts questions by outcome.
@@ -114,7 +115,7 @@ fn work(jobs: &Mutex<Receiver<Job>>, urgency: Urgency) {
         tracing::debug!(%error, "questions are answered at the same priority as graphs");
     }
     loop {
-        let next = jobs.lock().unwrap_or_else(PoisonError::into_inner).recv();
+        let next = locked(jobs).recv();
         let Ok(job) = next else { return };
         if catch_unwind(AssertUnwindSafe(job)).is_err() {
             tracing::error!("a question could not be answered");

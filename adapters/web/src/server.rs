@@ -4,7 +4,7 @@ use std::convert::Infallible;
 use std::io;
 use std::net::SocketAddr;
 use std::pin::pin;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -13,12 +13,11 @@ use tokio::sync::Semaphore;
 use tokio::sync::mpsc::{Receiver, channel};
 use towpath_core::repeats::Repeats;
 
-use crate::Service;
 use crate::admission::Admission;
 use crate::ending::Stage;
-use crate::metrics::ReasonLabels;
 use crate::places::{NoPlace, Places, RESERVE_PLACES};
 use crate::workers::{ConnectionGuard, Workers};
+use crate::{Service, locked};
 
 /// The longest path and query that we read; a longer one is answered with 414.
 pub(crate) const MAX_TARGET_BYTES: usize = 8 * 1024;
@@ -223,11 +222,7 @@ impl Server {
     fn turn_away(&self, stream: TcpStream, lingering: &Arc<Semaphore>) {
         self.service
             .metrics
-            .connections_closed
-            .get_or_create(&ReasonLabels {
-                reason: NoPlace::All.reason(),
-            })
-            .inc();
+            .connection_closed(NoPlace::All.reason());
         if let Ok(place) = lingering.clone().try_acquire_owned() {
             tokio::spawn(async move {
                 let farewell = say_and_close(stream);
@@ -254,14 +249,14 @@ impl Gate {
     }
 
     fn failed(&self, error: &io::Error) {
-        let mut failures = self.failures.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut failures = locked(&self.failures);
         if let Some(more) = failures.came(self.began.elapsed()) {
             tracing::warn!(%error, "a connection could not be accepted{more}");
         }
     }
 
     fn recovered(&self) {
-        let mut failures = self.failures.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut failures = locked(&self.failures);
         if let Some(more) = failures.ended(self.began.elapsed()) {
             tracing::warn!("connections can be accepted again{more}");
         }

@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use arc_swap::ArcSwap;
 use jiff::{SignedDuration, Timestamp};
@@ -19,6 +19,7 @@ use towpath_formats::graph::sheet::{self, Encoding};
 
 use crate::cached_answer::CachedSheet;
 use crate::graph_data::GraphDataFiles;
+use crate::locked;
 use crate::managed::NodePrefixes;
 use crate::metrics::ChannelMetrics;
 use crate::page_cache::{self, PageCache};
@@ -290,10 +291,7 @@ impl Snapshot {
         now: Timestamp,
     ) -> Arc<CachedSheet> {
         let slot = self.slot(channel_arch, encoding);
-        let _one_at_a_time = slot
-            .compiling
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let _one_at_a_time = locked(&slot.compiling);
         if let Some(known) = slot
             .sheets
             .load()

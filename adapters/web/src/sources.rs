@@ -246,14 +246,15 @@ impl SourcesCollector {
     }
 }
 
-pub(crate) fn gauges<V, const N: usize>(
+pub(crate) fn gauges<V, N, const L: usize>(
     encoder: &mut DescriptorEncoder<'_>,
     name: &str,
     help: &str,
-    series: impl IntoIterator<Item = ([(&'static str, V); N], i64)>,
+    series: impl IntoIterator<Item = ([(&'static str, V); L], N)>,
 ) -> fmt::Result
 where
     V: prometheus_client::encoding::EncodeLabelValue,
+    N: prometheus_client::encoding::EncodeGaugeValue,
 {
     let mut family = encoder.encode_descriptor(name, help, None, MetricType::Gauge)?;
     for (labels, value) in series {

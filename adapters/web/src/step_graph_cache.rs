@@ -3,11 +3,13 @@
 //! Questions differ in channels, platform, architecture, and how they treat risks. When there are too many, the least
 //! recently used are dropped.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use towpath_core::graph::{BlockVerdicts, ChannelName, ClientClass};
 use towpath_core::path::{RiskPolicy, StepGraph, StepGraphSpec, StepGraphs};
 use towpath_core::version::Arch;
+
+use crate::locked;
 
 /// The most kinds of clients whose verdicts are cached.
 const MAX_VERDICTS: usize = 16;
@@ -51,10 +53,7 @@ impl StepGraphs for StepGraphCache {
         if drawn.size() > MAX_STEP_GRAPH_BYTES {
             return drawn;
         }
-        let mut kept = self
-            .step_graphs
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut kept = locked(&self.step_graphs);
         kept.insert(0, (kind, drawn.clone()));
         kept.truncate(MAX_STEP_GRAPHS);
         let mut bytes = 0;
@@ -70,7 +69,7 @@ impl StepGraphCache {
     fn verdicts(&self, of: &StepGraphSpec<'_>) -> Arc<BlockVerdicts> {
         to_the_front(&self.verdicts, of.class).unwrap_or_else(|| {
             let verdicts = Arc::new(BlockVerdicts::of(of.graph, of.class));
-            let mut kept = self.verdicts.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut kept = locked(&self.verdicts);
             kept.insert(0, (of.class.clone(), verdicts.clone()));
             kept.truncate(MAX_VERDICTS);
             verdicts
@@ -80,7 +79,7 @@ impl StepGraphCache {
 
 /// Finds an entry and moves it to the front.
 fn to_the_front<K: PartialEq, V: Clone>(cache: &Mutex<Vec<(K, V)>>, wanted: &K) -> Option<V> {
-    let mut kept = cache.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut kept = locked(cache);
     let place = kept.iter().position(|(key, _)| key == wanted)?;
     kept[..=place].rotate_right(1);
     kept.first().map(|(_, value)| value.clone())

@@ -22,7 +22,6 @@ use tokio::sync::mpsc::{Sender, UnboundedReceiver, UnboundedSender, unbounded_ch
 use crate::admission::Admission;
 use crate::connection::{Peer, TimeoutStream};
 use crate::ending::{ConnectionState, Stage};
-use crate::metrics::ReasonLabels;
 use crate::places::{Place, ProbePlace};
 use crate::questions::{Queue, Urgency};
 use crate::{Limits, Service, entrance};
@@ -204,11 +203,7 @@ async fn within_the_reserve(
         () = place.sent_away() => place.why.reason(),
         () = tokio::time::sleep(PROBE_TIMEOUT) => "timeout",
     };
-    service
-        .metrics
-        .connections_closed
-        .get_or_create(&ReasonLabels { reason })
-        .inc();
+    service.metrics.connection_closed(reason);
 }
 
 /// Counts a connection while it is open.
@@ -286,13 +281,7 @@ async fn serve_stream(
         }
     };
     if let Err(error) = ended {
-        service
-            .metrics
-            .connections_closed
-            .get_or_create(&ReasonLabels {
-                reason: reason(&error),
-            })
-            .inc();
+        service.metrics.connection_closed(reason(&error));
         tracing::debug!(%error, "a connection ended early");
     }
 }

@@ -167,22 +167,15 @@ struct Delta {
 impl<'a> Compare<'a> {
     fn releases(&self, channel: &ChannelPair<'a>, arch: &Arch) -> Vec<ReleaseChange> {
         let change = |number| {
-            let kind = match channel
+            let Pair { base, new } = channel
                 .places(number)
-                .map(|place| place.map(|place| self.when(Window::instant(place.start))))
-            {
-                Pair {
-                    base: None,
-                    new: Some(start),
-                } => ReleaseKind::Appears(start),
-                Pair {
-                    base: Some(_),
-                    new: None,
-                } => ReleaseKind::Disappears,
-                Pair {
-                    base: Some(before),
-                    new: Some(after),
-                } if before != after => ReleaseKind::Moves { before, after },
+                .map(|place| place.map(|place| self.when(Window::instant(place.start))));
+            let kind = match (base, new) {
+                (None, Some(start)) => ReleaseKind::Appears(start),
+                (Some(_), None) => ReleaseKind::Disappears,
+                (Some(before), Some(after)) if before != after => {
+                    ReleaseKind::Moves { before, after }
+                }
                 _ => return None,
             };
             Some(ReleaseChange {

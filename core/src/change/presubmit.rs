@@ -77,17 +77,13 @@ impl<'a> Look<'a> {
             .filter(|from| channel.holds(*from))
             .flat_map(|from| self.pair.edges_from(from));
         let shifts = edges.filter_map(|edge| self.shift(&channel, edge));
-        match channel.channels {
+        match (channel.channels.base, channel.channels.new) {
             // What is new has been shown to nobody.
-            Pair { base: None, .. } => Vec::new(),
-            Pair {
-                base: Some(gone),
-                new: None,
-            } => refusal::channel_gone(gone, &shifts.map(|(_, shift)| shift).collect::<Vec<_>>()),
-            Pair {
-                base: Some(_),
-                new: Some(channel),
-            } => {
+            (None, _) => Vec::new(),
+            (Some(gone), None) => {
+                refusal::channel_gone(gone, &shifts.map(|(_, shift)| shift).collect::<Vec<_>>())
+            }
+            (Some(_), Some(channel)) => {
                 let mut worst: BTreeMap<&Version, (Number, Shift)> = BTreeMap::new();
                 for (release, shift) in shifts {
                     let join = |(_, known): &mut (Number, Shift)| known.join(shift.clone());
@@ -173,17 +169,13 @@ fn cause(
     phases: Pair<Option<Phase<'_>>>,
 ) -> (Number, RefusalCause) {
     let gone = |release: Number| channel.places(release).new.is_none();
-    match phases {
+    match (phases.base, phases.new) {
         _ if gone(edge.to) => (edge.to, RefusalCause::ReleaseGone),
         _ if gone(edge.from) => (edge.from, RefusalCause::ReleaseGone),
-        Pair {
-            base: Some(base),
-            new: Some(new),
-        } if base.to.rotation != new.to.rotation => (edge.to, RefusalCause::Requeued),
-        Pair {
-            base: Some(base),
-            new: Some(new),
-        } => {
+        (Some(base), Some(new)) if base.to.rotation != new.to.rotation => {
+            (edge.to, RefusalCause::Requeued)
+        }
+        (Some(base), Some(new)) => {
             let opens_later =
                 new.from.start > new.to.start && base.window.start != new.window.start;
             let release = if opens_later { edge.from } else { edge.to };
@@ -195,10 +187,7 @@ fn cause(
                 }),
             )
         }
-        Pair {
-            base: None,
-            new: Some(new),
-        } => {
+        (None, Some(new)) => {
             let release = if new.from.start > new.to.start {
                 edge.from
             } else {
@@ -206,7 +195,7 @@ fn cause(
             };
             (release, RefusalCause::Late(new.window))
         }
-        Pair { new: None, .. } => (edge.to, RefusalCause::EdgeGone),
+        (_, None) => (edge.to, RefusalCause::EdgeGone),
     }
 }
 

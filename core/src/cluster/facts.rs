@@ -14,6 +14,16 @@ pub enum Fact<T> {
     Unknown,
 }
 
+impl<T> Fact<T> {
+    /// The value, if it is known.
+    pub fn known(&self) -> Option<&T> {
+        match self {
+            Self::Known(value) => Some(value),
+            Self::Unknown => None,
+        }
+    }
+}
+
 impl<T> From<Option<T>> for Fact<T> {
     fn from(value: Option<T>) -> Self {
         value.map_or(Self::Unknown, Self::Known)

@@ -150,10 +150,8 @@ impl MachineConfigPool {
 impl Facts {
     /// What the cluster runs, or is on its way to.
     pub fn heads_for(&self) -> Option<&Version> {
-        match &self.history {
-            Fact::Known(history) => history.first().map(|entry| &entry.version),
-            Fact::Unknown => None,
-        }
+        let history = self.history.known()?;
+        history.first().map(|entry| &entry.version)
     }
 
     /// Why a node may be behind. Only one whose pool is known to run is known to follow the cluster's updates. The control plane's has to run: if it is

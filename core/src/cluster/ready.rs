@@ -3,7 +3,6 @@
 
 use std::collections::BTreeSet;
 
-use crate::cluster::Fact;
 use crate::cluster::objects::{Facts, MachineConfigPool};
 use crate::cluster::rules::{MaxSkew, PoolStanding, judge, standings};
 use crate::cluster::way::{Step, Way};
@@ -107,14 +106,8 @@ fn paused(way: &Way, facts: &Facts) -> Vec<Name> {
     let has_minor = way.steps().any(Step::is_minor);
     let waits =
         |pool: &&MachineConfigPool| pool.is_paused && !(has_minor && pool.is_of_control_plane());
-    match &facts.pools {
-        Fact::Known(pools) => pools
-            .iter()
-            .filter(waits)
-            .map(|pool| pool.name.clone())
-            .collect(),
-        Fact::Unknown => Vec::new(),
-    }
+    let pools = facts.pools.known().into_iter().flatten();
+    pools.filter(waits).map(|pool| pool.name.clone()).collect()
 }
 
 impl Readiness {

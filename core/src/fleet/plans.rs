@@ -71,6 +71,24 @@ pub struct UpgradeEnd {
     pub note: Option<Name>,
 }
 
+impl UpgradeEnd {
+    fn finished(upgrade: &Upgrade) -> Self {
+        Self {
+            upgrade: upgrade.id,
+            state: UpgradeState::Finished,
+            note: None,
+        }
+    }
+
+    fn failed(upgrade: &Upgrade, why: &str) -> Self {
+        Self {
+            state: UpgradeState::Failed,
+            note: Some(why.into()),
+            ..Self::finished(upgrade)
+        }
+    }
+}
+
 /// An upgrade that takes longer than expected.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OverdueUpgrade {
@@ -107,11 +125,7 @@ fn follow_plan(roster: &Roster, upgrade: &Upgrade, now: Timestamp, decision: &mu
     let verdict = match member {
         None => Verdict::wait(NOT_MANAGED.alone()),
         Some(member) if is_there(roster.member(member), upgrade) => {
-            decision.ended.push(UpgradeEnd {
-                upgrade: upgrade.id,
-                state: UpgradeState::Finished,
-                note: None,
-            });
+            decision.ended.push(UpgradeEnd::finished(upgrade));
             return;
         }
         Some(member) => judge_plan(&StartQuestion::new(roster, member, now), upgrade),
@@ -173,12 +187,10 @@ fn follow_run(roster: &Roster, upgrade: &Upgrade, now: Timestamp, decision: &mut
         .map(|number| roster.member(number))
     else {
         // It left the fleet while it ran; nobody will tell how it ended.
-        let note = Some("the cluster is no longer managed".into());
-        decision.ended.push(UpgradeEnd {
-            upgrade: upgrade.id,
-            state: UpgradeState::Failed,
-            note,
-        });
+        decision.ended.push(UpgradeEnd::failed(
+            upgrade,
+            "the cluster is no longer managed",
+        ));
         return;
     };
     let began = member.state.going_to.as_ref() == Some(&upgrade.to);
@@ -186,35 +198,23 @@ fn follow_run(roster: &Roster, upgrade: &Upgrade, now: Timestamp, decision: &mut
     let under_way = upgrade.start_at.duration_until(now);
     let is_ahead = lies_too_far_ahead(upgrade, now);
     if is_there(member, upgrade) {
-        decision.ended.push(UpgradeEnd {
-            upgrade: upgrade.id,
-            state: UpgradeState::Finished,
-            note: None,
-        });
+        decision.ended.push(UpgradeEnd::finished(upgrade));
     } else if is_ahead && !began {
         // Else it would fail only when that time has come. One that runs goes on, and is overdue.
-        let note = Some(
-            "it was started by a clock that was ahead, and the cluster is not on its way".into(),
-        );
-        decision.ended.push(UpgradeEnd {
-            upgrade: upgrade.id,
-            state: UpgradeState::Failed,
-            note,
-        });
+        decision.ended.push(UpgradeEnd::failed(
+            upgrade,
+            "it was started by a clock that was ahead, and the cluster is not on its way",
+        ));
     } else if !began && heard_since && upgrade.pool.is_none() {
-        let note = Some("the cluster did not begin in time".into());
-        decision.ended.push(UpgradeEnd {
-            upgrade: upgrade.id,
-            state: UpgradeState::Failed,
-            note,
-        });
+        decision.ended.push(UpgradeEnd::failed(
+            upgrade,
+            "the cluster did not begin in time",
+        ));
     } else if upgrade.pool.is_some() && under_way > POOL_LIMIT {
-        let note = Some("the node pool was not there in time".into());
-        decision.ended.push(UpgradeEnd {
-            upgrade: upgrade.id,
-            state: UpgradeState::Failed,
-            note,
-        });
+        decision.ended.push(UpgradeEnd::failed(
+            upgrade,
+            "the node pool was not there in time",
+        ));
     } else if under_way > EXPECTED || is_ahead {
         decision.overdue.push(OverdueUpgrade {
             upgrade: upgrade.id,

@@ -18,6 +18,7 @@ use towpath_core::fleet::{AgentOutcome, Name, RuleId, UpgradeState};
 use towpath_core::version::Version;
 
 use super::Sight;
+use crate::sources::gauges;
 
 /// The most series of remaining soak that one scrape gets; how many were left out is a series of its own.
 const MAX_SOAK_SERIES: usize = 10_000;
@@ -128,17 +129,21 @@ impl Collector for FleetCollector {
             self.encode_clusters(encoder)?;
             self.encode_soak(encoder)?;
         }
-        let states =
-            STATES.map(|state| ([("state", state.code())], self.metrics.upgrades.get(&state)));
-        family(
+        let states = UpgradeState::ALL.map(|state| {
+            (
+                [("state", state.code())],
+                counted(&self.metrics.upgrades, state),
+            )
+        });
+        gauges(
             encoder,
             "towpath_fleet_upgrades",
             "Upgrades by how far they are",
             states,
         )?;
         let holds =
-            RuleId::all().map(|rule| ([("rule", rule.name())], self.metrics.holds.get(&rule)));
-        family(
+            RuleId::all().map(|rule| ([("rule", rule.name())], counted(&self.metrics.holds, rule)));
+        gauges(
             encoder,
             "towpath_fleet_holds",
             "Clusters that are held back, by the rule that holds them",
@@ -216,12 +221,7 @@ impl FleetCollector {
             MetricType::Counter,
         )?;
         for outcome in AgentOutcome::ALL {
-            let count = self
-                .metrics
-                .agent_updates
-                .get(&outcome)
-                .copied()
-                .unwrap_or(0);
+            let count = counted(&self.metrics.agent_updates, outcome);
             ConstCounter::new(count)
                 .encode(family.encode_family(&[("outcome", outcome.code())])?)?;
         }
@@ -244,12 +244,12 @@ impl FleetCollector {
             ("organisation", "_others".to_owned()),
             ("sector", String::new()),
         ];
-        let others = (!rest.is_empty()).then_some((others_labels, Some(&others)));
+        let others = (!rest.is_empty()).then_some((others_labels, others));
         let series = shown
             .iter()
-            .map(|place| (labels(place), Some(&place.clusters)))
+            .map(|place| (labels(place), place.clusters))
             .chain(others);
-        family(
+        gauges(
             encoder,
             "towpath_fleet_clusters",
             "Clusters by organisation and sector",
@@ -276,9 +276,9 @@ impl FleetCollector {
         let series = soak
             .iter()
             .take(MAX_SOAK_SERIES)
-            .map(|soak| (labels(soak), Some(&soak.seconds)));
+            .map(|soak| (labels(soak), soak.seconds));
         let help = "How long a version must still run elsewhere before a cluster may take it";
-        family(
+        gauges(
             encoder,
             "towpath_fleet_remaining_soak_seconds",
             help,
@@ -287,20 +287,6 @@ impl FleetCollector {
     }
 }
 
-const STATES: [UpgradeState; 6] = UpgradeState::ALL;
-
-fn family<'a, V, const N: usize>(
-    encoder: &mut DescriptorEncoder<'_>,
-    name: &str,
-    help: &str,
-    series: impl IntoIterator<Item = ([(&'static str, V); N], Option<&'a u64>)>,
-) -> fmt::Result
-where
-    V: prometheus_client::encoding::EncodeLabelValue,
-{
-    let mut family = encoder.encode_descriptor(name, help, None, MetricType::Gauge)?;
-    for (labels, value) in series {
-        ConstGauge::new(value.copied().unwrap_or(0)).encode(family.encode_family(&labels)?)?;
-    }
-    Ok(())
+fn counted<K: Ord>(counts: &BTreeMap<K, u64>, what: K) -> u64 {
+    counts.get(&what).copied().unwrap_or(0)
 }

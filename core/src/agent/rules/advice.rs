@@ -1,9 +1,8 @@
 //! Advice: the agent takes an update with risks only if the cluster found that none of them
 //! applies.
 
-use super::{OfferQuestion, Offers};
+use super::{OfferQuestion, OfferRule};
 use crate::agent::Advice;
-use crate::rules::Rule;
 use crate::verdict::{Code, Verdict};
 
 /// A risk of it applies to the cluster.
@@ -28,22 +27,16 @@ static ADVICE_UNKNOWN: Code = Code::new(
     ("message", "Prometheus cannot be asked"),
 ]);
 
-pub(super) struct Advised;
+pub(super) static RULE: OfferRule = OfferRule::new(&[&NOT_RECOMMENDED, &ADVICE_UNKNOWN], judge);
 
-impl Rule<Offers> for Advised {
-    fn codes(&self) -> Vec<&'static Code> {
-        vec![&NOT_RECOMMENDED, &ADVICE_UNKNOWN]
-    }
-
-    fn judge(&self, q: &OfferQuestion<'_>) -> Verdict {
-        match &q.offer.advice {
-            Advice::Recommended => Verdict::recommend(),
-            Advice::NotRecommended { reason, message } => Verdict::refuse(
-                NOT_RECOMMENDED.because([("reason", reason.into()), ("message", message.into())]),
-            ),
-            Advice::NotKnown { reason, message } => Verdict::wait(
-                ADVICE_UNKNOWN.because([("reason", reason.into()), ("message", message.into())]),
-            ),
-        }
+fn judge(q: &OfferQuestion<'_>) -> Verdict {
+    match &q.offer.advice {
+        Advice::Recommended => Verdict::recommend(),
+        Advice::NotRecommended { reason, message } => Verdict::refuse(
+            NOT_RECOMMENDED.because([("reason", reason.into()), ("message", message.into())]),
+        ),
+        Advice::NotKnown { reason, message } => Verdict::wait(
+            ADVICE_UNKNOWN.because([("reason", reason.into()), ("message", message.into())]),
+        ),
     }
 }

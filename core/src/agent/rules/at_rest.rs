@@ -3,10 +3,9 @@
 //! The offers must also be current. While the upstream cannot be reached, a new block may be
 //! missing.
 
-use super::{OfferQuestion, Offers};
+use super::{OfferQuestion, OfferRule};
 use crate::agent::Status;
 use crate::cluster::Fact;
-use crate::rules::Rule;
 use crate::verdict::{Code, Verdict};
 
 /// The cluster says that it is busy, broken, or wrongly configured.
@@ -49,20 +48,14 @@ enum Silence {
     IsUnknown,
 }
 
-pub(super) struct AtRest;
+pub(super) static RULE: OfferRule = OfferRule::new(&[&NOT_AT_REST, &REST_UNKNOWN], judge);
 
-impl Rule<Offers> for AtRest {
-    fn codes(&self) -> Vec<&'static Code> {
-        vec![&NOT_AT_REST, &REST_UNKNOWN]
-    }
-
-    fn judge(&self, q: &OfferQuestion<'_>) -> Verdict {
-        let must_not = MUST_NOT.map(|(name, silence)| (name, silence, Status::False));
-        let must = MUST.map(|(name, silence)| (name, silence, Status::True));
-        let all = must_not.into_iter().chain(must);
-        all.map(|(name, silence, wanted)| judge_condition(q, name, silence, wanted))
-            .collect()
-    }
+fn judge(q: &OfferQuestion<'_>) -> Verdict {
+    let must_not = MUST_NOT.map(|(name, silence)| (name, silence, Status::False));
+    let must = MUST.map(|(name, silence)| (name, silence, Status::True));
+    let all = must_not.into_iter().chain(must);
+    all.map(|(name, silence, wanted)| judge_condition(q, name, silence, wanted))
+        .collect()
 }
 
 fn judge_condition(

@@ -3,8 +3,7 @@
 
 use jiff::SignedDuration;
 
-use super::{OfferQuestion, Offers};
-use crate::rules::Rule;
+use super::{OfferQuestion, OfferRule};
 use crate::verdict::{Code, Verdict};
 
 /// How long the same release is left alone after a failure.
@@ -27,28 +26,22 @@ static FAILED_LATELY: Code = Code::new(
     ("until", "2026-11-16T13:00:00Z"),
 ]);
 
-pub(super) struct Failures;
+pub(super) static RULE: OfferRule = OfferRule::new(&[&TOO_MANY_FAILURES, &FAILED_LATELY], judge);
 
-impl Rule<Offers> for Failures {
-    fn codes(&self) -> Vec<&'static Code> {
-        vec![&TOO_MANY_FAILURES, &FAILED_LATELY]
+fn judge(q: &OfferQuestion<'_>) -> Verdict {
+    let memory = q.at.memory;
+    if memory.failures >= q.at.policy.max_failures {
+        let failures = ("failures", memory.failures.into());
+        return Verdict::refuse(TOO_MANY_FAILURES.because([failures]));
     }
-
-    fn judge(&self, q: &OfferQuestion<'_>) -> Verdict {
-        let memory = q.at.memory;
-        if memory.failures >= q.at.policy.max_failures {
-            let failures = ("failures", memory.failures.into());
-            return Verdict::refuse(TOO_MANY_FAILURES.because([failures]));
+    let failed = memory.failed.as_ref();
+    let lately = failed.filter(|(version, _)| *version == q.offer.version);
+    let until = lately.and_then(|(_, at)| Some((*at, at.checked_add(PAUSE).ok()?)));
+    match until {
+        Some((failed, until)) if q.at.now < until => {
+            let reason = FAILED_LATELY.because([("failed", failed.into())]);
+            Verdict::wait(reason.until(until))
         }
-        let failed = memory.failed.as_ref();
-        let lately = failed.filter(|(version, _)| *version == q.offer.version);
-        let until = lately.and_then(|(_, at)| Some((*at, at.checked_add(PAUSE).ok()?)));
-        match until {
-            Some((failed, until)) if q.at.now < until => {
-                let reason = FAILED_LATELY.because([("failed", failed.into())]);
-                Verdict::wait(reason.until(until))
-            }
-            _ => Verdict::recommend(),
-        }
+        _ => Verdict::recommend(),
     }
 }

@@ -1,8 +1,7 @@
 //! Forwards: never to an older version, never to the current one, and never past a minor version.
 
-use super::{OfferQuestion, Offers};
+use super::{OfferQuestion, OfferRule};
 use crate::agent::Downgrades;
-use crate::rules::Rule;
 use crate::verdict::{Code, Verdict};
 use crate::version::Minor;
 
@@ -27,31 +26,26 @@ static SKIPS_MINOR: Code = Code::new(
 )
 .with(&[("current", "4.20.1")]);
 
-pub(super) struct Forwards;
+pub(super) static RULE: OfferRule =
+    OfferRule::new(&[&CURRENT_UNKNOWN, &NOT_NEWER, &SKIPS_MINOR], judge);
 
-impl Rule<Offers> for Forwards {
-    fn codes(&self) -> Vec<&'static Code> {
-        vec![&CURRENT_UNKNOWN, &NOT_NEWER, &SKIPS_MINOR]
+fn judge(q: &OfferQuestion<'_>) -> Verdict {
+    let Some(current) = q.at.standing.current() else {
+        return Verdict::refuse(CURRENT_UNKNOWN.alone());
+    };
+    let version = &q.offer.version;
+    let (from, to) = (Minor::of(current), Minor::of(version));
+    let is_back = version < current && q.at.policy.downgrades == Downgrades::Refuse;
+    if version == current || is_back {
+        return Verdict::refuse(NOT_NEWER.because([("current", current.into())]));
     }
-
-    fn judge(&self, q: &OfferQuestion<'_>) -> Verdict {
-        let Some(current) = q.at.standing.current() else {
-            return Verdict::refuse(CURRENT_UNKNOWN.alone());
-        };
-        let version = &q.offer.version;
-        let (from, to) = (Minor::of(current), Minor::of(version));
-        let is_back = version < current && q.at.policy.downgrades == Downgrades::Refuse;
-        if version == current || is_back {
-            return Verdict::refuse(NOT_NEWER.because([("current", current.into())]));
-        }
-        // Which minor version is the last before a new major one, only the releases know, and what is signed says.
-        let is_next = match to.major == from.major {
-            true => to.minor <= from.minor.saturating_add(1),
-            false => to.major <= from.major.saturating_add(1) && to.minor == 0,
-        };
-        match is_next || version < current {
-            true => Verdict::recommend(),
-            false => Verdict::refuse(SKIPS_MINOR.because([("current", current.into())])),
-        }
+    // Which minor version is the last before a new major one, only the releases know, and what is signed says.
+    let is_next = match to.major == from.major {
+        true => to.minor <= from.minor.saturating_add(1),
+        false => to.major <= from.major.saturating_add(1) && to.minor == 0,
+    };
+    match is_next || version < current {
+        true => Verdict::recommend(),
+        false => Verdict::refuse(SKIPS_MINOR.because([("current", current.into())])),
     }
 }

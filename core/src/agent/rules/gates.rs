@@ -1,37 +1,29 @@
 //! Gates: the agent does not start an update that `towpath ready` refuses. Patches are never
 //! stopped.
 
-use super::{OfferQuestion, Offers};
+use super::{OfferQuestion, OfferRule};
 use crate::cluster::rules;
 use crate::cluster::way::{Stop, Way};
-use crate::rules::Rule;
-use crate::verdict::{Code, Verdict};
+use crate::verdict::Verdict;
 
-pub(super) struct Gates;
+pub(super) static RULE: OfferRule = OfferRule::new(&[], judge);
 
-impl Rule<Offers> for Gates {
-    /// The reasons are those of the cluster's own rules.
-    fn codes(&self) -> Vec<&'static Code> {
-        Vec::new()
-    }
-
-    fn judge(&self, q: &OfferQuestion<'_>) -> Verdict {
-        let Some(current) = q.at.standing.current() else {
-            return Verdict::recommend();
-        };
-        // What is no way at all, `forwards` refuses.
-        let way = Way::new(
-            current.clone(),
-            vec![Stop::Release(q.offer.version.clone())],
-        );
-        let max_skew = q.at.policy.max_skew;
-        way.map_or_else(
-            |_| Verdict::recommend(),
-            |way| {
-                way.steps()
-                    .map(|step| rules::judge(step, q.at.facts, max_skew))
-                    .collect()
-            },
-        )
-    }
+fn judge(q: &OfferQuestion<'_>) -> Verdict {
+    let Some(current) = q.at.standing.current() else {
+        return Verdict::recommend();
+    };
+    // What is no way at all, `forwards` refuses.
+    let way = Way::new(
+        current.clone(),
+        vec![Stop::Release(q.offer.version.clone())],
+    );
+    let max_skew = q.at.policy.max_skew;
+    way.map_or_else(
+        |_| Verdict::recommend(),
+        |way| {
+            way.steps()
+                .map(|step| rules::judge(step, q.at.facts, max_skew))
+                .collect()
+        },
+    )
 }

@@ -6,9 +6,8 @@
 
 use jiff::SignedDuration;
 
-use super::{OfferQuestion, Offers};
+use super::{OfferQuestion, OfferRule};
 use crate::cluster::Fact;
-use crate::rules::Rule;
 use crate::verdict::{Code, Verdict};
 
 /// Replicas of a service read their sources at different times. One may be this far behind another.
@@ -38,40 +37,37 @@ pub static GRAPH_WENT_BACK: Code = Code::new(
     ("seen", "2026-11-17T12:00:00Z"),
 ]);
 
-pub(super) struct GraphAge;
+pub(super) static RULE: OfferRule = OfferRule::new(
+    &[&GRAPH_AGE_UNKNOWN, &GRAPH_TOO_OLD, &GRAPH_WENT_BACK],
+    judge,
+);
 
-impl Rule<Offers> for GraphAge {
-    fn codes(&self) -> Vec<&'static Code> {
-        vec![&GRAPH_AGE_UNKNOWN, &GRAPH_TOO_OLD, &GRAPH_WENT_BACK]
+fn judge(q: &OfferQuestion<'_>) -> Verdict {
+    let (at, Some(most)) = (q.at, q.at.policy.max_graph_age) else {
+        return Verdict::recommend();
+    };
+    let stamp = match at.stamp {
+        Fact::Unknown => return Verdict::wait(GRAPH_AGE_UNKNOWN.alone()),
+        Fact::Known(stamp) => stamp,
+    };
+    // A time that is still to come was written down by a clock that was wrong.
+    let seen = at
+        .memory
+        .graph_good_at
+        .filter(|seen| seen.duration_since(at.now) <= REPLICA_MARGIN);
+    let seen = seen.filter(|seen| seen.duration_since(stamp.good_at) > REPLICA_MARGIN);
+    let oldest = stamp.good_at.min(stamp.stamped_at);
+    if oldest.duration_since(at.now) > REPLICA_MARGIN {
+        // Of the future: it would be young for ever.
+        return Verdict::wait(GRAPH_AGE_UNKNOWN.alone());
     }
-
-    fn judge(&self, q: &OfferQuestion<'_>) -> Verdict {
-        let (at, Some(most)) = (q.at, q.at.policy.max_graph_age) else {
-            return Verdict::recommend();
-        };
-        let stamp = match at.stamp {
-            Fact::Unknown => return Verdict::wait(GRAPH_AGE_UNKNOWN.alone()),
-            Fact::Known(stamp) => stamp,
-        };
-        // A time that is still to come was written down by a clock that was wrong.
-        let seen = at
-            .memory
-            .graph_good_at
-            .filter(|seen| seen.duration_since(at.now) <= REPLICA_MARGIN);
-        let seen = seen.filter(|seen| seen.duration_since(stamp.good_at) > REPLICA_MARGIN);
-        let oldest = stamp.good_at.min(stamp.stamped_at);
-        if oldest.duration_since(at.now) > REPLICA_MARGIN {
-            // Of the future: it would be young for ever.
-            return Verdict::wait(GRAPH_AGE_UNKNOWN.alone());
+    match seen {
+        Some(seen) => Verdict::refuse(
+            GRAPH_WENT_BACK.because([("goodAt", stamp.good_at.into()), ("seen", seen.into())]),
+        ),
+        None if at.now.duration_since(oldest) > most => {
+            Verdict::wait(GRAPH_TOO_OLD.because([("goodAt", oldest.into())]))
         }
-        match seen {
-            Some(seen) => Verdict::refuse(
-                GRAPH_WENT_BACK.because([("goodAt", stamp.good_at.into()), ("seen", seen.into())]),
-            ),
-            None if at.now.duration_since(oldest) > most => {
-                Verdict::wait(GRAPH_TOO_OLD.because([("goodAt", oldest.into())]))
-            }
-            None => Verdict::recommend(),
-        }
+        None => Verdict::recommend(),
     }
 }

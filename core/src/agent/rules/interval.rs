@@ -1,8 +1,7 @@
 //! Interval: some time passes between two updates, no matter who started them. The installation
 //! counts as one.
 
-use super::{OfferQuestion, Offers};
-use crate::rules::Rule;
+use super::{OfferQuestion, OfferRule};
 use crate::verdict::{Code, Verdict};
 
 static TOO_SOON: Code = Code::new(
@@ -21,22 +20,16 @@ static LAST_UPDATE_UNKNOWN: Code = Code::new(
     "look at the history in its ClusterVersion",
 );
 
-pub(super) struct Interval;
+pub(super) static RULE: OfferRule = OfferRule::new(&[&TOO_SOON, &LAST_UPDATE_UNKNOWN], judge);
 
-impl Rule<Offers> for Interval {
-    fn codes(&self) -> Vec<&'static Code> {
-        vec![&TOO_SOON, &LAST_UPDATE_UNKNOWN]
-    }
-
-    fn judge(&self, q: &OfferQuestion<'_>) -> Verdict {
-        let Some(last) = q.at.standing.last_completed() else {
-            return Verdict::wait(LAST_UPDATE_UNKNOWN.alone());
-        };
-        let until = last.checked_add(q.at.policy.at_least_between);
-        let until = until.unwrap_or(jiff::Timestamp::MAX);
-        match q.at.now < until {
-            true => Verdict::wait(TOO_SOON.because([("last", last.into())]).until(until)),
-            false => Verdict::recommend(),
-        }
+fn judge(q: &OfferQuestion<'_>) -> Verdict {
+    let Some(last) = q.at.standing.last_completed() else {
+        return Verdict::wait(LAST_UPDATE_UNKNOWN.alone());
+    };
+    let until = last.checked_add(q.at.policy.at_least_between);
+    let until = until.unwrap_or(jiff::Timestamp::MAX);
+    match q.at.now < until {
+        true => Verdict::wait(TOO_SOON.because([("last", last.into())]).until(until)),
+        false => Verdict::recommend(),
     }
 }

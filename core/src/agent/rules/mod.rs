@@ -31,7 +31,7 @@ use crate::agent::{AutomaticPolicy, ClusterStanding, Evidence, Memory, Stamp, Up
 use crate::cluster::Fact;
 use crate::cluster::objects::Facts;
 use crate::fleet::Name;
-use crate::rules::{Policy, Question, Rule};
+use crate::rules::{PlainRule, Policy, Question, Rule};
 use crate::verdict::{Code, Verdict};
 
 /// Questions about offers.
@@ -40,6 +40,8 @@ pub struct Offers;
 impl Question for Offers {
     type At<'a> = OfferQuestion<'a>;
 }
+
+type OfferRule = PlainRule<Offers>;
 
 /// Does this cluster take this offer by itself, now?
 #[derive(Debug, Clone, Copy)]
@@ -67,19 +69,19 @@ pub struct Moment<'a> {
 }
 
 static AGENT: Policy<Offers> = Policy(&[
-    &advice::Advised,
-    &at_rest::AtRest,
-    &failures::Failures,
-    &forwards::Forwards,
-    &gates::Gates,
-    &graph_age::GraphAge,
-    &interval::Interval,
-    &opted_in::OptedIn,
-    &pin::Pinned,
-    &proof::Proved,
-    &request::NoRequest,
-    &taken_back::TakenBack,
-    &windows::Windows,
+    &advice::RULE,
+    &at_rest::RULE,
+    &failures::RULE,
+    &forwards::RULE,
+    &gates::RULE,
+    &graph_age::RULE,
+    &interval::RULE,
+    &opted_in::RULE,
+    &pin::RULE,
+    &proof::RULE,
+    &request::RULE,
+    &taken_back::RULE,
+    &windows::RULE,
 ]);
 
 /// What all rules say about an offer.

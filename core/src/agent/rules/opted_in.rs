@@ -1,8 +1,7 @@
 //! Opted in: the agent does nothing unless somebody asked for automatic updates.
 
-use super::{OfferQuestion, Offers};
+use super::{OfferQuestion, OfferRule};
 use crate::agent::OptIn;
-use crate::rules::Rule;
 use crate::verdict::{Code, Verdict};
 
 pub static NOT_OPTED_IN: Code = Code::new(
@@ -11,17 +10,11 @@ pub static NOT_OPTED_IN: Code = Code::new(
     "opt in, if they should be: docs/agent.md says how",
 );
 
-pub(super) struct OptedIn;
+pub(super) static RULE: OfferRule = OfferRule::new(&[&NOT_OPTED_IN], judge);
 
-impl Rule<Offers> for OptedIn {
-    fn codes(&self) -> Vec<&'static Code> {
-        vec![&NOT_OPTED_IN]
-    }
-
-    fn judge(&self, q: &OfferQuestion<'_>) -> Verdict {
-        match q.at.standing.opt_in {
-            OptIn::Wanted => Verdict::recommend(),
-            OptIn::NotWanted => Verdict::refuse(NOT_OPTED_IN.alone()),
-        }
+fn judge(q: &OfferQuestion<'_>) -> Verdict {
+    match q.at.standing.opt_in {
+        OptIn::Wanted => Verdict::recommend(),
+        OptIn::NotWanted => Verdict::refuse(NOT_OPTED_IN.alone()),
     }
 }

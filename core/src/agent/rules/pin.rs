@@ -1,7 +1,6 @@
 //! Pin: the agent goes no further than the version that administrators set.
 
-use super::{OfferQuestion, Offers};
-use crate::rules::Rule;
+use super::{OfferQuestion, OfferRule};
 use crate::verdict::{Code, Value, Verdict};
 
 static BEYOND_PIN: Code = Code::new(
@@ -11,19 +10,13 @@ static BEYOND_PIN: Code = Code::new(
 )
 .with(&[("pin", "4.20")]);
 
-pub(super) struct Pinned;
+pub(super) static RULE: OfferRule = OfferRule::new(&[&BEYOND_PIN], judge);
 
-impl Rule<Offers> for Pinned {
-    fn codes(&self) -> Vec<&'static Code> {
-        vec![&BEYOND_PIN]
-    }
-
-    fn judge(&self, q: &OfferQuestion<'_>) -> Verdict {
-        match &q.at.policy.pin {
-            Some(pin) if !pin.holds(&q.offer.version) => {
-                Verdict::refuse(BEYOND_PIN.because([("pin", Value::text(pin))]))
-            }
-            _ => Verdict::recommend(),
+fn judge(q: &OfferQuestion<'_>) -> Verdict {
+    match &q.at.policy.pin {
+        Some(pin) if !pin.holds(&q.offer.version) => {
+            Verdict::refuse(BEYOND_PIN.because([("pin", Value::text(pin))]))
         }
+        _ => Verdict::recommend(),
     }
 }

@@ -8,10 +8,9 @@
 //! follow each other.
 
 use super::forwards::CURRENT_UNKNOWN;
-use super::{OfferQuestion, Offers};
+use super::{OfferQuestion, OfferRule};
 use crate::agent::{Evidence, ImageDeclaration, RequiredProof};
 use crate::cluster::Fact;
-use crate::rules::Rule;
 use crate::signatures::{PayloadDigest, SignatureVerdict};
 use crate::verdict::{Code, Value, Verdict};
 
@@ -72,32 +71,29 @@ pub static ONLY_CLAIMED: Code = Code::new(
 )
 .with(&[("current", "4.20.1")]);
 
-pub(super) struct Proved;
+pub(super) static RULE: OfferRule = OfferRule::new(
+    &[
+        &NO_DIGEST,
+        &NOT_PROVED,
+        &NOT_SIGNED,
+        &METADATA_UNKNOWN,
+        &OTHER_RELEASE,
+        &OTHER_ARCH,
+        &ARCH_UNKNOWN,
+        &ONLY_CLAIMED,
+    ],
+    judge,
+);
 
-impl Rule<Offers> for Proved {
-    fn codes(&self) -> Vec<&'static Code> {
-        vec![
-            &NO_DIGEST,
-            &NOT_PROVED,
-            &NOT_SIGNED,
-            &METADATA_UNKNOWN,
-            &OTHER_RELEASE,
-            &OTHER_ARCH,
-            &ARCH_UNKNOWN,
-            &ONLY_CLAIMED,
-        ]
+fn judge(q: &OfferQuestion<'_>) -> Verdict {
+    if q.at.policy.proof == RequiredProof::Nothing {
+        return Verdict::recommend();
     }
-
-    fn judge(&self, q: &OfferQuestion<'_>) -> Verdict {
-        if q.at.policy.proof == RequiredProof::Nothing {
-            return Verdict::recommend();
-        }
-        let digest = PayloadDigest::of_pull_spec(&q.offer.image);
-        match (digest, q.at.evidence.get(&q.offer.image)) {
-            (None, _) => Verdict::refuse(NO_DIGEST.alone()),
-            (Some(_), None) => Verdict::wait(NOT_PROVED.alone()),
-            (Some(_), Some(evidence)) => proved(q, evidence),
-        }
+    let digest = PayloadDigest::of_pull_spec(&q.offer.image);
+    match (digest, q.at.evidence.get(&q.offer.image)) {
+        (None, _) => Verdict::refuse(NO_DIGEST.alone()),
+        (Some(_), None) => Verdict::wait(NOT_PROVED.alone()),
+        (Some(_), Some(evidence)) => proved(q, evidence),
     }
 }
 

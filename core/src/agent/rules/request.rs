@@ -2,9 +2,8 @@
 //!
 //! This also holds before the cluster's status shows the request.
 
-use super::{OfferQuestion, Offers};
+use super::{OfferQuestion, OfferRule};
 use crate::agent::UpdateTarget;
-use crate::rules::Rule;
 use crate::verdict::{Code, Value, Verdict};
 
 static UPDATE_REQUESTED: Code = Code::new(
@@ -14,21 +13,15 @@ static UPDATE_REQUESTED: Code = Code::new(
 )
 .with(&[("to", "4.20.2")]);
 
-pub(super) struct NoRequest;
+pub(super) static RULE: OfferRule = OfferRule::new(&[&UPDATE_REQUESTED], judge);
 
-impl Rule<Offers> for NoRequest {
-    fn codes(&self) -> Vec<&'static Code> {
-        vec![&UPDATE_REQUESTED]
-    }
-
-    fn judge(&self, q: &OfferQuestion<'_>) -> Verdict {
-        let ours = q.at.memory.started.as_ref().map(|started| UpdateTarget {
-            version: Some(started.version.clone()),
-            ..UpdateTarget::default()
-        });
-        match q.at.standing.open_request().cloned().or(ours) {
-            None => Verdict::recommend(),
-            Some(asked) => Verdict::wait(UPDATE_REQUESTED.because([("to", Value::text(asked))])),
-        }
+fn judge(q: &OfferQuestion<'_>) -> Verdict {
+    let ours = q.at.memory.started.as_ref().map(|started| UpdateTarget {
+        version: Some(started.version.clone()),
+        ..UpdateTarget::default()
+    });
+    match q.at.standing.open_request().cloned().or(ours) {
+        None => Verdict::recommend(),
+        Some(asked) => Verdict::wait(UPDATE_REQUESTED.because([("to", Value::text(asked))])),
     }
 }

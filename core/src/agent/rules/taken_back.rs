@@ -3,8 +3,7 @@
 //!
 //! A newer release is allowed.
 
-use super::{OfferQuestion, Offers};
-use crate::rules::Rule;
+use super::{OfferQuestion, OfferRule};
 use crate::verdict::{Code, Verdict};
 
 static TAKEN_BACK: Code = Code::new(
@@ -14,18 +13,12 @@ static TAKEN_BACK: Code = Code::new(
 )
 .with(&[("version", "4.20.3")]);
 
-pub(super) struct TakenBack;
+pub(super) static RULE: OfferRule = OfferRule::new(&[&TAKEN_BACK], judge);
 
-impl Rule<Offers> for TakenBack {
-    fn codes(&self) -> Vec<&'static Code> {
-        vec![&TAKEN_BACK]
-    }
-
-    fn judge(&self, q: &OfferQuestion<'_>) -> Verdict {
-        let taken_back = q.at.memory.taken_back.as_ref();
-        match taken_back.filter(|version| q.offer.version <= **version) {
-            Some(version) => Verdict::refuse(TAKEN_BACK.because([("version", version.into())])),
-            None => Verdict::recommend(),
-        }
+fn judge(q: &OfferQuestion<'_>) -> Verdict {
+    let taken_back = q.at.memory.taken_back.as_ref();
+    match taken_back.filter(|version| q.offer.version <= **version) {
+        Some(version) => Verdict::refuse(TAKEN_BACK.because([("version", version.into())])),
+        None => Verdict::recommend(),
     }
 }

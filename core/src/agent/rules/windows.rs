@@ -1,8 +1,7 @@
 //! Windows: an update starts only while a maintenance window is open. It may run past the window's
 //! end.
 
-use super::{OfferQuestion, Offers};
-use crate::rules::Rule;
+use super::{OfferQuestion, OfferRule};
 use crate::verdict::{Code, Verdict};
 
 static OUTSIDE_WINDOWS: Code = Code::new(
@@ -12,19 +11,13 @@ static OUTSIDE_WINDOWS: Code = Code::new(
 )
 .with(&[("until", "2026-11-17T12:00:00Z")]);
 
-pub(super) struct Windows;
+pub(super) static RULE: OfferRule = OfferRule::new(&[&OUTSIDE_WINDOWS], judge);
 
-impl Rule<Offers> for Windows {
-    fn codes(&self) -> Vec<&'static Code> {
-        vec![&OUTSIDE_WINDOWS]
+fn judge(q: &OfferQuestion<'_>) -> Verdict {
+    let (windows, now) = (&q.at.policy.windows, q.at.now);
+    if windows.is_empty() || windows.iter().any(|window| window.covers(now)) {
+        return Verdict::recommend();
     }
-
-    fn judge(&self, q: &OfferQuestion<'_>) -> Verdict {
-        let (windows, now) = (&q.at.policy.windows, q.at.now);
-        if windows.is_empty() || windows.iter().any(|window| window.covers(now)) {
-            return Verdict::recommend();
-        }
-        let opens = windows.iter().filter_map(|window| window.opens_after(now));
-        Verdict::wait(OUTSIDE_WINDOWS.alone().until(opens.min()))
-    }
+    let opens = windows.iter().filter_map(|window| window.opens_after(now));
+    Verdict::wait(OUTSIDE_WINDOWS.alone().until(opens.min()))
 }

@@ -4,11 +4,10 @@
 //! Gates come with releases. Gates of later minor versions may stay unknown until a cluster gets
 //! there.
 
-use super::{StepQuestion, Steps, first_line, not_given};
+use super::{StepQuestion, StepRule, first_line, not_given};
 use crate::cluster::Fact;
 use crate::cluster::objects::{Facts, ObjectKind};
 use crate::fleet::Name;
-use crate::rules::Rule;
 use crate::verdict::{Code, Verdict};
 use crate::version::Minor;
 
@@ -32,22 +31,17 @@ static ADMIN_GATE_NOT_UNDERSTOOD: Code = Code::new(
 .by("oc -n openshift-config-managed get configmap admin-gates -o yaml --show-managed-fields")
 .with(&[("gate", "ack-next")]);
 
-pub(super) struct AdminAcks;
+pub(super) static RULE: StepRule =
+    StepRule::new(&[&ADMIN_ACK_REQUIRED, &ADMIN_GATE_NOT_UNDERSTOOD], judge);
 
-impl Rule<Steps> for AdminAcks {
-    fn codes(&self) -> Vec<&'static Code> {
-        vec![&ADMIN_ACK_REQUIRED, &ADMIN_GATE_NOT_UNDERSTOOD]
-    }
-
-    fn judge(&self, q: &StepQuestion<'_>) -> Verdict {
-        match (q.step.is_minor(), &q.facts.gates) {
-            (false, _) => Verdict::recommend(),
-            (true, Fact::Unknown) => not_given(ObjectKind::AdminGates),
-            (true, Fact::Known(gates)) => gates
-                .iter()
-                .map(|(gate, description)| gate_before(q, gate, description))
-                .collect(),
-        }
+fn judge(q: &StepQuestion<'_>) -> Verdict {
+    match (q.step.is_minor(), &q.facts.gates) {
+        (false, _) => Verdict::recommend(),
+        (true, Fact::Unknown) => not_given(ObjectKind::AdminGates),
+        (true, Fact::Known(gates)) => gates
+            .iter()
+            .map(|(gate, description)| gate_before(q, gate, description))
+            .collect(),
     }
 }
 
@@ -72,8 +66,5 @@ fn left_by(gate: &str) -> Option<Minor> {
 
 /// An acknowledgement that nobody has shown us is none.
 fn is_acknowledged(facts: &Facts, gate: &str) -> bool {
-    match &facts.acks {
-        Fact::Known(acks) => acks.contains(gate),
-        Fact::Unknown => false,
-    }
+    facts.acks.known().is_some_and(|acks| acks.contains(gate))
 }

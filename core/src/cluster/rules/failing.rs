@@ -3,11 +3,10 @@
 //! The rule refuses the first update that changes the minor version. A patch may be the cure, so
 //! the rule only adds a note to the patches before it.
 
-use super::{StepQuestion, Steps, first_line, not_given};
+use super::{StepQuestion, StepRule, first_line, not_given};
 use crate::cluster::Fact;
 use crate::cluster::objects::{ObjectKind, Objection};
 use crate::cluster::way::Step;
-use crate::rules::Rule;
 use crate::verdict::{Code, Value, Verdict};
 
 static CLUSTER_FAILING: Code = Code::new(
@@ -34,31 +33,23 @@ const EXAMPLE: [(&str, &str); 3] = [
     ),
 ];
 
-pub(super) struct Failing;
+pub(super) static RULE: StepRule = StepRule::new(&[&CLUSTER_FAILING, &PATCH_WHILE_FAILING], judge);
 
-impl Rule<Steps> for Failing {
-    fn codes(&self) -> Vec<&'static Code> {
-        vec![&CLUSTER_FAILING, &PATCH_WHILE_FAILING]
+fn judge(q: &StepQuestion<'_>) -> Verdict {
+    if q.step.earlier().any(Step::is_minor) {
+        return Verdict::recommend();
     }
-
-    fn judge(&self, q: &StepQuestion<'_>) -> Verdict {
-        if q.step.earlier().any(Step::is_minor) {
-            return Verdict::recommend();
-        }
-        let said = [
-            (&q.facts.failures, ObjectKind::ClusterVersion),
-            (&q.facts.operator_failures, ObjectKind::ClusterOperator),
-        ];
-        said.into_iter()
-            .map(|(failures, kind)| match failures {
-                Fact::Unknown if q.step.is_minor() => not_given(kind),
-                Fact::Unknown => Verdict::recommend(),
-                Fact::Known(failures) => {
-                    failures.iter().map(|one| judge_one(q.step, one)).collect()
-                }
-            })
-            .collect()
-    }
+    let said = [
+        (&q.facts.failures, ObjectKind::ClusterVersion),
+        (&q.facts.operator_failures, ObjectKind::ClusterOperator),
+    ];
+    said.into_iter()
+        .map(|(failures, kind)| match failures {
+            Fact::Unknown if q.step.is_minor() => not_given(kind),
+            Fact::Unknown => Verdict::recommend(),
+            Fact::Known(failures) => failures.iter().map(|one| judge_one(q.step, one)).collect(),
+        })
+        .collect()
 }
 
 fn judge_one(step: Step<'_>, failure: &Objection) -> Verdict {

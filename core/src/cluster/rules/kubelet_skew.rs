@@ -7,12 +7,11 @@
 
 use std::collections::BTreeMap;
 
-use super::{StepQuestion, Steps, not_given};
+use super::{StepQuestion, StepRule, not_given};
 use crate::cluster::Fact;
 use crate::cluster::objects::{Facts, Lag, MachineConfigPool, Node, ObjectKind};
 use crate::cluster::way::Step;
 use crate::fleet::Name;
-use crate::rules::Rule;
 use crate::verdict::{Code, Value, Verdict};
 use crate::version::Minor;
 
@@ -103,33 +102,30 @@ pub struct PoolStanding {
     pub limit: u64,
 }
 
-pub(super) struct KubeletSkew;
+pub(super) static RULE: StepRule = StepRule::new(
+    &[
+        &KUBELET_TOO_OLD,
+        &PAUSED_POOL_TOO_OLD,
+        &UNPOOLED_NODE_TOO_OLD,
+        &KUBELET_AHEAD,
+        &KUBELET_UNKNOWN,
+        &KUBERNETES_UNKNOWN,
+    ],
+    judge,
+);
 
-impl Rule<Steps> for KubeletSkew {
-    fn codes(&self) -> Vec<&'static Code> {
-        vec![
-            &KUBELET_TOO_OLD,
-            &PAUSED_POOL_TOO_OLD,
-            &UNPOOLED_NODE_TOO_OLD,
-            &KUBELET_AHEAD,
-            &KUBELET_UNKNOWN,
-            &KUBERNETES_UNKNOWN,
-        ]
-    }
-
-    fn judge(&self, q: &StepQuestion<'_>) -> Verdict {
-        let (from, to) = (q.step.begins_in(), q.step.to_minor());
-        let unknown =
-            |minor: Minor| Verdict::refuse(KUBERNETES_UNKNOWN.because([("minor", minor.into())]));
-        match (q.step.is_minor(), from.kubernetes(), to.kubernetes()) {
-            (false, _, _) => Verdict::recommend(),
-            (true, None, _) => unknown(from),
-            (true, _, None) => unknown(to),
-            (true, Some(api_server), Some(next)) => match &q.facts.nodes {
-                Fact::Unknown => not_given(ObjectKind::Node),
-                Fact::Known(nodes) => judge_nodes(q, nodes, api_server, next),
-            },
-        }
+fn judge(q: &StepQuestion<'_>) -> Verdict {
+    let (from, to) = (q.step.begins_in(), q.step.to_minor());
+    let unknown =
+        |minor: Minor| Verdict::refuse(KUBERNETES_UNKNOWN.because([("minor", minor.into())]));
+    match (q.step.is_minor(), from.kubernetes(), to.kubernetes()) {
+        (false, _, _) => Verdict::recommend(),
+        (true, None, _) => unknown(from),
+        (true, _, None) => unknown(to),
+        (true, Some(api_server), Some(next)) => match &q.facts.nodes {
+            Fact::Unknown => not_given(ObjectKind::Node),
+            Fact::Known(nodes) => judge_nodes(q, nodes, api_server, next),
+        },
     }
 }
 
@@ -189,8 +185,8 @@ fn groups(step: Step<'_>, facts: &Facts, nodes: &[Node], max_skew: MaxSkew) -> V
 fn grouped(facts: &Facts, nodes: &[Node]) -> Vec<Group> {
     let mut groups: BTreeMap<(Option<Name>, Option<Minor>), Group> = BTreeMap::new();
     for node in nodes {
-        let kubelet = known(&node.kubelet);
-        let pool = known(&node.pool);
+        let kubelet = node.kubelet.known().cloned();
+        let pool = node.pool.known().cloned();
         let key = (pool.clone(), kubelet.filter(|_| pool.is_none()));
         let lag = facts.lag(node);
         let group = groups.entry(key).or_insert_with(|| Group {
@@ -333,12 +329,5 @@ impl MaxSkew {
         known.is_some_and(|(kubelet, api_server)| {
             kubelet <= api_server && behind(kubelet, api_server) <= self.of(control_plane)
         })
-    }
-}
-
-fn known<T: Clone>(fact: &Fact<T>) -> Option<T> {
-    match fact {
-        Fact::Known(value) => Some(value.clone()),
-        Fact::Unknown => None,
     }
 }

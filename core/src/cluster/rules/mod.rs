@@ -21,7 +21,7 @@ pub use removed_apis::{API_REMOVED, API_REMOVED_LATER};
 
 use crate::cluster::objects::{Facts, ObjectKind};
 use crate::cluster::way::Step;
-use crate::rules::{Policy, Question, Rule};
+use crate::rules::{PlainRule, Policy, Question, Rule};
 use crate::verdict::{Code, Value, Verdict};
 
 /// Questions about steps.
@@ -30,6 +30,8 @@ pub struct Steps;
 impl Question for Steps {
     type At<'a> = StepQuestion<'a>;
 }
+
+type StepRule = PlainRule<Steps>;
 
 /// What do the cluster's own objects have against this step of a way?
 #[derive(Debug, Clone, Copy)]
@@ -40,14 +42,14 @@ pub struct StepQuestion<'a> {
 }
 
 static CLUSTER: Policy<Steps> = Policy(&[
-    &admin_acks::AdminAcks,
-    &failing::Failing,
-    &kubelet_skew::KubeletSkew,
-    &operators::OperatorLimits,
-    &paused_control_plane::PausedControlPlane,
-    &removed_apis::RemovedApis,
-    &update_in_progress::UpdateInProgress,
-    &upgradeable::Upgradeable,
+    &admin_acks::RULE,
+    &failing::RULE,
+    &kubelet_skew::RULE,
+    &operators::RULE,
+    &paused_control_plane::RULE,
+    &removed_apis::RULE,
+    &update_in_progress::RULE,
+    &upgradeable::RULE,
 ]);
 
 /// What all rules say about a step.

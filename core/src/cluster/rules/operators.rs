@@ -5,10 +5,9 @@
 //! next. An operator that says nothing allows everything. One that we cannot understand allows
 //! nothing.
 
-use super::{StepQuestion, Steps, not_given};
+use super::{StepQuestion, StepRule, not_given};
 use crate::cluster::Fact;
 use crate::cluster::objects::{ObjectKind, Operator, Range};
-use crate::rules::Rule;
 use crate::verdict::{Code, Verdict};
 use crate::version::Minor;
 
@@ -25,32 +24,26 @@ static OPERATOR_INCOMPATIBLE: Code = Code::new(
     ("goal", "4.10"),
 ]);
 
-pub(super) struct OperatorLimits;
+pub(super) static RULE: StepRule = StepRule::new(&[&OPERATOR_INCOMPATIBLE], judge);
 
-impl Rule<Steps> for OperatorLimits {
-    fn codes(&self) -> Vec<&'static Code> {
-        vec![&OPERATOR_INCOMPATIBLE]
-    }
-
-    fn judge(&self, q: &StepQuestion<'_>) -> Verdict {
-        let operators = match (q.step.is_minor(), &q.facts.operators) {
-            (false, _) => return Verdict::recommend(),
-            (true, Fact::Unknown) => return not_given(ObjectKind::ClusterServiceVersion),
-            (true, Fact::Known(operators)) => operators,
-        };
-        let (to, goal) = (q.step.to_minor(), q.step.way().goal());
-        let refuse = |operator: &Operator| {
-            let says = limit(operator, to)?;
-            Some(Verdict::refuse(OPERATOR_INCOMPATIBLE.because([
-                ("operator", (&operator.name).into()),
-                ("namespace", (&operator.namespace).into()),
-                ("says", says.as_str().into()),
-                ("to", to.into()),
-                ("goal", (goal > to).then_some(goal).into()),
-            ])))
-        };
-        operators.iter().filter_map(refuse).collect()
-    }
+fn judge(q: &StepQuestion<'_>) -> Verdict {
+    let operators = match (q.step.is_minor(), &q.facts.operators) {
+        (false, _) => return Verdict::recommend(),
+        (true, Fact::Unknown) => return not_given(ObjectKind::ClusterServiceVersion),
+        (true, Fact::Known(operators)) => operators,
+    };
+    let (to, goal) = (q.step.to_minor(), q.step.way().goal());
+    let refuse = |operator: &Operator| {
+        let says = limit(operator, to)?;
+        Some(Verdict::refuse(OPERATOR_INCOMPATIBLE.because([
+            ("operator", (&operator.name).into()),
+            ("namespace", (&operator.namespace).into()),
+            ("says", says.as_str().into()),
+            ("to", to.into()),
+            ("goal", (goal > to).then_some(goal).into()),
+        ])))
+    };
+    operators.iter().filter_map(refuse).collect()
 }
 
 /// What an operator says if that is against the version; none if it is not.

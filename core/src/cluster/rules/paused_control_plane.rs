@@ -5,11 +5,10 @@
 //! version, and adds a note to the patches before it. Later updates are judged as if the pool was
 //! not paused.
 
-use super::{StepQuestion, Steps, not_given};
+use super::{StepQuestion, StepRule, not_given};
 use crate::cluster::Fact;
 use crate::cluster::objects::{MachineConfigPool, ObjectKind};
 use crate::cluster::way::Step;
-use crate::rules::Rule;
 use crate::verdict::{Code, Verdict};
 
 static CONTROL_PLANE_PAUSED: Code = Code::new(
@@ -29,29 +28,24 @@ static CONTROL_PLANE_STAYS: Code = Code::new(
 .with(&[("pool", "master")])
 .note();
 
-pub(super) struct PausedControlPlane;
+pub(super) static RULE: StepRule =
+    StepRule::new(&[&CONTROL_PLANE_PAUSED, &CONTROL_PLANE_STAYS], judge);
 
-impl Rule<Steps> for PausedControlPlane {
-    fn codes(&self) -> Vec<&'static Code> {
-        vec![&CONTROL_PLANE_PAUSED, &CONTROL_PLANE_STAYS]
-    }
-
-    fn judge(&self, q: &StepQuestion<'_>) -> Verdict {
-        let pools = match (q.step.is_minor(), &q.facts.pools) {
-            (false, Fact::Unknown) => return Verdict::recommend(),
-            (true, Fact::Unknown) => return not_given(ObjectKind::MachineConfigPool),
-            (_, Fact::Known(pools)) => pools,
-        };
-        let is_after_a_minor_update = q.step.earlier().any(Step::is_minor);
-        let mut paused = pools.iter();
-        match paused.find(|pool| pool.is_paused && pool.is_of_control_plane()) {
-            Some(MachineConfigPool { name, .. }) if q.step.is_first_minor() => {
-                Verdict::refuse(CONTROL_PLANE_PAUSED.because([("pool", name.into())]))
-            }
-            Some(MachineConfigPool { name, .. }) if !is_after_a_minor_update => {
-                Verdict::inform(CONTROL_PLANE_STAYS.because([("pool", name.into())]))
-            }
-            _ => Verdict::recommend(),
+fn judge(q: &StepQuestion<'_>) -> Verdict {
+    let pools = match (q.step.is_minor(), &q.facts.pools) {
+        (false, Fact::Unknown) => return Verdict::recommend(),
+        (true, Fact::Unknown) => return not_given(ObjectKind::MachineConfigPool),
+        (_, Fact::Known(pools)) => pools,
+    };
+    let is_after_a_minor_update = q.step.earlier().any(Step::is_minor);
+    let mut paused = pools.iter();
+    match paused.find(|pool| pool.is_paused && pool.is_of_control_plane()) {
+        Some(MachineConfigPool { name, .. }) if q.step.is_first_minor() => {
+            Verdict::refuse(CONTROL_PLANE_PAUSED.because([("pool", name.into())]))
         }
+        Some(MachineConfigPool { name, .. }) if !is_after_a_minor_update => {
+            Verdict::inform(CONTROL_PLANE_STAYS.because([("pool", name.into())]))
+        }
+        _ => Verdict::recommend(),
     }
 }

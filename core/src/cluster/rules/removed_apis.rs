@@ -6,11 +6,10 @@
 
 use super::platform_namespaces::is_of_platform;
 use super::removals::removal;
-use super::{StepQuestion, Steps, not_given};
+use super::{StepQuestion, StepRule, not_given};
 use crate::cluster::Fact;
 use crate::cluster::objects::{ApiUse, ApiUser, Facts, ObjectKind};
 use crate::cluster::way::Step;
-use crate::rules::Rule;
 use crate::verdict::{Code, Reason, Value, Verdict};
 use crate::version::Minor;
 
@@ -47,23 +46,17 @@ const FACTS: &[(&str, &str)] = &[
     ("at", "4.9.59"),
 ];
 
-pub(super) struct RemovedApis;
+pub(super) static RULE: StepRule = StepRule::new(&[&API_REMOVED, &API_REMOVED_LATER], judge);
 
-impl Rule<Steps> for RemovedApis {
-    fn codes(&self) -> Vec<&'static Code> {
-        vec![&API_REMOVED, &API_REMOVED_LATER]
-    }
-
-    fn judge(&self, q: &StepQuestion<'_>) -> Verdict {
-        match (&q.facts.apis, q.step.is_minor()) {
-            (Fact::Unknown, false) => Verdict::recommend(),
-            (Fact::Unknown, true) => not_given(ObjectKind::ApiRequestCount),
-            (Fact::Known(apis), _) => apis
-                .iter()
-                .filter_map(|api| RemovedApi::in_use(api, q.facts))
-                .map(|removed| judge_api(q.step, &removed))
-                .collect(),
-        }
+fn judge(q: &StepQuestion<'_>) -> Verdict {
+    match (&q.facts.apis, q.step.is_minor()) {
+        (Fact::Unknown, false) => Verdict::recommend(),
+        (Fact::Unknown, true) => not_given(ObjectKind::ApiRequestCount),
+        (Fact::Known(apis), _) => apis
+            .iter()
+            .filter_map(|api| RemovedApi::in_use(api, q.facts))
+            .map(|removed| judge_api(q.step, &removed))
+            .collect(),
     }
 }
 
@@ -165,10 +158,7 @@ fn is_platform(user: &str, facts: &Facts) -> bool {
 
 /// The package server is the platform's own, though it is installed like an operator.
 fn has_operators(namespace: &str, facts: &Facts) -> bool {
-    match &facts.operators {
-        Fact::Known(operators) => operators.iter().any(|operator| {
-            &*operator.namespace == namespace && &*operator.name != "packageserver"
-        }),
-        Fact::Unknown => false,
-    }
+    let mut operators = facts.operators.known().into_iter().flatten();
+    operators
+        .any(|operator| &*operator.namespace == namespace && &*operator.name != "packageserver")
 }

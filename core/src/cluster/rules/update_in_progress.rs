@@ -4,10 +4,9 @@
 //! completes. So the rule refuses the first update that changes the minor version, however many
 //! patches come before it.
 
-use super::{StepQuestion, Steps, not_given};
+use super::{StepQuestion, StepRule, not_given};
 use crate::cluster::Fact;
 use crate::cluster::objects::{ObjectKind, Progress};
-use crate::rules::Rule;
 use crate::verdict::{Code, Verdict};
 
 static UPDATE_IN_PROGRESS: Code = Code::new(
@@ -17,31 +16,25 @@ static UPDATE_IN_PROGRESS: Code = Code::new(
 )
 .with(&[("to", "4.7.9"), ("completed", "4.6.8")]);
 
-pub(super) struct UpdateInProgress;
+pub(super) static RULE: StepRule = StepRule::new(&[&UPDATE_IN_PROGRESS], judge);
 
-impl Rule<Steps> for UpdateInProgress {
-    fn codes(&self) -> Vec<&'static Code> {
-        vec![&UPDATE_IN_PROGRESS]
-    }
-
-    fn judge(&self, q: &StepQuestion<'_>) -> Verdict {
-        let history = match (q.step.is_first_minor(), &q.facts.history) {
-            (false, _) => return Verdict::recommend(),
-            (true, Fact::Unknown) => return not_given(ObjectKind::ClusterVersion),
-            (true, Fact::Known(history)) => history,
-        };
-        match history.first() {
-            None => not_given(ObjectKind::ClusterVersion),
-            Some(newest) if newest.progress == Progress::Completed => Verdict::recommend(),
-            Some(newest) => {
-                let completed = history
-                    .iter()
-                    .find(|entry| entry.progress == Progress::Completed);
-                Verdict::refuse(UPDATE_IN_PROGRESS.because([
-                    ("to", (&newest.version).into()),
-                    ("completed", completed.map(|entry| &entry.version).into()),
-                ]))
-            }
+fn judge(q: &StepQuestion<'_>) -> Verdict {
+    let history = match (q.step.is_first_minor(), &q.facts.history) {
+        (false, _) => return Verdict::recommend(),
+        (true, Fact::Unknown) => return not_given(ObjectKind::ClusterVersion),
+        (true, Fact::Known(history)) => history,
+    };
+    match history.first() {
+        None => not_given(ObjectKind::ClusterVersion),
+        Some(newest) if newest.progress == Progress::Completed => Verdict::recommend(),
+        Some(newest) => {
+            let completed = history
+                .iter()
+                .find(|entry| entry.progress == Progress::Completed);
+            Verdict::refuse(UPDATE_IN_PROGRESS.because([
+                ("to", (&newest.version).into()),
+                ("completed", completed.map(|entry| &entry.version).into()),
+            ]))
         }
     }
 }

@@ -4,10 +4,9 @@
 //! Today's condition is about the next minor version, so the rule refuses only the first update
 //! that changes it. A missing condition means upgradeable. `Unknown` does not.
 
-use super::{StepQuestion, Steps, first_line, not_given};
+use super::{StepQuestion, StepRule, first_line, not_given};
 use crate::cluster::Fact;
 use crate::cluster::objects::{ObjectKind, Objection};
-use crate::rules::Rule;
 use crate::verdict::{Code, Verdict};
 
 static NOT_UPGRADEABLE: Code = Code::new(
@@ -21,25 +20,19 @@ static NOT_UPGRADEABLE: Code = Code::new(
     ("message", "One or more machine config pools are updating"),
 ]);
 
-pub(super) struct Upgradeable;
+pub(super) static RULE: StepRule = StepRule::new(&[&NOT_UPGRADEABLE], judge);
 
-impl Rule<Steps> for Upgradeable {
-    fn codes(&self) -> Vec<&'static Code> {
-        vec![&NOT_UPGRADEABLE]
+fn judge(q: &StepQuestion<'_>) -> Verdict {
+    if !q.step.is_first_minor() {
+        return Verdict::recommend();
     }
-
-    fn judge(&self, q: &StepQuestion<'_>) -> Verdict {
-        if !q.step.is_first_minor() {
-            return Verdict::recommend();
-        }
-        let said = [
-            (&q.facts.objections, ObjectKind::ClusterVersion),
-            (&q.facts.operator_objections, ObjectKind::ClusterOperator),
-        ];
-        said.into_iter()
-            .map(|(objections, kind)| judge_kind(objections, kind))
-            .collect()
-    }
+    let said = [
+        (&q.facts.objections, ObjectKind::ClusterVersion),
+        (&q.facts.operator_objections, ObjectKind::ClusterOperator),
+    ];
+    said.into_iter()
+        .map(|(objections, kind)| judge_kind(objections, kind))
+        .collect()
 }
 
 fn judge_kind(objections: &Fact<Vec<Objection>>, kind: ObjectKind) -> Verdict {

@@ -1,8 +1,7 @@
 //! Approval: where the policy wants it, a person has to consent to each version.
 
-use super::Starts;
+use super::StartRule;
 use crate::fleet::roster::{Candidate, StartQuestion};
-use crate::rules::Rule;
 use crate::verdict::{Code, Verdict};
 
 static NOT_APPROVED: Code = Code::new(
@@ -11,23 +10,17 @@ static NOT_APPROVED: Code = Code::new(
     "approve it with `towpath fleet approve`",
 );
 
-pub(super) struct ApprovalRule;
+pub(super) static RULE: StartRule = StartRule::new(&[&NOT_APPROVED], judge).holding(holds);
 
-impl Rule<Starts> for ApprovalRule {
-    fn codes(&self) -> Vec<&'static Code> {
-        vec![&NOT_APPROVED]
-    }
+fn holds(q: &StartQuestion<'_>) -> bool {
+    let is_missing = |candidate: &Candidate| !is_approved(q, candidate);
+    q.class.policy.needs_approval && q.candidate.is_some_and(is_missing)
+}
 
-    fn holds(&self, q: &StartQuestion<'_>) -> bool {
-        let is_missing = |candidate: &Candidate| !is_approved(q, candidate);
-        q.class.policy.needs_approval && q.candidate.is_some_and(is_missing)
-    }
-
-    fn judge(&self, q: &StartQuestion<'_>) -> Verdict {
-        match self.holds(q) {
-            true => Verdict::refuse(NOT_APPROVED.alone()),
-            false => Verdict::recommend(),
-        }
+fn judge(q: &StartQuestion<'_>) -> Verdict {
+    match holds(q) {
+        true => Verdict::refuse(NOT_APPROVED.alone()),
+        false => Verdict::recommend(),
     }
 }
 

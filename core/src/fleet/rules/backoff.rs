@@ -2,11 +2,10 @@
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::Starts;
+use super::StartRule;
 use crate::fleet::Upgrade;
 use crate::fleet::roster::StartQuestion;
 use crate::fleet::upgrade::REFUSAL_MEMORY;
-use crate::rules::Rule;
 use crate::verdict::{Code, Verdict};
 
 /// After the first failure; doubled with each further one in a row, …
@@ -25,27 +24,18 @@ static BACKING_OFF: Code = Code::new(
     ("until", "2026-11-16T12:00:00Z"),
 ]);
 
-pub(super) struct BackoffRule;
+pub(super) static RULE: StartRule =
+    StartRule::new(&[&BACKING_OFF], judge).holding(|q| failed(q).is_some());
 
-impl Rule<Starts> for BackoffRule {
-    fn codes(&self) -> Vec<&'static Code> {
-        vec![&BACKING_OFF]
-    }
-
-    fn holds(&self, q: &StartQuestion<'_>) -> bool {
-        failed(q).is_some()
-    }
-
-    fn judge(&self, q: &StartQuestion<'_>) -> Verdict {
-        let wait = |(failed, until): (&Upgrade, Timestamp)| {
-            let facts = [
-                ("to", (&failed.to).into()),
-                ("failures", failed.failures.max(1).into()),
-            ];
-            Verdict::wait(BACKING_OFF.because(facts).until(until))
-        };
-        failed(q).map(wait).into_iter().collect()
-    }
+fn judge(q: &StartQuestion<'_>) -> Verdict {
+    let wait = |(failed, until): (&Upgrade, Timestamp)| {
+        let facts = [
+            ("to", (&failed.to).into()),
+            ("failures", failed.failures.max(1).into()),
+        ];
+        Verdict::wait(BACKING_OFF.because(facts).until(until))
+    };
+    failed(q).map(wait).into_iter().collect()
 }
 
 /// The upgrade that failed lately, and until when the cluster waits.

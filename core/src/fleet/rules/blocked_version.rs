@@ -2,9 +2,8 @@
 //!
 //! `4.12.1` therefore blocks 4.12.19 too; `^4\.12\.1$` does not.
 
-use super::Starts;
+use super::StartRule;
 use crate::fleet::roster::{PatternEntry, StartQuestion};
-use crate::rules::Rule;
 use crate::verdict::{Code, Verdict};
 
 static BLOCKED_VERSION: Code = Code::new(
@@ -14,28 +13,19 @@ static BLOCKED_VERSION: Code = Code::new(
 )
 .with(&[("pattern", "-rc"), ("by", "organisation")]);
 
-pub(super) struct BlockedVersion;
+pub(super) static RULE: StartRule =
+    StartRule::new(&[&BLOCKED_VERSION], judge).holding(|q| blocking(q).is_some());
 
-impl Rule<Starts> for BlockedVersion {
-    fn codes(&self) -> Vec<&'static Code> {
-        vec![&BLOCKED_VERSION]
-    }
-
-    fn holds(&self, q: &StartQuestion<'_>) -> bool {
-        blocking(q).is_some()
-    }
-
-    fn judge(&self, q: &StartQuestion<'_>) -> Verdict {
-        let refuse = |entry: &PatternEntry| {
-            let by = match entry.of_organisation {
-                true => "organisation",
-                false => "cluster",
-            };
-            let facts = [("pattern", entry.pattern.text().into()), ("by", by.into())];
-            Verdict::refuse(BLOCKED_VERSION.because(facts))
+fn judge(q: &StartQuestion<'_>) -> Verdict {
+    let refuse = |entry: &PatternEntry| {
+        let by = match entry.of_organisation {
+            true => "organisation",
+            false => "cluster",
         };
-        blocking(q).map(refuse).into_iter().collect()
-    }
+        let facts = [("pattern", entry.pattern.text().into()), ("by", by.into())];
+        Verdict::refuse(BLOCKED_VERSION.because(facts))
+    };
+    blocking(q).map(refuse).into_iter().collect()
 }
 
 fn blocking<'a>(q: &StartQuestion<'a>) -> Option<&'a PatternEntry> {

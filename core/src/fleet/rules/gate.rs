@@ -4,10 +4,9 @@
 //! version is considered. A gate with an unknown label holds like any other. If nobody knows
 //! whether a gate concerns the cluster, it holds too.
 
-use super::Starts;
+use super::StartRule;
 use crate::fleet::GateConcern;
 use crate::fleet::roster::{GateEntry, StartQuestion, VersionIdx};
-use crate::rules::Rule;
 use crate::verdict::{Code, Verdict};
 use crate::version::Minor;
 
@@ -22,29 +21,20 @@ static GATE_CLOSED: Code = Code::new(
     ("unsure", "STS"),
 ]);
 
-pub(super) struct VersionGateRule;
+pub(super) static RULE: StartRule =
+    StartRule::new(&[&GATE_CLOSED], judge).holding(|q| closed(q).is_some());
 
-impl Rule<Starts> for VersionGateRule {
-    fn codes(&self) -> Vec<&'static Code> {
-        vec![&GATE_CLOSED]
-    }
-
-    fn holds(&self, q: &StartQuestion<'_>) -> bool {
-        closed(q).is_some()
-    }
-
-    fn judge(&self, q: &StartQuestion<'_>) -> Verdict {
-        let refuse = |entry: &GateEntry| {
-            let is_unsure = entry.scope.concerns(&q.member.state) == GateConcern::Unknown;
-            let facts = [
-                ("gate", (&entry.gate.id).into()),
-                ("label", (&entry.gate.label).into()),
-                ("unsure", is_unsure.then(|| entry.scope.name()).into()),
-            ];
-            Verdict::refuse(GATE_CLOSED.because(facts))
-        };
-        closed(q).map(refuse).into_iter().collect()
-    }
+fn judge(q: &StartQuestion<'_>) -> Verdict {
+    let refuse = |entry: &GateEntry| {
+        let is_unsure = entry.scope.concerns(&q.member.state) == GateConcern::Unknown;
+        let facts = [
+            ("gate", (&entry.gate.id).into()),
+            ("label", (&entry.gate.label).into()),
+            ("unsure", is_unsure.then(|| entry.scope.name()).into()),
+        ];
+        Verdict::refuse(GATE_CLOSED.because(facts))
+    };
+    closed(q).map(refuse).into_iter().collect()
 }
 
 fn closed<'a>(q: &StartQuestion<'a>) -> Option<&'a GateEntry> {

@@ -2,10 +2,9 @@
 
 use jiff::SignedDuration;
 
-use super::Starts;
+use super::StartRule;
 use crate::fleet::Health;
 use crate::fleet::roster::StartQuestion;
-use crate::rules::Rule;
 use crate::verdict::{Code, Verdict};
 
 /// A cluster that has been silent for longer may be in any state.
@@ -25,26 +24,17 @@ static NOT_REPORTING: Code = Code::new(
 )
 .with(&[("since", "2026-11-16T12:00:00Z")]);
 
-pub(super) struct Healthy;
+pub(super) static RULE: StartRule = StartRule::new(&[&UNHEALTHY, &NOT_REPORTING], judge)
+    .holding(|q| !q.member.state.health.is_healthy() || is_silent(q));
 
-impl Rule<Starts> for Healthy {
-    fn codes(&self) -> Vec<&'static Code> {
-        vec![&UNHEALTHY, &NOT_REPORTING]
-    }
-
-    fn holds(&self, q: &StartQuestion<'_>) -> bool {
-        !q.member.state.health.is_healthy() || is_silent(q)
-    }
-
-    fn judge(&self, q: &StartQuestion<'_>) -> Verdict {
-        match &q.member.state.health {
-            Health::Unhealthy { why } => Verdict::wait(UNHEALTHY.because([("why", why.into())])),
-            Health::Healthy if is_silent(q) => {
-                let since = q.member.state.last_seen;
-                Verdict::wait(NOT_REPORTING.because([("since", since.into())]))
-            }
-            Health::Healthy => Verdict::recommend(),
+fn judge(q: &StartQuestion<'_>) -> Verdict {
+    match &q.member.state.health {
+        Health::Unhealthy { why } => Verdict::wait(UNHEALTHY.because([("why", why.into())])),
+        Health::Healthy if is_silent(q) => {
+            let since = q.member.state.last_seen;
+            Verdict::wait(NOT_REPORTING.because([("since", since.into())]))
         }
+        Health::Healthy => Verdict::recommend(),
     }
 }
 

@@ -1,10 +1,9 @@
 //! Left alone: the cluster's file disables the integration that upgrades clusters, so only a
 //! person upgrades it.
 
-use super::Starts;
+use super::StartRule;
 use crate::fleet::LeftAlone;
 use crate::fleet::roster::StartQuestion;
-use crate::rules::Rule;
 use crate::verdict::{Code, Verdict};
 
 static CLUSTER_DISABLED: Code = Code::new(
@@ -14,25 +13,16 @@ static CLUSTER_DISABLED: Code = Code::new(
 )
 .with(&[("integration", "ocm-upgrade-scheduler")]);
 
-pub(super) struct LeftAloneCluster;
+pub(super) static RULE: StartRule =
+    StartRule::new(&[&CLUSTER_DISABLED], judge).holding(|q| q.class.left_alone.is_some());
 
-impl Rule<Starts> for LeftAloneCluster {
-    fn codes(&self) -> Vec<&'static Code> {
-        vec![&CLUSTER_DISABLED]
-    }
-
-    fn holds(&self, q: &StartQuestion<'_>) -> bool {
-        q.class.left_alone.is_some()
-    }
-
-    fn judge(&self, q: &StartQuestion<'_>) -> Verdict {
-        let refuse = |LeftAlone {
-                          integration,
-                          origin,
-                      }: &LeftAlone| {
-            let reason = CLUSTER_DISABLED.because([("integration", integration.into())]);
-            Verdict::refuse(reason.at(origin))
-        };
-        q.class.left_alone.iter().map(refuse).collect()
-    }
+fn judge(q: &StartQuestion<'_>) -> Verdict {
+    let refuse = |LeftAlone {
+                      integration,
+                      origin,
+                  }: &LeftAlone| {
+        let reason = CLUSTER_DISABLED.because([("integration", integration.into())]);
+        Verdict::refuse(reason.at(origin))
+    };
+    q.class.left_alone.iter().map(refuse).collect()
 }

@@ -33,7 +33,7 @@ pub use soak::NOT_SOAKED;
 
 use crate::fleet::Name;
 use crate::fleet::roster::StartQuestion;
-use crate::rules::{Question, Rule};
+use crate::rules::{PlainRule, Question, Rule};
 use crate::verdict::{Code, Verdict};
 
 /// Questions about starts in the fleet.
@@ -42,6 +42,8 @@ pub(crate) struct Starts;
 impl Question for Starts {
     type At<'a> = StartQuestion<'a>;
 }
+
+type StartRule = PlainRule<Starts>;
 
 /// What a rule is about.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -59,13 +61,13 @@ enum Scope {
 struct Entry {
     /// The stable name: for filters, JSON and metrics.
     name: &'static str,
-    rule: &'static dyn Rule<Starts>,
+    rule: &'static StartRule,
     scope: Scope,
     /// Whether a plan has to stand up to it until it starts. (Its mutexes are its own, and its time is set.)
     is_of_plans: bool,
 }
 
-const fn of(name: &'static str, scope: Scope, rule: &'static dyn Rule<Starts>) -> Entry {
+const fn of(name: &'static str, scope: Scope, rule: &'static StartRule) -> Entry {
     let is_of_plans = false;
     Entry {
         name,
@@ -75,7 +77,7 @@ const fn of(name: &'static str, scope: Scope, rule: &'static dyn Rule<Starts>) -
     }
 }
 
-const fn of_plans(name: &'static str, rule: &'static dyn Rule<Starts>) -> Entry {
+const fn of_plans(name: &'static str, rule: &'static StartRule) -> Entry {
     Entry {
         is_of_plans: true,
         ..of(name, Scope::Cluster, rule)
@@ -84,27 +86,27 @@ const fn of_plans(name: &'static str, rule: &'static dyn Rule<Starts>) -> Entry 
 
 /// All rules. A rule's place is its bit in sets that stored decisions keep: a new one comes last.
 const RULES: &[Entry] = &[
-    of_plans("policy", &organisation::PolicyProblems),
-    of_plans("disabled", &organisation::Disabled),
-    of("blocked", Scope::Version, &blocked_version::BlockedVersion),
-    of("pin", Scope::Version, &pin::PinRule),
-    of("gate", Scope::Version, &gate::VersionGateRule),
-    of("approval", Scope::Version, &approval::ApprovalRule),
-    of("graph", Scope::Version, &offer::GraphOffer),
-    of("soak", Scope::Version, &soak::Soak),
-    of("sector", Scope::Version, &sector::SectorOrder),
-    of("under-way", Scope::Cluster, &under_way::UnderWay),
-    of("pool", Scope::ControlPlane, &pool_first::PoolFirst),
-    of_plans("pause", &pause::Paused),
-    of_plans("health", &health::Healthy),
-    of("backoff", Scope::Cluster, &backoff::BackoffRule),
-    of("failures", Scope::Version, &sector_failures::SectorFailures),
-    of("mutex", Scope::Locks, &mutex::Mutexes),
-    of("parallel", Scope::Locks, &parallel_limit::ParallelLimit),
-    of("schedule", Scope::ControlPlane, &schedule::OpenSchedule),
-    of_plans("name", &name::UniqueName),
-    of("refused", Scope::Version, &refused::Refused),
-    of_plans("left-alone", &left_alone::LeftAloneCluster),
+    of_plans("policy", &organisation::POLICY_PROBLEMS),
+    of_plans("disabled", &organisation::DISABLED),
+    of("blocked", Scope::Version, &blocked_version::RULE),
+    of("pin", Scope::Version, &pin::RULE),
+    of("gate", Scope::Version, &gate::RULE),
+    of("approval", Scope::Version, &approval::RULE),
+    of("graph", Scope::Version, &offer::RULE),
+    of("soak", Scope::Version, &soak::RULE),
+    of("sector", Scope::Version, &sector::RULE),
+    of("under-way", Scope::Cluster, &under_way::RULE),
+    of("pool", Scope::ControlPlane, &pool_first::RULE),
+    of_plans("pause", &pause::RULE),
+    of_plans("health", &health::RULE),
+    of("backoff", Scope::Cluster, &backoff::RULE),
+    of("failures", Scope::Version, &sector_failures::RULE),
+    of("mutex", Scope::Locks, &mutex::RULE),
+    of("parallel", Scope::Locks, &parallel_limit::RULE),
+    of("schedule", Scope::ControlPlane, &schedule::RULE),
+    of_plans("name", &name::RULE),
+    of("refused", Scope::Version, &refused::RULE),
+    of_plans("left-alone", &left_alone::RULE),
 ];
 
 /// A rule of the fleet, by its place in the list.
@@ -199,7 +201,7 @@ impl RuleSet {
 }
 
 impl RuleId {
-    fn rule(self) -> &'static dyn Rule<Starts> {
+    fn rule(self) -> &'static StartRule {
         RULES[self.0 as usize].rule
     }
 }

@@ -2,9 +2,8 @@
 //!
 //! Its own id is one of them. A cluster without mutexes is never limited.
 
-use super::Starts;
+use super::StartRule;
 use crate::fleet::roster::{ClusterIdx, MutexIdx, StartQuestion};
-use crate::rules::Rule;
 use crate::verdict::{Code, Verdict};
 
 static MUTEX_HELD: Code = Code::new(
@@ -14,27 +13,18 @@ static MUTEX_HELD: Code = Code::new(
 )
 .with(&[("mutex", "wan"), ("holder", "s1")]);
 
-pub(super) struct Mutexes;
+pub(super) static RULE: StartRule =
+    StartRule::new(&[&MUTEX_HELD], judge).holding(|q| held(q).is_some());
 
-impl Rule<Starts> for Mutexes {
-    fn codes(&self) -> Vec<&'static Code> {
-        vec![&MUTEX_HELD]
-    }
-
-    fn holds(&self, q: &StartQuestion<'_>) -> bool {
-        held(q).is_some()
-    }
-
-    fn judge(&self, q: &StartQuestion<'_>) -> Verdict {
-        let wait = |(mutex, holder): (MutexIdx, ClusterIdx)| {
-            let facts = [
-                ("mutex", (&q.roster.mutexes[mutex].name).into()),
-                ("holder", (&q.roster.member(holder).state.name).into()),
-            ];
-            Verdict::wait(MUTEX_HELD.because(facts))
-        };
-        held(q).map(wait).into_iter().collect()
-    }
+fn judge(q: &StartQuestion<'_>) -> Verdict {
+    let wait = |(mutex, holder): (MutexIdx, ClusterIdx)| {
+        let facts = [
+            ("mutex", (&q.roster.mutexes[mutex].name).into()),
+            ("holder", (&q.roster.member(holder).state.name).into()),
+        ];
+        Verdict::wait(MUTEX_HELD.because(facts))
+    };
+    held(q).map(wait).into_iter().collect()
 }
 
 /// A mutex that somebody else holds, and who.

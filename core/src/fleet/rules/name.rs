@@ -1,10 +1,9 @@
 //! Names: nothing starts on a cluster that shares its name. Policies, approvals and people know
 //! clusters by name.
 
-use super::Starts;
+use super::StartRule;
 use crate::fleet::NameClash;
 use crate::fleet::roster::StartQuestion;
-use crate::rules::Rule;
 use crate::verdict::{Code, Verdict};
 
 /// Other clusters have its name, and nobody can tell which of them is meant.
@@ -23,29 +22,20 @@ static NAME_TAKEN: Code = Code::new(
 )
 .with(&[("name", "shop"), ("by", "0f3a")]);
 
-pub(super) struct UniqueName;
+pub(super) static RULE: StartRule =
+    StartRule::new(&[&NAME_DISPUTED, &NAME_TAKEN], judge).holding(|q| q.member.clash.is_some());
 
-impl Rule<Starts> for UniqueName {
-    fn codes(&self) -> Vec<&'static Code> {
-        vec![&NAME_DISPUTED, &NAME_TAKEN]
-    }
-
-    fn holds(&self, q: &StartQuestion<'_>) -> bool {
-        q.member.clash.is_some()
-    }
-
-    fn judge(&self, q: &StartQuestion<'_>) -> Verdict {
-        let name = &q.member.state.name;
-        let refuse = |clash: &NameClash| match clash {
-            NameClash::Disputed { other, others } => Verdict::refuse(NAME_DISPUTED.because([
-                ("name", name.into()),
-                ("other", other.as_str().into()),
-                ("others", (*others).into()),
-            ])),
-            NameClash::Taken { by } => Verdict::refuse(
-                NAME_TAKEN.because([("name", name.into()), ("by", by.as_str().into())]),
-            ),
-        };
-        q.member.clash.iter().map(refuse).collect()
-    }
+fn judge(q: &StartQuestion<'_>) -> Verdict {
+    let name = &q.member.state.name;
+    let refuse = |clash: &NameClash| match clash {
+        NameClash::Disputed { other, others } => Verdict::refuse(NAME_DISPUTED.because([
+            ("name", name.into()),
+            ("other", other.as_str().into()),
+            ("others", (*others).into()),
+        ])),
+        NameClash::Taken { by } => {
+            Verdict::refuse(NAME_TAKEN.because([("name", name.into()), ("by", by.as_str().into())]))
+        }
+    };
+    q.member.clash.iter().map(refuse).collect()
 }

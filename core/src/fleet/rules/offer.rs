@@ -2,30 +2,18 @@
 //!
 //! The policy can accept risks.
 
-use super::Starts;
+use super::StartRule;
 use crate::fleet::GraphObjection;
 use crate::fleet::roster::StartQuestion;
-use crate::rules::Rule;
-use crate::verdict::{Code, Verdict};
+use crate::verdict::Verdict;
 
-pub(super) struct GraphOffer;
+pub(super) static RULE: StartRule = StartRule::new(&[], judge).holding(|q| objection(q).is_some());
 
-impl Rule<Starts> for GraphOffer {
-    /// The reasons are the graph's.
-    fn codes(&self) -> Vec<&'static Code> {
-        Vec::new()
-    }
-
-    fn holds(&self, q: &StartQuestion<'_>) -> bool {
-        objection(q).is_some()
-    }
-
-    fn judge(&self, q: &StartQuestion<'_>) -> Verdict {
-        objection(q)
-            .map(|objection| objection.verdict.clone())
-            .into_iter()
-            .collect()
-    }
+fn judge(q: &StartQuestion<'_>) -> Verdict {
+    objection(q)
+        .map(|objection| objection.verdict.clone())
+        .into_iter()
+        .collect()
 }
 
 /// What the graph says against it, unless that is over or accepted.

@@ -1,9 +1,8 @@
 //! Organisations and entries: a mistake or a switch in one holds back its own clusters, and no
 //! others.
 
-use super::Starts;
+use super::StartRule;
 use crate::fleet::roster::StartQuestion;
-use crate::rules::Rule;
 use crate::verdict::{Code, Verdict};
 
 /// The cluster's policy entry is wrong.
@@ -21,45 +20,28 @@ static ORGANISATION_DISABLED: Code = Code::new(
 )
 .with(&[("organisation", "acme")]);
 
-pub(super) struct PolicyProblems;
+pub(super) static POLICY_PROBLEMS: StartRule =
+    StartRule::new(&[&POLICY_PROBLEM], judge_policy_problems)
+        .holding(|q| !q.class.problems.is_empty());
 
-impl Rule<Starts> for PolicyProblems {
-    fn codes(&self) -> Vec<&'static Code> {
-        vec![&POLICY_PROBLEM]
-    }
-
-    fn holds(&self, q: &StartQuestion<'_>) -> bool {
-        !q.class.problems.is_empty()
-    }
-
-    fn judge(&self, q: &StartQuestion<'_>) -> Verdict {
-        let first = q.class.problems.first();
-        let refuse = |problem: &crate::finding::Finding| {
-            let reason = POLICY_PROBLEM.because([("problem", problem.problem.as_str().into())]);
-            Verdict::refuse(reason.at(&problem.place))
-        };
-        first.map(refuse).into_iter().collect()
-    }
+fn judge_policy_problems(q: &StartQuestion<'_>) -> Verdict {
+    let first = q.class.problems.first();
+    let refuse = |problem: &crate::finding::Finding| {
+        let reason = POLICY_PROBLEM.because([("problem", problem.problem.as_str().into())]);
+        Verdict::refuse(reason.at(&problem.place))
+    };
+    first.map(refuse).into_iter().collect()
 }
 
-pub(super) struct Disabled;
+pub(super) static DISABLED: StartRule = StartRule::new(&[&ORGANISATION_DISABLED], judge_disabled)
+    .holding(|q| q.roster.organisations[q.class.organisation].disabled);
 
-impl Rule<Starts> for Disabled {
-    fn codes(&self) -> Vec<&'static Code> {
-        vec![&ORGANISATION_DISABLED]
-    }
-
-    fn holds(&self, q: &StartQuestion<'_>) -> bool {
-        q.roster.organisations[q.class.organisation].disabled
-    }
-
-    fn judge(&self, q: &StartQuestion<'_>) -> Verdict {
-        let organisation = &q.roster.organisations[q.class.organisation];
-        match organisation.disabled {
-            true => Verdict::refuse(
-                ORGANISATION_DISABLED.because([("organisation", (&organisation.name).into())]),
-            ),
-            false => Verdict::recommend(),
-        }
+fn judge_disabled(q: &StartQuestion<'_>) -> Verdict {
+    let organisation = &q.roster.organisations[q.class.organisation];
+    match organisation.disabled {
+        true => Verdict::refuse(
+            ORGANISATION_DISABLED.because([("organisation", (&organisation.name).into())]),
+        ),
+        false => Verdict::recommend(),
     }
 }

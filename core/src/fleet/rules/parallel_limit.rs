@@ -2,9 +2,8 @@
 //!
 //! Only the sector's own clusters count. A cluster without declared mutexes is not limited.
 
-use super::{Starts, sector_of};
+use super::{StartRule, sector_of};
 use crate::fleet::roster::{ClusterIdx, MutexIdx, StartQuestion};
-use crate::rules::Rule;
 use crate::verdict::{Code, Value, Verdict};
 
 static PARALLEL_LIMIT: Code = Code::new(
@@ -22,33 +21,23 @@ static PARALLEL_LIMIT: Code = Code::new(
 /// The most holders of a mutex that are named.
 const NAMED_HOLDERS: usize = 6;
 
-pub(super) struct ParallelLimit;
+pub(super) static RULE: StartRule =
+    StartRule::new(&[&PARALLEL_LIMIT], judge).holding(|q| reached(q).is_some());
 
-impl Rule<Starts> for ParallelLimit {
-    fn codes(&self) -> Vec<&'static Code> {
-        vec![&PARALLEL_LIMIT]
-    }
-
-    fn holds(&self, q: &StartQuestion<'_>) -> bool {
-        reached(q).is_some()
-    }
-
-    fn judge(&self, q: &StartQuestion<'_>) -> Verdict {
-        let wait = |(mutex, limit): (MutexIdx, u32)| {
-            let is_ours =
-                |holder: &&ClusterIdx| q.roster.class_of(**holder).sector == q.class.sector;
-            let entry = &q.roster.mutexes[mutex];
-            let holders = entry.holders.iter().filter(is_ours).take(NAMED_HOLDERS);
-            let names = holders.map(|holder| &q.roster.member(*holder).state.name);
-            Verdict::wait(PARALLEL_LIMIT.because([
-                ("sector", sector_of(q).into()),
-                ("mutex", (&entry.name).into()),
-                ("limit", limit.into()),
-                ("holders", Value::list(names)),
-            ]))
-        };
-        reached(q).map(wait).into_iter().collect()
-    }
+fn judge(q: &StartQuestion<'_>) -> Verdict {
+    let wait = |(mutex, limit): (MutexIdx, u32)| {
+        let is_ours = |holder: &&ClusterIdx| q.roster.class_of(**holder).sector == q.class.sector;
+        let entry = &q.roster.mutexes[mutex];
+        let holders = entry.holders.iter().filter(is_ours).take(NAMED_HOLDERS);
+        let names = holders.map(|holder| &q.roster.member(*holder).state.name);
+        Verdict::wait(PARALLEL_LIMIT.because([
+            ("sector", sector_of(q).into()),
+            ("mutex", (&entry.name).into()),
+            ("limit", limit.into()),
+            ("holders", Value::list(names)),
+        ]))
+    };
+    reached(q).map(wait).into_iter().collect()
 }
 
 /// A mutex whose limit is reached, and the limit.

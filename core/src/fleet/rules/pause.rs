@@ -1,9 +1,8 @@
 //! Pauses: people stop new starts everywhere, in an organisation or in a sector.
 
-use super::Starts;
+use super::StartRule;
 use crate::fleet::Pause;
 use crate::fleet::roster::StartQuestion;
-use crate::rules::Rule;
 use crate::verdict::{Code, Verdict};
 
 static PAUSED: Code = Code::new(
@@ -19,29 +18,20 @@ static PAUSED: Code = Code::new(
     ("why", "INC-1"),
 ]);
 
-pub(super) struct Paused;
+pub(super) static RULE: StartRule =
+    StartRule::new(&[&PAUSED], judge).holding(|q| pause(q).is_some());
 
-impl Rule<Starts> for Paused {
-    fn codes(&self) -> Vec<&'static Code> {
-        vec![&PAUSED]
-    }
-
-    fn holds(&self, q: &StartQuestion<'_>) -> bool {
-        pause(q).is_some()
-    }
-
-    fn judge(&self, q: &StartQuestion<'_>) -> Verdict {
-        let wait = |pause: &Pause| {
-            Verdict::wait(PAUSED.because([
-                ("organisation", pause.organisation.as_ref().into()),
-                ("sector", pause.sector.as_ref().into()),
-                ("by", (&pause.by).into()),
-                ("at", pause.at.into()),
-                ("why", (&pause.why).into()),
-            ]))
-        };
-        pause(q).map(wait).into_iter().collect()
-    }
+fn judge(q: &StartQuestion<'_>) -> Verdict {
+    let wait = |pause: &Pause| {
+        Verdict::wait(PAUSED.because([
+            ("organisation", pause.organisation.as_ref().into()),
+            ("sector", pause.sector.as_ref().into()),
+            ("by", (&pause.by).into()),
+            ("at", pause.at.into()),
+            ("why", (&pause.why).into()),
+        ]))
+    };
+    pause(q).map(wait).into_iter().collect()
 }
 
 fn pause<'a>(q: &StartQuestion<'a>) -> Option<&'a Pause> {

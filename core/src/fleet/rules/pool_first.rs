@@ -1,9 +1,8 @@
 //! Node pools first: before a hosted control plane goes on, its node pools follow it, one at a time.
 
-use super::Starts;
+use super::StartRule;
 use crate::fleet::roster::StartQuestion;
 use crate::fleet::{NodePool, Product};
-use crate::rules::Rule;
 use crate::verdict::{Code, Verdict};
 
 static NODE_POOL_FIRST: Code = Code::new(
@@ -13,27 +12,18 @@ static NODE_POOL_FIRST: Code = Code::new(
 )
 .with(&[("pool", "workers"), ("version", "4.20.1")]);
 
-pub(super) struct PoolFirst;
+pub(super) static RULE: StartRule =
+    StartRule::new(&[&NODE_POOL_FIRST], judge).holding(|q| pool_behind(q).is_some());
 
-impl Rule<Starts> for PoolFirst {
-    fn codes(&self) -> Vec<&'static Code> {
-        vec![&NODE_POOL_FIRST]
-    }
-
-    fn holds(&self, q: &StartQuestion<'_>) -> bool {
-        pool_behind(q).is_some()
-    }
-
-    fn judge(&self, q: &StartQuestion<'_>) -> Verdict {
-        let wait = |pool: &NodePool| {
-            let facts = [
-                ("pool", (&pool.id).into()),
-                ("version", (&pool.version).into()),
-            ];
-            Verdict::wait(NODE_POOL_FIRST.because(facts))
-        };
-        pool_behind(q).map(wait).into_iter().collect()
-    }
+fn judge(q: &StartQuestion<'_>) -> Verdict {
+    let wait = |pool: &NodePool| {
+        let facts = [
+            ("pool", (&pool.id).into()),
+            ("version", (&pool.version).into()),
+        ];
+        Verdict::wait(NODE_POOL_FIRST.because(facts))
+    };
+    pool_behind(q).map(wait).into_iter().collect()
 }
 
 /// The first node pool that is behind its control plane.

@@ -6,11 +6,10 @@
 
 use jiff::Timestamp;
 
-use super::Starts;
+use super::StartRule;
 use super::backoff::wait;
 use crate::fleet::Upgrade;
 use crate::fleet::roster::StartQuestion;
-use crate::rules::Rule;
 use crate::verdict::{Code, Value, Verdict};
 
 static START_REFUSED: Code = Code::new(
@@ -24,27 +23,18 @@ static START_REFUSED: Code = Code::new(
     ("until", "2026-11-16T12:00:00Z"),
 ]);
 
-pub(super) struct Refused;
+pub(super) static RULE: StartRule =
+    StartRule::new(&[&START_REFUSED], judge).holding(|q| refusal(q).is_some());
 
-impl Rule<Starts> for Refused {
-    fn codes(&self) -> Vec<&'static Code> {
-        vec![&START_REFUSED]
-    }
-
-    fn holds(&self, q: &StartQuestion<'_>) -> bool {
-        refusal(q).is_some()
-    }
-
-    fn judge(&self, q: &StartQuestion<'_>) -> Verdict {
-        let wait = |(refused, until): (&Upgrade, Timestamp)| {
-            let facts = [
-                ("why", refused.note.as_ref().map(Value::from).into()),
-                ("times", refused.failures.max(1).into()),
-            ];
-            Verdict::wait(START_REFUSED.because(facts).until(until))
-        };
-        refusal(q).map(wait).into_iter().collect()
-    }
+fn judge(q: &StartQuestion<'_>) -> Verdict {
+    let wait = |(refused, until): (&Upgrade, Timestamp)| {
+        let facts = [
+            ("why", refused.note.as_ref().map(Value::from).into()),
+            ("times", refused.failures.max(1).into()),
+        ];
+        Verdict::wait(START_REFUSED.because(facts).until(until))
+    };
+    refusal(q).map(wait).into_iter().collect()
 }
 
 /// The refused upgrade to the version, and until when it is not tried again.

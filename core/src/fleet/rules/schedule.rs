@@ -1,8 +1,7 @@
 //! Schedule: a start is decided only when its time is near.
 
-use super::Starts;
+use super::StartRule;
 use crate::fleet::roster::{CalendarEntry, StartQuestion};
-use crate::rules::Rule;
 use crate::verdict::{Code, Verdict};
 
 static SCHEDULE: Code = Code::new(
@@ -22,22 +21,17 @@ static SCHEDULE_NEVER_OPENS: Code = Code::new(
 )
 .with(&[("schedule", "0 0 31 2 *")]);
 
-pub(super) struct OpenSchedule;
+pub(super) static RULE: StartRule =
+    StartRule::new(&[&SCHEDULE, &SCHEDULE_NEVER_OPENS], judge).holding(holds);
 
-impl Rule<Starts> for OpenSchedule {
-    fn codes(&self) -> Vec<&'static Code> {
-        vec![&SCHEDULE, &SCHEDULE_NEVER_OPENS]
-    }
+fn holds(q: &StartQuestion<'_>) -> bool {
+    calendar(q).schedules().start(q.now).is_none()
+}
 
-    fn holds(&self, q: &StartQuestion<'_>) -> bool {
-        calendar(q).schedules().start(q.now).is_none()
-    }
-
-    fn judge(&self, q: &StartQuestion<'_>) -> Verdict {
-        match self.holds(q) {
-            true => closed(q),
-            false => Verdict::recommend(),
-        }
+fn judge(q: &StartQuestion<'_>) -> Verdict {
+    match holds(q) {
+        true => closed(q),
+        false => Verdict::recommend(),
     }
 }
 

@@ -7,11 +7,10 @@
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::Starts;
+use super::StartRule;
 use crate::fleet::roster::{
     Candidate, CellIdx, Class, ClusterIdx, Crowd, CrowdIdx, Roster, StartQuestion, VersionIdx,
 };
-use crate::rules::Rule;
 use crate::table::Idx;
 use crate::verdict::{Code, Verdict};
 
@@ -35,36 +34,27 @@ static INHERITED_BEHIND: Code = Code::new(
 )
 .with(&[("workload", "web"), ("version", "4.20.1")]);
 
-pub(super) struct SectorOrder;
+pub(super) static RULE: StartRule = StartRule::new(&[&SECTOR_BEHIND, &INHERITED_BEHIND], judge)
+    .holding(|q| laggard(q).is_some() || ceiling(q).is_some());
 
-impl Rule<Starts> for SectorOrder {
-    fn codes(&self) -> Vec<&'static Code> {
-        vec![&SECTOR_BEHIND, &INHERITED_BEHIND]
+fn judge(q: &StartQuestion<'_>) -> Verdict {
+    if let Some(member) = laggard(q) {
+        let behind = &q.roster.member(member).state;
+        let sector = q.roster.policy(member).sector.as_ref();
+        return Verdict::wait(SECTOR_BEHIND.because([
+            ("sector", sector.map_or("", |sector| &**sector).into()),
+            ("cluster", (&behind.name).into()),
+            ("version", (&behind.version).into()),
+        ]));
     }
-
-    fn holds(&self, q: &StartQuestion<'_>) -> bool {
-        laggard(q).is_some() || ceiling(q).is_some()
-    }
-
-    fn judge(&self, q: &StartQuestion<'_>) -> Verdict {
-        if let Some(member) = laggard(q) {
-            let behind = &q.roster.member(member).state;
-            let sector = q.roster.policy(member).sector.as_ref();
-            return Verdict::wait(SECTOR_BEHIND.because([
-                ("sector", sector.map_or("", |sector| &**sector).into()),
-                ("cluster", (&behind.name).into()),
-                ("version", (&behind.version).into()),
-            ]));
-        }
-        let wait = |(cell, version): (Option<CellIdx>, VersionIdx)| {
-            let workload = cell.map(|cell| &q.roster.cells[cell].workload);
-            Verdict::wait(INHERITED_BEHIND.because([
-                ("workload", workload.into()),
-                ("version", q.roster.version(version).into()),
-            ]))
-        };
-        ceiling(q).map(wait).into_iter().collect()
-    }
+    let wait = |(cell, version): (Option<CellIdx>, VersionIdx)| {
+        let workload = cell.map(|cell| &q.roster.cells[cell].workload);
+        Verdict::wait(INHERITED_BEHIND.because([
+            ("workload", workload.into()),
+            ("version", q.roster.version(version).into()),
+        ]))
+    };
+    ceiling(q).map(wait).into_iter().collect()
 }
 
 /// The cluster furthest behind in a sector that comes first.

@@ -1,9 +1,8 @@
 //! Failures in a sector: after a number of failed upgrades to a version, no other cluster there
 //! starts it.
 
-use super::{Starts, sector_of};
+use super::{StartRule, sector_of};
 use crate::fleet::roster::StartQuestion;
-use crate::rules::Rule;
 use crate::verdict::{Code, Verdict};
 
 static SECTOR_FAILURES: Code = Code::new(
@@ -13,27 +12,18 @@ static SECTOR_FAILURES: Code = Code::new(
 )
 .with(&[("sector", "stage"), ("failures", "3"), ("limit", "2")]);
 
-pub(super) struct SectorFailures;
+pub(super) static RULE: StartRule =
+    StartRule::new(&[&SECTOR_FAILURES], judge).holding(|q| too_many(q).is_some());
 
-impl Rule<Starts> for SectorFailures {
-    fn codes(&self) -> Vec<&'static Code> {
-        vec![&SECTOR_FAILURES]
-    }
-
-    fn holds(&self, q: &StartQuestion<'_>) -> bool {
-        too_many(q).is_some()
-    }
-
-    fn judge(&self, q: &StartQuestion<'_>) -> Verdict {
-        let wait = |(failures, limit): (u32, u32)| {
-            Verdict::wait(SECTOR_FAILURES.because([
-                ("sector", sector_of(q).into()),
-                ("failures", failures.into()),
-                ("limit", limit.into()),
-            ]))
-        };
-        too_many(q).map(wait).into_iter().collect()
-    }
+fn judge(q: &StartQuestion<'_>) -> Verdict {
+    let wait = |(failures, limit): (u32, u32)| {
+        Verdict::wait(SECTOR_FAILURES.because([
+            ("sector", sector_of(q).into()),
+            ("failures", failures.into()),
+            ("limit", limit.into()),
+        ]))
+    };
+    too_many(q).map(wait).into_iter().collect()
 }
 
 /// How many failed, and how many are too many.

@@ -5,9 +5,8 @@
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::Starts;
+use super::StartRule;
 use crate::fleet::roster::{CellIdx, StartQuestion};
-use crate::rules::Rule;
 use crate::verdict::{Code, Value, Verdict};
 
 /// A workload has not run long enough on the version.
@@ -24,29 +23,20 @@ pub static NOT_SOAKED: Code = Code::new(
     ("until", "2026-11-16T12:00:00Z"),
 ]);
 
-pub(super) struct Soak;
+pub(super) static RULE: StartRule =
+    StartRule::new(&[&NOT_SOAKED], judge).holding(|q| lacking(q).is_some());
 
-impl Rule<Starts> for Soak {
-    fn codes(&self) -> Vec<&'static Code> {
-        vec![&NOT_SOAKED]
-    }
-
-    fn holds(&self, q: &StartQuestion<'_>) -> bool {
-        lacking(q).is_some()
-    }
-
-    fn judge(&self, q: &StartQuestion<'_>) -> Verdict {
-        let wait = |lack: Lack| {
-            let facts = [
-                ("workload", (&q.roster.cells[lack.cell].workload).into()),
-                ("have", Value::Seconds(lack.have_seconds)),
-                ("need", Value::Seconds(lack.need_seconds)),
-                ("soaking", lack.soaking(q).into()),
-            ];
-            Verdict::wait(NOT_SOAKED.because(facts).until(lack.enough_at(q)))
-        };
-        lacking(q).map(wait).into_iter().collect()
-    }
+fn judge(q: &StartQuestion<'_>) -> Verdict {
+    let wait = |lack: Lack| {
+        let facts = [
+            ("workload", (&q.roster.cells[lack.cell].workload).into()),
+            ("have", Value::Seconds(lack.have_seconds)),
+            ("need", Value::Seconds(lack.need_seconds)),
+            ("soaking", lack.soaking(q).into()),
+        ];
+        Verdict::wait(NOT_SOAKED.because(facts).until(lack.enough_at(q)))
+    };
+    lacking(q).map(wait).into_iter().collect()
 }
 
 /// The workload that lacks most.

@@ -1,9 +1,8 @@
 //! Under way: one upgrade of a cluster at a time, no matter who started it.
 
-use super::Starts;
+use super::StartRule;
 use crate::fleet::roster::StartQuestion;
 use crate::fleet::{Upgrade, UpgradeState};
-use crate::rules::Rule;
 use crate::verdict::{Code, Verdict};
 
 static UPGRADE_PLANNED: Code = Code::new(
@@ -28,30 +27,21 @@ static UPGRADE_UNDER_WAY: Code = Code::new(
     ("at", "2026-11-16T12:00:00Z"),
 ]);
 
-pub(super) struct UnderWay;
+pub(super) static RULE: StartRule = StartRule::new(&[&UPGRADE_PLANNED, &UPGRADE_UNDER_WAY], judge)
+    .holding(|q| q.member.upgrade.is_some());
 
-impl Rule<Starts> for UnderWay {
-    fn codes(&self) -> Vec<&'static Code> {
-        vec![&UPGRADE_PLANNED, &UPGRADE_UNDER_WAY]
-    }
-
-    fn holds(&self, q: &StartQuestion<'_>) -> bool {
-        q.member.upgrade.is_some()
-    }
-
-    fn judge(&self, q: &StartQuestion<'_>) -> Verdict {
-        let wait = |upgrade: &Upgrade| {
-            let code = match upgrade.state {
-                UpgradeState::Planned => &UPGRADE_PLANNED,
-                _ => &UPGRADE_UNDER_WAY,
-            };
-            Verdict::wait(code.because([
-                ("to", (&upgrade.to).into()),
-                ("pool", upgrade.pool.as_ref().into()),
-                ("at", upgrade.start_at.into()),
-            ]))
+fn judge(q: &StartQuestion<'_>) -> Verdict {
+    let wait = |upgrade: &Upgrade| {
+        let code = match upgrade.state {
+            UpgradeState::Planned => &UPGRADE_PLANNED,
+            _ => &UPGRADE_UNDER_WAY,
         };
-        let upgrade = q.member.upgrade.map(|at| &q.roster.upgrades[at]);
-        upgrade.map(wait).into_iter().collect()
-    }
+        Verdict::wait(code.because([
+            ("to", (&upgrade.to).into()),
+            ("pool", upgrade.pool.as_ref().into()),
+            ("at", upgrade.start_at.into()),
+        ]))
+    };
+    let upgrade = q.member.upgrade.map(|at| &q.roster.upgrades[at]);
+    upgrade.map(wait).into_iter().collect()
 }
