@@ -15,7 +15,7 @@ use towpath_core::finding::{Finding, Place};
 use towpath_core::version::Version;
 
 use super::times::{duration, max_unavailable, spread};
-use crate::read::{Node, Reader, Record, Value, shown, yaml};
+use crate::read::{Node, Reader, Record, Value, shown};
 
 const MAX_BYTES: usize = 16 << 20;
 /// The most steps, and the most pairs.
@@ -25,23 +25,8 @@ const MAX_NODES: u32 = 20_000;
 
 /// Reads parameters. What the file leaves out is as usual.
 pub fn read(place: &Place, bytes: &[u8]) -> Result<Parameters, Vec<Finding>> {
-    if bytes.len() > MAX_BYTES {
-        let problem = format!("the file is larger than {MAX_BYTES} bytes");
-        return Err(vec![Finding::error(
-            "too-large",
-            place.clone(),
-            problem,
-            "fit it to fewer updates",
-        )]);
-    }
-    let tree = yaml::tree(place, bytes).map_err(|finding| vec![finding])?;
-    let mut reader = Reader::new(place);
-    let parameters = parameters(&mut reader, &tree);
-    reader.findings.sort();
-    match parameters {
-        Some(parameters) if reader.findings.is_empty() => Ok(parameters),
-        _ => Err(reader.findings),
-    }
+    let limit = ("file", MAX_BYTES, "fit it to fewer updates");
+    Reader::whole(place, bytes, limit, parameters)
 }
 
 /// The whole of the parameters, with their origins.

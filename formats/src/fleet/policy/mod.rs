@@ -21,7 +21,7 @@ use towpath_core::finding::{Finding, Place};
 use towpath_core::fleet::{ClusterPolicy, FleetPolicy, Name, UnknownClusters};
 
 use crate::SourceFile;
-use crate::read::{Node, Reader, Value, yaml};
+use crate::read::{Node, Reader, Value, too_large, yaml};
 
 pub(crate) use checks::warnings;
 pub(crate) use known::SharedValues;
@@ -117,9 +117,8 @@ pub fn is_part(path: &str) -> bool {
 pub fn read(files: &[SourceFile]) -> PolicyRead {
     if files.len() > MAX_FILES {
         let problem = format!("there are more than {MAX_FILES} files");
-        let finding = Finding::error(
-            "too-large",
-            Place::file("."),
+        let finding = too_large(
+            &Place::file("."),
             problem,
             "point at the policy files alone",
         );
