@@ -2,11 +2,11 @@
 
 use serde::Serialize;
 use serde_json::{Map, Value, json};
-use towpath_core::cluster::Fact;
 use towpath_core::fleet::{AgentUpdate, Health, NodePool};
 use towpath_core::version::{Arch, Version};
 
 use super::{HistoryEntry, Report};
+use crate::graph::explain::json::known;
 
 /// The report, as it is sent.
 pub fn write(report: &Report) -> Vec<u8> {
@@ -95,11 +95,4 @@ fn update(update: &AgentUpdate) -> ReportFields {
 
 fn pool(pool: &NodePool) -> Value {
     json!({"id": &*pool.id, "version": pool.version.to_string()})
-}
-
-fn known<T>(fact: &Fact<T>) -> Option<&T> {
-    match fact {
-        Fact::Known(value) => Some(value),
-        Fact::Unknown => None,
-    }
 }
