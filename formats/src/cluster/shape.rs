@@ -19,7 +19,7 @@ use towpath_core::duration::{
 use towpath_core::finding::{Finding, Place};
 
 use crate::duration::{max_unavailable, spread};
-use crate::read::{Node, Reader, Record, yaml};
+use crate::read::{Node, Reader, Record};
 
 pub const MAX_BYTES: usize = 1 << 20;
 /// The most nodes of a pool.
@@ -33,23 +33,8 @@ const MAX_DAEMON_SETS: usize = 50;
 
 /// Reads a shape. What it does not say is usual: three control-plane nodes in a cloud, and no pools.
 pub fn read(place: &Place, bytes: &[u8]) -> Result<Shape, Vec<Finding>> {
-    if bytes.len() > MAX_BYTES {
-        let problem = format!("the shape is larger than {MAX_BYTES} bytes");
-        return Err(vec![Finding::error(
-            "too-large",
-            place.clone(),
-            problem,
-            "describe pools, not nodes",
-        )]);
-    }
-    let tree = yaml::tree(place, bytes).map_err(|finding| vec![finding])?;
-    let mut reader = Reader::new(place);
-    let shape = shape(&mut reader, &tree);
-    reader.findings.sort();
-    match shape {
-        Some(shape) if reader.findings.is_empty() => Ok(shape),
-        _ => Err(reader.findings),
-    }
+    let limit = ("shape", MAX_BYTES, "describe pools, not nodes");
+    Reader::whole(place, bytes, limit, shape)
 }
 
 /// None, or less than was written, only if there are findings.

@@ -9,13 +9,13 @@ use std::fmt::Write;
 use jiff::SignedDuration;
 use towpath_core::duration::{
     Figure, MaxUnavailable, MinorStep, NodeTimes, Origin, OriginKind, Parameters, Reference,
-    Seconds, Spread, UpdateKind, UsualDaemonSet, WaveCost,
+    Seconds, Spread, UsualDaemonSet, WaveCost,
 };
 use towpath_core::finding::{Finding, Place};
 use towpath_core::version::Version;
 
 use super::times::{duration, max_unavailable, spread};
-use crate::read::{Node, Reader, Record, Value, shown, yaml};
+use crate::read::{Node, Reader, Record, Value, shown};
 
 const MAX_BYTES: usize = 16 << 20;
 /// The most steps, and the most pairs.
@@ -25,23 +25,8 @@ const MAX_NODES: u32 = 20_000;
 
 /// Reads parameters. What the file leaves out is as usual.
 pub fn read(place: &Place, bytes: &[u8]) -> Result<Parameters, Vec<Finding>> {
-    if bytes.len() > MAX_BYTES {
-        let problem = format!("the file is larger than {MAX_BYTES} bytes");
-        return Err(vec![Finding::error(
-            "too-large",
-            place.clone(),
-            problem,
-            "fit it to fewer updates",
-        )]);
-    }
-    let tree = yaml::tree(place, bytes).map_err(|finding| vec![finding])?;
-    let mut reader = Reader::new(place);
-    let parameters = parameters(&mut reader, &tree);
-    reader.findings.sort();
-    match parameters {
-        Some(parameters) if reader.findings.is_empty() => Ok(parameters),
-        _ => Err(reader.findings),
-    }
+    let limit = ("file", MAX_BYTES, "fit it to fewer updates");
+    Reader::whole(place, bytes, limit, parameters)
 }
 
 /// The whole of the parameters, with their origins.
@@ -71,15 +56,13 @@ pub fn write(parameters: &Parameters) -> String {
             inner(figure)
         );
     }
-    let Reference {
-        control_plane_nodes,
-        nodes,
-        origin: said,
-    } = &parameters.reference;
+    let reference = &parameters.reference;
     let _ = writeln!(
         text,
-        "reference: {{controlPlaneNodes: {control_plane_nodes}, nodes: {nodes}, origin: {}}}",
-        origin(said)
+        "reference: {{controlPlaneNodes: {}, nodes: {}, origin: {}}}",
+        reference.control_plane_nodes,
+        reference.nodes,
+        origin(&reference.origin)
     );
     text.push_str("nodes:\n");
     for (name, times) in [("cloud", &parameters.cloud), ("metal", &parameters.metal)] {
@@ -182,28 +165,19 @@ fn control_plane(reader: &mut Reader, node: &Node, parameters: &mut Parameters) 
     let Some(record) = reader.record(node, "`controlPlane`", &known) else {
         return;
     };
-    for kind in [UpdateKind::Patch, UpdateKind::Minor] {
-        let (name, place) = match kind {
-            UpdateKind::Patch => ("patch", &mut parameters.patch),
-            UpdateKind::Minor => ("minor", &mut parameters.minor),
-        };
-        if let Some(read) = record.get(name).and_then(|node| figure(reader, node, name)) {
-            *place = read;
-        }
-    }
-    let steps = record
-        .get("steps")
-        .map_or(&[][..], |node| reader.list(node, "steps", MAX_FIGURES));
-    parameters.steps = between(reader, steps, |reader, from, to| {
+    let Parameters {
+        patch,
+        minor: of_minor,
+        ..
+    } = parameters;
+    figures(reader, record, [("patch", patch), ("minor", of_minor)]);
+    parameters.steps = between(reader, record, "steps", |reader, from, to| {
         Some(MinorStep {
             from: minor(reader, from)?,
             to: minor(reader, to)?,
         })
     });
-    let pairs = record
-        .get("pairs")
-        .map_or(&[][..], |node| reader.list(node, "pairs", MAX_FIGURES));
-    parameters.pairs = between(reader, pairs, |reader, from, to| {
+    parameters.pairs = between(reader, record, "pairs", |reader, from, to| {
         Some((version(reader, from)?, version(reader, to)?))
     });
 }
@@ -211,10 +185,14 @@ fn control_plane(reader: &mut Reader, node: &Node, parameters: &mut Parameters) 
 /// Figures with two ends, none of them twice.
 fn between<K: Ord>(
     reader: &mut Reader,
-    nodes: &[Node],
+    record: Record<'_>,
+    list: &str,
     ends: impl Fn(&mut Reader, &Node, &Node) -> Option<K>,
 ) -> BTreeMap<K, Figure> {
     let mut figures = BTreeMap::new();
+    let nodes = record
+        .get(list)
+        .map_or(&[][..], |node| reader.list(node, list, MAX_FIGURES));
     for node in nodes {
         let known = ["from", "to", "low", "likely", "high", "origin"];
         let Some(record) = reader.record(node, "a figure with two ends", &known) else {
@@ -274,13 +252,24 @@ fn node_times(reader: &mut Reader, node: &Node, times: &mut NodeTimes) {
     else {
         return;
     };
-    for (name, time) in [
-        ("drain", &mut times.drain),
-        ("reboot", &mut times.reboot),
-        ("ready", &mut times.ready),
-    ] {
+    let NodeTimes {
+        drain,
+        reboot,
+        ready,
+    } = times;
+    let named = [("drain", drain), ("reboot", reboot), ("ready", ready)];
+    figures(reader, record, named);
+}
+
+/// Those of these figures that the record has.
+fn figures<const N: usize>(
+    reader: &mut Reader,
+    record: Record<'_>,
+    named: [(&'static str, &mut Figure); N],
+) {
+    for (name, place) in named {
         if let Some(read) = record.get(name).and_then(|node| figure(reader, node, name)) {
-            *time = read;
+            *place = read;
         }
     }
 }

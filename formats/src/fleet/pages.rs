@@ -157,33 +157,23 @@ impl<'a> Acts<'a> {
                 .or_default()
                 .push(act);
         };
-        decision
-            .cancels
-            .iter()
-            .enumerate()
-            .for_each(|(at, cancel)| note(cancel.upgrade, Act::Cancel(at)));
-        decision
-            .begins
-            .iter()
-            .enumerate()
-            .for_each(|(at, upgrade)| note(*upgrade, Act::Begin(at)));
-        decision
-            .ended
-            .iter()
-            .enumerate()
-            .for_each(|(at, ended)| note(ended.upgrade, Act::End(at)));
-        decision
-            .overdue
-            .iter()
-            .enumerate()
-            .for_each(|(at, overdue)| note(overdue.upgrade, Act::Overdue(at)));
+        for (at, cancel) in decision.cancels.iter().enumerate() {
+            note(cancel.upgrade, Act::Cancel(at));
+        }
+        for (at, upgrade) in decision.begins.iter().enumerate() {
+            note(*upgrade, Act::Begin(at));
+        }
+        for (at, ended) in decision.ended.iter().enumerate() {
+            note(ended.upgrade, Act::End(at));
+        }
+        for (at, overdue) in decision.overdue.iter().enumerate() {
+            note(overdue.upgrade, Act::Overdue(at));
+        }
         let mut starts: BTreeMap<&str, Vec<&Start>> = BTreeMap::new();
-        decision.starts.iter().for_each(|start| {
-            starts
-                .entry(start.cluster.as_str())
-                .or_default()
-                .push(start)
-        });
+        for start in &decision.starts {
+            let of_cluster = starts.entry(start.cluster.as_str()).or_default();
+            of_cluster.push(start);
+        }
         Self {
             starts,
             by_cluster,

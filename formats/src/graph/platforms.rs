@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use towpath_core::cluster::{ClusterId, Platform};
 use towpath_core::finding::{Finding, Place};
 
+use crate::read::too_large;
+
 /// Which platform a cluster is known to run on.
 pub type Platforms = BTreeMap<Box<str>, Platform>;
 
@@ -51,9 +53,8 @@ pub fn read(place: &Place, bytes: &[u8]) -> Result<Platforms, Vec<Finding>> {
         }
     }
     if platforms.len() > MAX_CLUSTERS {
-        findings.push(Finding::error(
-            "too-large",
-            place.clone(),
+        findings.push(too_large(
+            place,
             format!("there are more than {MAX_CLUSTERS} clusters"),
             "split the file",
         ));

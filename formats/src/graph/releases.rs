@@ -7,7 +7,7 @@ use std::sync::Arc;
 use serde::Deserialize;
 use towpath_core::finding::{Finding, Place};
 use towpath_core::graph::{
-    DeclaredEdge, DeclaredRelease, Declares, MatchingRule, Releases, Risk, Trust,
+    DeclaredEdge, DeclaredRelease, Declares, MatchingRule, Member, Releases, Risk, Trust,
 };
 use towpath_core::version::{Arch, ReleaseName, Version};
 
@@ -302,4 +302,17 @@ fn into_risk(entry: RiskEntry) -> Risk {
         url: entry.url,
         message: entry.message,
     }
+}
+/// The releases as members of the channel that a service was asked for.
+pub(crate) fn members(releases: &Releases, origin: &Place) -> impl Iterator<Item = Member> {
+    releases.releases.iter().map(|release| Member {
+        name: ReleaseName {
+            version: release.version.clone(),
+            arch: Some(release.arch.clone()),
+        },
+        start: None,
+        locked: false,
+        replaces: None,
+        origin: origin.clone(),
+    })
 }

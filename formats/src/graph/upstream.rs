@@ -9,8 +9,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use towpath_core::finding::{Finding, Place};
-use towpath_core::graph::{ChannelName, ChannelSpec, DeclaredEdge, Member, Releases, Risk};
-use towpath_core::version::{Arch, ReleaseName, Version};
+use towpath_core::graph::{ChannelName, ChannelSpec, DeclaredEdge, Releases, Risk};
+use towpath_core::version::{Arch, Version};
 
 use crate::SourceFile;
 use crate::graph::{cincinnati, releases};
@@ -197,16 +197,7 @@ fn add_members(channels: &mut BTreeMap<ChannelName, ChannelSpec>, answer: &Answe
             origin: answer.place.clone(),
         });
     spec.members
-        .extend(answer.releases.releases.iter().map(|release| Member {
-            name: ReleaseName {
-                version: release.version.clone(),
-                arch: Some(release.arch.clone()),
-            },
-            start: None,
-            locked: false,
-            replaces: None,
-            origin: answer.place.clone(),
-        }));
+        .extend(releases::members(&answer.releases, &answer.place));
 }
 
 fn disputed(place: &Place, version: &Version, payloads: [&String; 2]) -> Finding {

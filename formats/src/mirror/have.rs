@@ -8,6 +8,7 @@ use towpath_core::mirror::Have;
 use towpath_core::version::ReleaseName;
 
 use super::is_digest;
+use crate::read::too_large;
 
 /// The most lines of a list.
 const MAX_LINES: usize = 1_000_000;
@@ -20,12 +21,7 @@ pub fn read_have(place: &Place, text: &str) -> Result<Have, Vec<Finding>> {
     for (line, number) in text.lines().zip(1u32..) {
         if number as usize > MAX_LINES {
             let problem = format!("there are more than {MAX_LINES} lines");
-            findings.push(Finding::error(
-                "too-large",
-                place.clone(),
-                problem,
-                "list only releases",
-            ));
+            findings.push(too_large(place, problem, "list only releases"));
             break;
         }
         let entry = line.split('#').next().unwrap_or_default().trim();

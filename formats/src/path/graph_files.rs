@@ -8,8 +8,7 @@
 use std::path::Path;
 
 use towpath_core::finding::{Finding, Place};
-use towpath_core::graph::{ChannelName, ChannelSpec, Graph, GraphData, Member, Releases};
-use towpath_core::version::ReleaseName;
+use towpath_core::graph::{ChannelName, ChannelSpec, Graph, GraphData, Releases};
 
 use crate::SourceFile;
 use crate::graph::releases;
@@ -24,17 +23,7 @@ pub fn read_graphs(files: &[SourceFile]) -> Result<Graph, Vec<Finding>> {
         let place = Place::file(file.path.as_str());
         let (read, _) = releases::read(&place, &file.bytes)?;
         let name = channel(&file.path, &read).ok_or_else(|| vec![nameless(&place)])?;
-        let member = |release: &towpath_core::graph::DeclaredRelease| Member {
-            name: ReleaseName {
-                version: release.version.clone(),
-                arch: Some(release.arch.clone()),
-            },
-            start: None,
-            locked: false,
-            replaces: None,
-            origin: place.clone(),
-        };
-        let members = read.releases.iter().map(member).collect();
+        let members = releases::members(&read, &place).collect();
         data.channels.push(ChannelSpec {
             name,
             rollouts: Vec::new(),

@@ -8,12 +8,12 @@ use towpath_core::cluster::{ClusterId, Fact, Platform};
 use towpath_core::duration::{Ground, MaxUnavailable, Shape};
 use towpath_core::graph::ChannelName;
 use towpath_core::path::{Asker, Goal, Preference, Request, RiskPolicy};
-use towpath_core::version::{Arch, Version};
+use towpath_core::version::Version;
 
 use crate::cluster::shape::MAX_NODES;
 use crate::graph::data::parse_time;
 use crate::graph::explain::Form;
-use crate::graph::explain::request::{MAX_ARCH_BYTES, parsed};
+use crate::graph::explain::request::{arch as read_arch, given, parsed};
 use crate::graph::request::BadRequest;
 
 /// What is asked, and how it is to be answered.
@@ -32,19 +32,6 @@ const USUAL_VIA: &str = "stable";
 
 /// Reads a query, or says what is wrong with it.
 pub fn read(query: &str, now: Timestamp) -> Result<PathRequest, BadRequest> {
-    let mut given: [Option<String>; NAMES.len()] = Default::default();
-    for (key, value) in form_urlencoded::parse(query.as_bytes()) {
-        let at = NAMES
-            .iter()
-            .position(|name| *name == key)
-            .ok_or_else(|| unknown(&key))?;
-        if given[at].replace(value.into_owned()).is_some() {
-            return Err(BadRequest::InvalidParams(format!(
-                "{key} stands twice; give it once"
-            )));
-        }
-    }
-    let given = given.map(|value| value.filter(|value| !value.is_empty()));
     let [
         from,
         to,
@@ -61,7 +48,7 @@ pub fn read(query: &str, now: Timestamp) -> Result<PathRequest, BadRequest> {
         nodes,
         away,
         on,
-    ] = given;
+    ] = given(query, NAMES)?;
     let channel = parsed("channel", channel, ChannelName::new)?;
     let listed = parsed("via", via_text, via)?;
     let via = match (channel, listed) {
@@ -91,10 +78,7 @@ pub fn read(query: &str, now: Timestamp) -> Result<PathRequest, BadRequest> {
         asker: Asker {
             id: Fact::from(parsed("id", id, ClusterId::new)?),
             platform: Fact::from(parsed("platform", platform, Platform::new)?),
-            arch: parsed("arch", arch, |text| {
-                (text.len() <= MAX_ARCH_BYTES).then(|| Arch::new(text))
-            })?
-            .unwrap_or_default(),
+            arch: parsed("arch", arch, read_arch)?.unwrap_or_default(),
         },
         now: parsed("at", at, |text| parse_time(text).ok())?.unwrap_or(now),
     };
@@ -163,14 +147,6 @@ const NAMES: [&str; 15] = [
     "maxUnavailable",
     "on",
 ];
-
-fn unknown(key: &str) -> BadRequest {
-    let key: String = key.chars().take(64).collect();
-    BadRequest::InvalidParams(format!(
-        "there is no parameter {key:?}; there are {}",
-        NAMES.join(", ")
-    ))
-}
 
 #[cfg(test)]
 mod tests {

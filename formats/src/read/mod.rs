@@ -18,5 +18,5 @@ mod tree;
 pub(crate) mod yaml;
 
 pub(crate) use json::Unique;
-pub(crate) use record::{Reader, Record, shown, whole};
+pub(crate) use record::{Reader, Record, shown, too_large, whole};
 pub(crate) use tree::{FieldName, Node, Value};

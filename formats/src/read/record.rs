@@ -7,6 +7,7 @@ use towpath_core::finding::{Finding, Place};
 
 use super::strict::BAD_YAML;
 use super::tree::{FieldName, Node, Value};
+use super::yaml;
 
 /// The longest name of a cluster, a workload, a sector, …
 pub(crate) const MAX_NAME_BYTES: usize = 256;
@@ -42,7 +43,33 @@ pub(crate) struct Record<'n> {
     what: &'static str,
 }
 
+/// There is more of something than we take in.
+pub(crate) fn too_large(place: &Place, problem: impl Into<String>, remedy: &str) -> Finding {
+    Finding::error("too-large", place.clone(), problem, remedy)
+}
+
 impl Reader {
+    /// Reads a YAML file of at most `max` bytes, unless there is something wrong with it.
+    pub(crate) fn whole<T>(
+        place: &Place,
+        bytes: &[u8],
+        (what, max, remedy): (&str, usize, &str),
+        read: impl FnOnce(&mut Self, &Node) -> Option<T>,
+    ) -> Result<T, Vec<Finding>> {
+        if bytes.len() > max {
+            let problem = format!("the {what} is larger than {max} bytes");
+            return Err(vec![too_large(place, problem, remedy)]);
+        }
+        let tree = yaml::tree(place, bytes).map_err(|finding| vec![finding])?;
+        let mut reader = Self::new(place);
+        let read = read(&mut reader, &tree);
+        reader.findings.sort();
+        match read {
+            Some(read) if reader.findings.is_empty() => Ok(read),
+            _ => Err(reader.findings),
+        }
+    }
+
     pub(crate) fn new(place: &Place) -> Self {
         Self {
             place: place.clone(),

@@ -4,8 +4,8 @@ use serde_saphyr::options::{DuplicateKeyPolicy, MergeKeyPolicy, NonFiniteFloatPo
 use serde_saphyr::{Error, Options};
 use towpath_core::finding::{Finding, Place};
 
-use super::json;
 use super::tree::{Node, PlacedNode};
+use super::{json, too_large};
 
 /// The largest file that is read: an organisation of a hundred thousand clusters has some thirty megabytes.
 pub(crate) const MAX_FILE_BYTES: usize = 128 << 20;
@@ -78,12 +78,7 @@ pub(crate) fn documents(
     let documents = split(text);
     if documents.len() > MAX_DOCUMENTS {
         let problem = format!("there are more than {MAX_DOCUMENTS} documents in this file");
-        return Err(Finding::error(
-            "too-large",
-            place.clone(),
-            problem,
-            "split it",
-        ));
+        return Err(too_large(place, problem, "split it"));
     }
     for (lines_before, document) in documents {
         let mut node = tree(place, document.as_bytes()).map_err(|mut finding| {

@@ -4,6 +4,7 @@
 //! everything before it. The files of a source are named by their digest.
 
 use std::collections::BTreeSet;
+use std::str::FromStr;
 
 use jiff::Timestamp;
 use sha2::{Digest, Sha256};
@@ -56,23 +57,16 @@ pub fn write_list(copies: &[KeptCopy]) -> Vec<u8> {
     let mut bytes = LIST.to_vec();
     put(&mut bytes, &(copies.len() as u64).to_be_bytes());
     for copy in copies {
-        let made_at = copy.made_at.map(|at| at.to_string()).unwrap_or_default();
-        let (last_good, verified) = (
-            copy.last_good.to_string(),
-            copy.verified.map(|count| count.to_string()),
-        );
-        let (highs, vanished) = (write_highs(&copy.highs), write_vanished(&copy.vanished));
-        let known = [
+        for field in [
             &copy.source,
             &copy.location,
             &copy.digest,
-            &last_good,
-            &made_at,
-        ];
-        for field in known
-            .into_iter()
-            .chain([&highs, &vanished, &verified.unwrap_or_default()])
-        {
+            &copy.last_good.to_string(),
+            &said(copy.made_at),
+            &write_highs(&copy.highs),
+            &write_vanished(&copy.vanished),
+            &said(copy.verified),
+        ] {
             put(&mut bytes, field.as_bytes());
         }
         put(&mut bytes, &write_stricter(copy));
@@ -86,69 +80,61 @@ pub fn write_list(copies: &[KeptCopy]) -> Vec<u8> {
 pub fn read_list(bytes: &[u8]) -> Option<Vec<KeptCopy>> {
     let (bytes, digest) = bytes.split_at_checked(bytes.len().checked_sub(DIGEST_BYTES)?)?;
     let bytes = (Sha256::digest(bytes).as_slice() == digest).then_some(bytes)?;
-    let beginnings = [
-        (LIST, Fields::All),
-        (LIST_WITHOUT_STRICTER, Fields::WithoutStricter),
-        (LIST_WITHOUT_VANISHED, Fields::WithoutVanished),
-        (LIST_WITHOUT_HIGHS, Fields::WithoutHighs),
-    ];
-    let (mut rest, fields) = beginnings
-        .into_iter()
-        .find_map(|(beginning, fields)| Some((bytes.strip_prefix(beginning)?, fields)))?;
+    let (mut rest, beginning) = [
+        LIST,
+        LIST_WITHOUT_STRICTER,
+        LIST_WITHOUT_VANISHED,
+        LIST_WITHOUT_HIGHS,
+    ]
+    .into_iter()
+    .find_map(|beginning| Some((bytes.strip_prefix(beginning)?, beginning)))?;
     let count = u64::from_be_bytes(take(&mut rest)?.try_into().ok()?);
-    (0..count).map(|_| read_copy(&mut rest, fields)).collect()
+    (0..count)
+        .map(|_| read_copy(&mut rest, beginning))
+        .collect()
 }
 
-/// What a list says of each copy.
-#[derive(Clone, Copy)]
-enum Fields {
-    All,
-    WithoutStricter,
-    WithoutVanished,
-    WithoutHighs,
-}
-
-fn read_copy(rest: &mut &[u8], fields: Fields) -> Option<KeptCopy> {
+/// One copy of a list with that beginning. A later one says all that an earlier one says, and more.
+fn read_copy(rest: &mut &[u8], beginning: &[u8]) -> Option<KeptCopy> {
     let mut text = || String::from_utf8(take(rest)?.to_vec()).ok();
     let (source, location, digest, last_good, made_at) =
         (text()?, text()?, text()?, text()?, text()?);
-    let made_at = if made_at.is_empty() {
-        None
-    } else {
-        Some(made_at.parse().ok()?)
+    let highs = match beginning > LIST_WITHOUT_HIGHS {
+        true => read_highs(&text()?)?,
+        false => RecentMaxima::default(),
     };
-    let highs = match fields {
-        Fields::All | Fields::WithoutStricter | Fields::WithoutVanished => read_highs(&text()?)?,
-        Fields::WithoutHighs => RecentMaxima::default(),
+    let (vanished, verified) = match beginning > LIST_WITHOUT_VANISHED {
+        true => (read_vanished(&text()?)?, text()?),
+        false => Default::default(),
     };
-    let (vanished, verified) = match fields {
-        Fields::All | Fields::WithoutStricter => (read_vanished(&text()?)?, text()?),
-        Fields::WithoutVanished | Fields::WithoutHighs => Default::default(),
-    };
-    let verified = if verified.is_empty() {
-        None
-    } else {
-        Some(verified.parse().ok()?)
-    };
-    let last_good = last_good.parse().ok()?;
-    let (stricter, discarded) = match fields {
-        Fields::All => read_stricter(take(rest)?)?,
-        Fields::WithoutStricter | Fields::WithoutVanished | Fields::WithoutHighs => {
-            Default::default()
-        }
+    let (stricter, discarded) = match beginning > LIST_WITHOUT_STRICTER {
+        true => read_stricter(take(rest)?)?,
+        false => Default::default(),
     };
     Some(KeptCopy {
         source,
         location,
         digest,
-        last_good,
-        made_at,
+        last_good: last_good.parse().ok()?,
+        made_at: unsaid(&made_at)?,
         highs,
         vanished,
-        verified,
+        verified: unsaid(&verified)?,
         stricter,
         discarded,
     })
+}
+
+fn said(value: Option<impl ToString>) -> String {
+    value.map(|value| value.to_string()).unwrap_or_default()
+}
+
+/// What [`said`] wrote; the outer none: it cannot be read.
+fn unsaid<T: FromStr>(text: &str) -> Option<Option<T>> {
+    match text {
+        "" => Some(None),
+        text => text.parse().ok().map(Some),
+    }
 }
 
 /// How many have been discarded, and each; then time, path and bytes of each that holds.

@@ -7,7 +7,7 @@ use towpath_core::finding::{Finding, Place};
 
 use super::{AGAIN, Kind, MAX_OBJECTS};
 use crate::SourceFile;
-use crate::read::{Node, Value, yaml};
+use crate::read::{Node, Value, too_large, yaml};
 use crate::words::plain;
 
 /// An object of a kind that we ask about.
@@ -113,9 +113,8 @@ impl FoundObjects {
         }
         if self.objects.len() >= MAX_OBJECTS {
             let problem = format!("there are more than {MAX_OBJECTS} objects");
-            return self.findings.push(Finding::error(
-                "too-large",
-                Place::file(place.file),
+            return self.findings.push(too_large(
+                &Place::file(place.file),
                 problem,
                 "give one cluster's",
             ));

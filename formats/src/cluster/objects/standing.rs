@@ -10,7 +10,6 @@ use towpath_core::agent::{
     Advice, ClusterStanding, Condition, OptIn, Past, Status, UpdateOffer, UpdateTarget,
 };
 use towpath_core::cluster::objects::Progress;
-use towpath_core::finding::Finding;
 use towpath_core::version::Version;
 
 use super::cluster_version::text;
@@ -105,12 +104,7 @@ fn offer(reader: &mut Reader, release: &Node, advice: Advice) -> Option<UpdateOf
                 shown(image)
             );
             let remedy = "look at what its upstream answers";
-            reader.findings.push(Finding::warning(
-                "bad-offer",
-                reader.at(release),
-                problem,
-                remedy,
-            ));
+            reader.warning("bad-offer", release, problem, remedy);
             None
         }
     }

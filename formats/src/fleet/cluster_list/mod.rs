@@ -20,7 +20,7 @@ use towpath_core::fleet::{
 use towpath_core::version::Version;
 
 use crate::fleet::policy::SharedValues;
-use crate::read::{Node, Reader, Value, yaml};
+use crate::read::{Node, Reader, Value, too_large, yaml};
 
 /// The largest list that is read.
 pub const MAX_BYTES: usize = 2 << 30;
@@ -119,12 +119,7 @@ fn sections<'b>(
 ) -> Result<(Vec<ListSection<'b>>, Vec<Finding>), Finding> {
     if bytes.len() > MAX_BYTES {
         let problem = format!("the list is larger than {MAX_BYTES} bytes");
-        return Err(Finding::error(
-            "too-large",
-            place.clone(),
-            problem,
-            "split it",
-        ));
+        return Err(too_large(place, problem, "split it"));
     }
     match bytes.iter().find(|b| !b.is_ascii_whitespace()) {
         Some(b'{' | b'[') => entries::of_json(place, bytes),
@@ -145,12 +140,8 @@ impl ListReading {
                     "{name}: there are {}; at most {max} are allowed",
                     entries.len()
                 );
-                self.findings.push(Finding::error(
-                    "too-large",
-                    place.clone(),
-                    problem,
-                    "split the list",
-                ));
+                self.findings
+                    .push(too_large(place, problem, "split the list"));
                 self.missed(name);
                 continue;
             }

@@ -5,16 +5,18 @@
 //! the last decision need not be stored again.
 
 mod codes;
-mod from_wire;
-mod to_wire;
-mod wire;
+mod objection;
+mod parts;
+mod records;
+mod stored;
 
-use std::borrow::Cow;
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
-use towpath_core::fleet::FleetInput;
+use towpath_core::fleet::{FleetInput, Upgrade};
 
-use wire::{Part, Rest};
+use parts::{Part, Rest, Whole};
+use stored::Text;
 
 /// What the names of organisations' parts begin with.
 pub const ORGANISATION: &str = "organisation/";
@@ -26,48 +28,35 @@ pub fn sort(input: &mut FleetInput) {
     input
         .clusters
         .sort_by(|a, b| (&a.organisation, &a.id).cmp(&(&b.organisation, &b.id)));
-    input
-        .upgrades
-        .sort_by(|a, b| (a.id, &a.cluster, &a.pool).cmp(&(b.id, &b.cluster, &b.pool)));
+    input.upgrades.sort_by(in_order);
     input.soak.sort();
     input.gates.sort();
     input.approvals.sort();
     input.pauses.sort();
 }
 
+fn in_order(a: &Upgrade, b: &Upgrade) -> Ordering {
+    (a.id, &a.cluster, &a.pool).cmp(&(b.id, &b.cluster, &b.pool))
+}
+
 /// Writes the whole. [`read`] gives it back as [`sort`] leaves it.
 pub fn write(input: &FleetInput) -> Vec<u8> {
-    let (organisations, rest) = to_wire::split(input);
-    let organisations = organisations
-        .into_iter()
-        .map(|(id, part)| (Cow::Borrowed(id), part))
-        .collect();
-    bytes(&wire::Whole {
-        organisations,
-        rest,
-    })
+    bytes(&Whole::of(input))
 }
 
 /// Reads what [`write()`] has written.
 pub fn read(bytes: &[u8]) -> Result<FleetInput, String> {
-    let whole: wire::Whole<'_> =
-        serde_json::from_slice(bytes).map_err(|error| error.to_string())?;
-    let organisations = whole
-        .organisations
-        .into_iter()
-        .map(|(id, part)| (id.into_owned(), part))
-        .collect();
-    from_wire::join(organisations, whole.rest)
+    let whole: Whole<'_> = serde_json::from_slice(bytes).map_err(|error| error.to_string())?;
+    whole.join()
 }
 
 /// Writes the parts, each with its name, in the order of their names.
 pub fn parts(input: &FleetInput) -> Vec<(String, Vec<u8>)> {
-    let (organisations, rest) = to_wire::split(input);
-    let part = |(id, part): (&str, Part<'_>)| (format!("{ORGANISATION}{id}"), bytes(&part));
+    let whole = Whole::of(input);
+    let organisations = whole.organisations.iter();
     organisations
-        .into_iter()
-        .map(part)
-        .chain([(REST.to_owned(), bytes(&rest))])
+        .map(|(id, part)| (format!("{ORGANISATION}{id}"), bytes(part)))
+        .chain([(REST.to_owned(), bytes(&whole.rest))])
         .collect()
 }
 
@@ -75,13 +64,13 @@ pub fn parts(input: &FleetInput) -> Vec<(String, Vec<u8>)> {
 pub fn from_parts<'p>(
     parts: impl IntoIterator<Item = (&'p str, &'p [u8])>,
 ) -> Result<FleetInput, String> {
-    let mut organisations: BTreeMap<String, Part<'_>> = BTreeMap::new();
+    let mut organisations: BTreeMap<Text<'_>, Part<'_>> = BTreeMap::new();
     let mut rest: Option<Rest<'_>> = None;
     for (name, bytes) in parts {
         let wrong = |error: serde_json::Error| format!("{name}: {error}");
         let is_new = match name.strip_prefix(ORGANISATION) {
             Some(id) => organisations
-                .insert(id.to_owned(), serde_json::from_slice(bytes).map_err(wrong)?)
+                .insert(id.into(), serde_json::from_slice(bytes).map_err(wrong)?)
                 .is_none(),
             None if name == REST => rest
                 .replace(serde_json::from_slice(bytes).map_err(wrong)?)
@@ -92,10 +81,11 @@ pub fn from_parts<'p>(
             return Err(format!("the part {name:?} is there twice"));
         }
     }
-    from_wire::join(
+    let whole = Whole {
         organisations,
-        rest.ok_or_else(|| format!("the part {REST:?} is missing"))?,
-    )
+        rest: rest.ok_or_else(|| format!("the part {REST:?} is missing"))?,
+    };
+    whole.join()
 }
 
 fn bytes(value: &impl serde::Serialize) -> Vec<u8> {

@@ -21,7 +21,7 @@ use towpath_core::finding::{Finding, Place};
 use towpath_core::fleet::{ClusterPolicy, FleetPolicy, Name, UnknownClusters};
 
 use crate::SourceFile;
-use crate::read::{Node, Reader, Value, yaml};
+use crate::read::{Node, Reader, Value, too_large, yaml};
 
 pub(crate) use checks::warnings;
 pub(crate) use known::SharedValues;
@@ -113,13 +113,22 @@ pub fn is_part(path: &str) -> bool {
             .any(|ending| path.ends_with(ending))
 }
 
+impl PolicyRead {
+    fn take(&mut self, drafts: BTreeMap<Name, Draft>) {
+        for (id, draft) in drafts {
+            let organisations = &mut self.policy.organisations;
+            organisations.insert(id.clone(), draft.organisation);
+            self.rules.insert(id, draft.rules);
+        }
+    }
+}
+
 /// Reads all files that can be policy files. Their order does not matter.
 pub fn read(files: &[SourceFile]) -> PolicyRead {
     if files.len() > MAX_FILES {
         let problem = format!("there are more than {MAX_FILES} files");
-        let finding = Finding::error(
-            "too-large",
-            Place::file("."),
+        let finding = too_large(
+            &Place::file("."),
             problem,
             "point at the policy files alone",
         );
@@ -156,17 +165,7 @@ pub(crate) fn add_organisations(
     *known = reading.known;
     findings.append(&mut reading.findings);
     read.directory = reading.directory;
-    for (
-        id,
-        Draft {
-            organisation,
-            rules,
-        },
-    ) in reading.drafts
-    {
-        read.policy.organisations.insert(id.clone(), organisation);
-        read.rules.insert(id, rules);
-    }
+    read.take(reading.drafts);
     // What one side has said may have its answer now.
     read.findings
         .retain(|finding| finding.code != inheritance::ONE_SIDED);
@@ -391,17 +390,7 @@ impl PolicyReading {
         read.unknown_clusters = self.unknown_clusters.map(|(written, _)| written);
         read.strays = self.strays;
         read.directory = self.directory;
-        for (
-            id,
-            Draft {
-                organisation,
-                rules,
-            },
-        ) in self.drafts
-        {
-            read.policy.organisations.insert(id.clone(), organisation);
-            read.rules.insert(id, rules);
-        }
+        read.take(self.drafts);
         inheritance::settle(
             &mut read.policy,
             &read.rules,

@@ -10,6 +10,7 @@ mod write;
 use std::sync::Arc;
 
 use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
 use towpath_core::cluster::{ClusterId, Fact, Platform};
 use towpath_core::fleet::{
     AgentUpdate, Binding, ClusterState, Health, Labels, Name, NodePool, Product,
@@ -82,13 +83,16 @@ pub struct HistoryEntry {
 }
 
 /// A condition of a cluster.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(expecting = "a condition: an object")]
 pub struct ReportCondition {
     /// What it is about: `Failing`, `Available`, `Progressing`, …
     pub r#type: String,
     /// `True`, `False` or `Unknown`.
     pub status: String,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub reason: String,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub message: String,
 }
 

@@ -36,11 +36,8 @@ pub fn read(bytes: &[u8]) -> Result<Report, String> {
             ));
         }
     }
-    let conditions: Vec<ReportCondition> = sent
-        .conditions
-        .into_iter()
-        .map(condition)
-        .collect::<Result<_, _>>()?;
+    let conditions = sent.conditions;
+    conditions.iter().try_for_each(check_lengths)?;
     let is = |kind: &str, status: &str| {
         conditions
             .iter()
@@ -109,7 +106,7 @@ struct ReportBody {
     #[serde(default)]
     history: Vec<SentHistory>,
     #[serde(default)]
-    conditions: Vec<SentCondition>,
+    conditions: Vec<ReportCondition>,
     #[serde(default)]
     updates: Vec<SentUpdate>,
     platform: Option<String>,
@@ -134,17 +131,6 @@ struct SentHistory {
     started: Option<String>,
     #[serde(alias = "completionTime")]
     completed: Option<String>,
-}
-
-#[derive(Deserialize)]
-#[serde(expecting = "a condition: an object")]
-struct SentCondition {
-    r#type: String,
-    status: String,
-    #[serde(default)]
-    reason: String,
-    #[serde(default)]
-    message: String,
 }
 
 #[derive(Deserialize)]
@@ -200,11 +186,11 @@ pub(super) fn health(
     }
 }
 
-fn condition(sent: SentCondition) -> Result<ReportCondition, String> {
+fn check_lengths(condition: &ReportCondition) -> Result<(), String> {
     for (what, text) in [
-        ("type", &sent.r#type),
-        ("status", &sent.status),
-        ("reason", &sent.reason),
+        ("type", &condition.r#type),
+        ("status", &condition.status),
+        ("reason", &condition.reason),
     ] {
         if text.len() > MAX_TEXT_BYTES {
             return Err(format!(
@@ -212,12 +198,7 @@ fn condition(sent: SentCondition) -> Result<ReportCondition, String> {
             ));
         }
     }
-    Ok(ReportCondition {
-        r#type: sent.r#type,
-        status: sent.status,
-        reason: sent.reason,
-        message: sent.message,
-    })
+    Ok(())
 }
 
 fn history(sent: SentHistory) -> Result<HistoryEntry, String> {

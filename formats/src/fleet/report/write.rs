@@ -2,11 +2,11 @@
 
 use serde::Serialize;
 use serde_json::{Map, Value, json};
-use towpath_core::cluster::Fact;
 use towpath_core::fleet::{AgentUpdate, Health, NodePool};
 use towpath_core::version::{Arch, Version};
 
-use super::{HistoryEntry, Report, ReportCondition};
+use super::{HistoryEntry, Report};
+use crate::graph::explain::json::known;
 
 /// The report, as it is sent.
 pub fn write(report: &Report) -> Vec<u8> {
@@ -21,7 +21,8 @@ pub fn write(report: &Report) -> Vec<u8> {
         fields.some("unhealthyReason", Some(&**why));
     }
     fields.list("history", report.history.iter().map(history));
-    fields.list("conditions", report.conditions.iter().map(condition));
+    let conditions = Some(&report.conditions);
+    fields.some("conditions", conditions.filter(|list| !list.is_empty()));
     fields.list("updates", report.updates.iter().map(update));
     fields.some(
         "platform",
@@ -81,21 +82,6 @@ fn history(entry: &HistoryEntry) -> ReportFields {
     fields
 }
 
-fn condition(condition: &ReportCondition) -> ReportFields {
-    let mut fields = ReportFields::default();
-    fields.some("type", Some(&condition.r#type));
-    fields.some("status", Some(&condition.status));
-    fields.some(
-        "reason",
-        Some(&condition.reason).filter(|reason| !reason.is_empty()),
-    );
-    fields.some(
-        "message",
-        Some(&condition.message).filter(|message| !message.is_empty()),
-    );
-    fields
-}
-
 fn update(update: &AgentUpdate) -> ReportFields {
     let mut fields = ReportFields::default();
     fields.some("to", Some(update.to.to_string()));
@@ -109,11 +95,4 @@ fn update(update: &AgentUpdate) -> ReportFields {
 
 fn pool(pool: &NodePool) -> Value {
     json!({"id": &*pool.id, "version": pool.version.to_string()})
-}
-
-fn known<T>(fact: &Fact<T>) -> Option<&T> {
-    match fact {
-        Fact::Known(value) => Some(value),
-        Fact::Unknown => None,
-    }
 }

@@ -23,7 +23,7 @@ use towpath_core::finding::{Finding, Place};
 use towpath_core::graph::{Audience, Block, ChannelName, ChannelSpec, GraphData};
 
 use crate::SourceFile;
-use crate::read::{Node, Reader};
+use crate::read::{Node, Reader, too_large};
 pub use blocked_edges::write as write_block;
 pub use notes::read as notes;
 pub use tarball::tarball;
@@ -130,12 +130,9 @@ impl Memory {
             Ok(_) if files.len() > MAX_FILES => {
                 let problem = format!("there are more than {MAX_FILES} files");
                 let remedy = "point at the graph data alone";
-                reading.findings.push(Finding::error(
-                    "too-large",
-                    Place::file("."),
-                    problem,
-                    remedy,
-                ));
+                reading
+                    .findings
+                    .push(too_large(&Place::file("."), problem, remedy));
             }
             Ok(schema) => self.read_all(files, schema, &mut reading),
             Err(finding) => reading.findings.push(finding),

@@ -32,20 +32,7 @@ pub enum Form {
 
 /// Reads a query, or says what is wrong with it.
 pub fn read(query: &str) -> Result<ExplainRequest, BadRequest> {
-    let mut given: [Option<String>; 8] = Default::default();
-    for (key, value) in form_urlencoded::parse(query.as_bytes()) {
-        let at = NAMES
-            .iter()
-            .position(|name| *name == key)
-            .ok_or_else(|| unknown(&key))?;
-        if given[at].replace(value.into_owned()).is_some() {
-            return Err(BadRequest::InvalidParams(format!(
-                "{key} stands twice; give it once"
-            )));
-        }
-    }
-    let [channel, from, to, id, platform, arch, at, form] =
-        given.map(|value| value.filter(|value| !value.is_empty()));
+    let [channel, from, to, id, platform, arch, at, form] = given(query, NAMES)?;
     let channel = parsed("channel", channel, ChannelName::new)?
         .ok_or(BadRequest::MissingParams("channel"))?;
     let version = |text: &str| text.parse::<Version>().ok();
@@ -53,10 +40,7 @@ pub fn read(query: &str) -> Result<ExplainRequest, BadRequest> {
         cluster: Cluster {
             id: Fact::from(parsed("id", id, ClusterId::new)?),
             platform: Fact::from(parsed("platform", platform, Platform::new)?),
-            arch: parsed("arch", arch, |text| {
-                (text.len() <= MAX_ARCH_BYTES).then(|| Arch::new(text))
-            })?
-            .unwrap_or_default(),
+            arch: parsed("arch", arch, self::arch)?.unwrap_or_default(),
             channel,
         },
         from: parsed("from", from, version)?.ok_or(BadRequest::MissingParams("from"))?,
@@ -67,18 +51,38 @@ pub fn read(query: &str) -> Result<ExplainRequest, BadRequest> {
 }
 
 /// No architecture has a longer name.
-pub(crate) const MAX_ARCH_BYTES: usize = 63;
+const MAX_ARCH_BYTES: usize = 63;
 
 const NAMES: [&str; 8] = [
     "channel", "from", "to", "id", "platform", "arch", "at", "form",
 ];
 
-fn unknown(key: &str) -> BadRequest {
-    let key: String = key.chars().take(64).collect();
-    BadRequest::InvalidParams(format!(
-        "there is no parameter {key:?}; there are {}",
-        NAMES.join(", ")
-    ))
+/// The value of each of these parameters, if it has one. Others are errors.
+pub(crate) fn given<const N: usize>(
+    query: &str,
+    names: [&str; N],
+) -> Result<[Option<String>; N], BadRequest> {
+    let mut given = [const { None }; N];
+    for (key, value) in form_urlencoded::parse(query.as_bytes()) {
+        let Some(at) = names.iter().position(|name| *name == key) else {
+            let key: String = key.chars().take(64).collect();
+            let known = names.join(", ");
+            return Err(BadRequest::InvalidParams(format!(
+                "there is no parameter {key:?}; there are {known}"
+            )));
+        };
+        if given[at].replace(value.into_owned()).is_some() {
+            return Err(BadRequest::InvalidParams(format!(
+                "{key} stands twice; give it once"
+            )));
+        }
+    }
+    Ok(given.map(|value| value.filter(|value| !value.is_empty())))
+}
+
+/// An architecture, unless its name is too long.
+pub(crate) fn arch(text: &str) -> Option<Arch> {
+    (text.len() <= MAX_ARCH_BYTES).then(|| Arch::new(text))
 }
 
 /// An empty value is none at all; one that cannot be read is an error, never a guess.

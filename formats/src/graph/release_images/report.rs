@@ -36,35 +36,25 @@ impl ScrapeReport<'_> {
         if !text.is_empty() {
             text.push('\n');
         }
-        let (releases, edges) = (self.releases.releases.len(), self.releases.edges.len());
-        text += &format!(
-            "{}: {}, {}\n",
-            self.repository,
-            counted(releases, "release"),
-            counted(edges, "edge")
-        );
-        for (arch, (releases, edges)) in self.arches() {
-            text += &format!(
-                "  {arch:<8} {}, {}\n",
-                counted(releases, "release"),
-                counted(edges, "edge")
-            );
+        let size = |(releases, edges)| {
+            let (releases, edges) = (counted(releases, "release"), counted(edges, "edge"));
+            format!("{releases}, {edges}\n")
+        };
+        let whole = (self.releases.releases.len(), self.releases.edges.len());
+        text += &format!("{}: {}", self.repository, size(whole));
+        for (arch, of_arch) in self.arches() {
+            text += &format!("  {arch:<8} {}", size(of_arch));
         }
         for (code, number) in self.codes() {
             text += &format!("  {code}: {number}\n");
         }
-        let Requests {
-            tags,
-            manifests,
-            blobs,
-            blob_bytes,
-        } = self.requests;
+        let asked = &self.requests;
         text += &format!(
             "asked for {} of tags, {}, {} ({} KiB)\n",
-            counted(tags as usize, "page"),
-            counted(manifests as usize, "manifest"),
-            counted(blobs as usize, "blob"),
-            blob_bytes.div_ceil(1024)
+            counted(asked.tags as usize, "page"),
+            counted(asked.manifests as usize, "manifest"),
+            counted(asked.blobs as usize, "blob"),
+            asked.blob_bytes.div_ceil(1024)
         );
         let out = self.out.display();
         text + &match self.is_written {
@@ -81,12 +71,7 @@ impl ScrapeReport<'_> {
             .into_iter()
             .map(|(arch, (releases, edges))| (arch, json!({"releases": releases, "edges": edges})))
             .collect();
-        let Requests {
-            tags,
-            manifests,
-            blobs,
-            blob_bytes,
-        } = self.requests;
+        let asked = &self.requests;
         json!({
             "repository": self.repository.to_string(),
             "out": self.out.display().to_string(),
@@ -94,7 +79,9 @@ impl ScrapeReport<'_> {
             "releases": self.releases.releases.len(),
             "edges": self.releases.edges.len(),
             "architectures": arches,
-            "requests": {"tags": tags, "manifests": manifests, "blobs": blobs, "blobBytes": blob_bytes},
+            "requests": {
+                "tags": asked.tags, "manifests": asked.manifests, "blobs": asked.blobs, "blobBytes": asked.blob_bytes,
+            },
             "findings": findings::json(self.findings),
         })
     }
