@@ -131,6 +131,8 @@ impl Finding {
     }
 }
 
+impl std::error::Error for Finding {}
+
 impl fmt::Display for Finding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(

@@ -121,10 +121,7 @@ impl ArchiveReader<'_> {
             entry
                 .read_to_end(&mut content)
                 .map_err(|error| broken(place, &error))?;
-            contents.files.push(SourceFile {
-                path: name,
-                bytes: content.into(),
-            });
+            contents.files.push(SourceFile::new(name, content));
         }
         Ok(())
     }

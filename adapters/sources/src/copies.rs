@@ -271,10 +271,7 @@ mod tests {
     use towpath_core::intake::{RecentMaxima, WithdrawnReleases};
 
     fn copy(source: &str, text: &str) -> Copy {
-        let files = vec![SourceFile {
-            path: "version".into(),
-            bytes: text.as_bytes().into(),
-        }];
+        let files = vec![SourceFile::new("version", text.as_bytes())];
         let digest = copy::digest_of(&copy::write_files(&files));
         let last_good = jiff::Timestamp::UNIX_EPOCH;
         let kept = KeptCopy {

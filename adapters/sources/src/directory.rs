@@ -252,10 +252,10 @@ fn read_stamped(root: &Path, real_root: &Path, stamp: &Stamp) -> Result<SourceFi
     if !is_at.starts_with(real_root) {
         return Err(outside(&shown));
     }
-    Ok(SourceFile {
-        path: stamp.path.clone(),
-        bytes: read_open(&shown, file, MAX_DIRECTORY_BYTES)?.into(),
-    })
+    Ok(SourceFile::new(
+        stamp.path.clone(),
+        read_open(&shown, file, MAX_DIRECTORY_BYTES)?,
+    ))
 }
 
 /// A walk over the wanted files below a directory.

@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
-use std::process::ExitCode;
 use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -37,7 +36,7 @@ const LATELY: SignedDuration = SignedDuration::from_hours(24);
 const SHUTDOWN: Duration = Duration::from_secs(10);
 
 /// Decides and acts until told to stop.
-pub(crate) async fn run(settings: Settings, once: bool, every: u64) -> anyhow::Result<ExitCode> {
+pub(crate) async fn run(settings: Settings, once: bool, every: u64) -> anyhow::Result<bool> {
     let mut fleet = needed(&settings)?;
     fleet.pass_every = Duration::from_secs(every.max(1));
     let now = settings.now.unwrap_or_else(Timestamp::now);
@@ -84,7 +83,7 @@ pub(crate) async fn run(settings: Settings, once: bool, every: u64) -> anyhow::R
         }
     }
     scheduler.stop().await;
-    Ok(ExitCode::SUCCESS)
+    Ok(true)
 }
 
 fn tell(outcome: &PassOutcome) {

@@ -246,8 +246,8 @@ pub(super) fn runtime() -> Result<tokio::runtime::Runtime, Finding> {
 }
 
 fn source_file(path: &Path) -> Result<SourceFile, Finding> {
-    Ok(SourceFile {
-        path: path.display().to_string(),
-        bytes: read_file(path, MAX_FILE_BYTES)?.into(),
-    })
+    Ok(SourceFile::new(
+        path.display().to_string(),
+        read_file(path, MAX_FILE_BYTES)?,
+    ))
 }

@@ -8,7 +8,6 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::Duration;
 
-use anyhow::anyhow;
 use towpath_core::finding::{Finding, Place};
 use towpath_core::signatures::{PayloadDigest, SignaturePolicy, SignatureVerdict, Verdicts};
 use towpath_sources::StoreAccess;
@@ -85,7 +84,7 @@ pub(super) fn start(
     let Some(verifier) = verifier(settings).map_err(|found| failure(&found))? else {
         return Ok(None);
     };
-    let runtime = reader::runtime().map_err(|finding| anyhow!("{finding}"))?;
+    let runtime = reader::runtime()?;
     let (asks, inbox) = channel();
     service.signatures(verifier.health());
     let looking = SignatureThread {
