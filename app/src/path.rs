@@ -7,7 +7,7 @@ use clap::Args;
 use jiff::Timestamp;
 use towpath_core::cluster::rules::MaxSkew;
 use towpath_core::cluster::way::{Stop, Way};
-use towpath_core::cluster::{Fact, Readiness, ready};
+use towpath_core::cluster::{Readiness, ready};
 use towpath_core::graph::{ChannelName, Graph};
 use towpath_core::path::{FoundPaths, Goal, Pace, Plan, Request, RiskPolicy, paths};
 use towpath_core::version::{Arch, Version};
@@ -195,16 +195,11 @@ impl PathArgs {
 
     /// The architecture that was told; else that of the cluster's nodes.
     fn arch(&self, ends: &Ends) -> String {
-        let own = ends
-            .cluster
-            .as_ref()
-            .and_then(|cluster| match &cluster.arch {
-                Fact::Known(arch) => Some(arch.to_string()),
-                Fact::Unknown => None,
-            });
+        let cluster = ends.cluster.as_ref();
+        let own = cluster.and_then(|cluster| cluster.arch.known());
         self.arch
             .clone()
-            .or(own)
+            .or_else(|| own.map(ToString::to_string))
             .unwrap_or_else(|| Arch::DEFAULT.to_owned())
     }
 
@@ -224,10 +219,8 @@ impl PathArgs {
 
     /// The question, as a service reads it; files are asked in the same words.
     fn query(&self, ends: &Ends, now: Option<Timestamp>, form: Option<&str>) -> String {
-        let own_id = ends.cluster.as_ref().and_then(|cluster| match &cluster.id {
-            Fact::Known(id) => Some(id.to_string()),
-            Fact::Unknown => None,
-        });
+        let cluster = ends.cluster.as_ref();
+        let own_id = cluster.and_then(|cluster| cluster.id.known());
         let via = |via: &Via| {
             via.0
                 .iter()
@@ -243,7 +236,7 @@ impl PathArgs {
             ("prefer", Some(self.prefer.clone())),
             ("risks", self.risks.as_ref().map(ToString::to_string)),
             ("alternatives", Some(self.alternatives.to_string())),
-            ("id", self.id.clone().or(own_id)),
+            ("id", self.id.clone().or(own_id.map(ToString::to_string))),
             ("platform", self.platform.clone()),
             ("arch", Some(self.arch(ends))),
             ("at", now.map(|now| now.to_string())),

@@ -286,10 +286,6 @@ fn newest(
 
 fn own_mistake() -> Finding {
     let problem = "looking for signatures failed because of a bug in Towpath; this round verifies nothing more";
-    Finding::error(
-        "internal",
-        Place::file("signatures"),
-        problem,
-        "the log has the details; please report them",
-    )
+    let remedy = "the log has the details; please report them";
+    Finding::error("internal", Place::file("signatures"), problem, remedy)
 }

@@ -14,6 +14,15 @@ pub enum Fact<T> {
     Unknown,
 }
 
+impl<T> Fact<T> {
+    pub fn known(&self) -> Option<&T> {
+        match self {
+            Self::Known(value) => Some(value),
+            Self::Unknown => None,
+        }
+    }
+}
+
 impl<T> From<Option<T>> for Fact<T> {
     fn from(value: Option<T>) -> Self {
         value.map_or(Self::Unknown, Self::Known)
