@@ -124,7 +124,8 @@ impl ConfigAndOptions {
 /// Runs the command that was asked for.
 pub(crate) fn run() -> ExitCode {
     match execute(Cli::parse().command) {
-        Ok(code) => code,
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::from(1),
         Err(error) => {
             // Nothing is left to be done if even that cannot be said.
             let _ = writeln!(io::stderr(), "towpath: {error:#}");
@@ -133,7 +134,8 @@ pub(crate) fn run() -> ExitCode {
     }
 }
 
-fn execute(command: Command) -> anyhow::Result<ExitCode> {
+/// Runs a command, and says whether its answer is yes.
+fn execute(command: Command) -> anyhow::Result<bool> {
     match command {
         Command::Serve(options) => {
             let settings = options.settings()?;
@@ -157,7 +159,7 @@ fn execute(command: Command) -> anyhow::Result<ExitCode> {
             options,
         } => print(&options.settings()?.to_string())?,
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(true)
 }
 
 /// Prints what the user asked for.

@@ -1,7 +1,6 @@
 //! `towpath duration`: estimates how long updates take, and learns the estimates from past updates.
 
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 
 use anyhow::{anyhow, bail};
 use clap::{Args, Subcommand};
@@ -19,8 +18,9 @@ use towpath_formats::duration::{
 use towpath_formats::path::Plain;
 use towpath_sources::{read_directory, read_file};
 
-use crate::cli::{failure, print};
-use crate::output::{Output, OutputArgs};
+use crate::cli::failure;
+use crate::example::Origin;
+use crate::output::OutputArgs;
 
 /// The largest file of parameters that we read.
 const MAX_PARAMETERS_BYTES: u64 = 16 << 20;
@@ -93,14 +93,14 @@ pub(crate) struct FitArgs {
 }
 
 /// Runs a command about durations.
-pub(crate) fn execute(command: DurationCommand) -> anyhow::Result<ExitCode> {
+pub(crate) fn execute(command: DurationCommand) -> anyhow::Result<bool> {
     match command {
         DurationCommand::Estimate(args) => estimate(args),
         DurationCommand::Fit(args) => fit(&args),
     }
 }
 
-fn estimate(args: EstimateArgs) -> anyhow::Result<ExitCode> {
+fn estimate(args: EstimateArgs) -> anyhow::Result<bool> {
     let versions: Vec<Version> = std::iter::once(args.from).chain(args.to).collect();
     if versions.len() > MAX_VERSIONS {
         bail!(
@@ -130,14 +130,13 @@ fn estimate(args: EstimateArgs) -> anyhow::Result<ExitCode> {
         shape: &shape,
         parameters: &parameters,
     };
-    match args.output.form {
-        Output::Text => print(&estimate_text(&told))?,
-        Output::Json => print(&format!("{:#}\n", estimate_json(&told)))?,
-    }
-    Ok(ExitCode::SUCCESS)
+    let text = || estimate_text(&told);
+    args.output
+        .print(Origin::Named, text, || estimate_json(&told))?;
+    Ok(true)
 }
 
-fn fit(args: &FitArgs) -> anyhow::Result<ExitCode> {
+fn fit(args: &FitArgs) -> anyhow::Result<bool> {
     let files = files(&args.histories)?;
     let histories = update_history::read(&files);
     let before = read_or_usual(args.parameters.as_deref())?;
@@ -147,22 +146,15 @@ fn fit(args: &FitArgs) -> anyhow::Result<ExitCode> {
         counts: &histories.counts,
         findings: &histories.findings,
     };
-    match args.output.form {
-        Output::Text => print(&fit_text(&told))?,
-        Output::Json => print(&format!("{:#}\n", fit_json(&told)))?,
-    }
+    args.output
+        .print(Origin::Named, || fit_text(&told), || fit_json(&told))?;
     match (&args.out, histories.updates.is_empty()) {
-        (_, true) => return Ok(ExitCode::from(1)),
+        (_, true) => return Ok(false),
         (None, false) => {}
         (Some(path), false) => std::fs::write(path, write_parameters(&fit.parameters))
             .map_err(|error| anyhow!("{}: cannot be written: {error}", path.display()))?,
     }
-    let unread = histories.findings.iter().any(Finding::is_error);
-    Ok(if unread {
-        ExitCode::from(1)
-    } else {
-        ExitCode::SUCCESS
-    })
+    Ok(!histories.findings.iter().any(Finding::is_error))
 }
 
 impl ShapeArgs {
@@ -171,8 +163,7 @@ impl ShapeArgs {
         let Some(path) = &self.shape else {
             return Ok(self.plain().shape());
         };
-        let bytes =
-            read_file(path, shape::MAX_BYTES as u64).map_err(|finding| anyhow!("{finding}"))?;
+        let bytes = read_file(path, shape::MAX_BYTES as u64)?;
         let read = shape::read(&Place::file(path.display().to_string()), &bytes);
         read.map(Some).map_err(|findings| failure(&findings))
     }
@@ -208,7 +199,7 @@ fn read_or_usual(path: Option<&Path>) -> anyhow::Result<Parameters> {
     let Some(path) = path else {
         return Ok(Parameters::usual());
     };
-    let bytes = read_file(path, MAX_PARAMETERS_BYTES).map_err(|finding| anyhow!("{finding}"))?;
+    let bytes = read_file(path, MAX_PARAMETERS_BYTES)?;
     read_parameters(&Place::file(path.display().to_string()), &bytes)
         .map_err(|findings| failure(&findings))
 }
@@ -218,20 +209,15 @@ fn files(paths: &[PathBuf]) -> anyhow::Result<Vec<SourceFile>> {
     let mut files = Vec::new();
     for path in paths {
         if path.is_dir() {
-            let inside =
-                read_directory(path, is_history).map_err(|finding| anyhow!("{finding}"))?;
+            let inside = read_directory(path, is_history)?;
             let named = |file: SourceFile| SourceFile {
                 path: format!("{}/{}", path.display(), file.path),
                 ..file
             };
             files.extend(inside.into_iter().map(named));
         } else {
-            let bytes = read_file(path, update_history::MAX_BYTES as u64)
-                .map_err(|finding| anyhow!("{finding}"))?;
-            files.push(SourceFile {
-                path: path.display().to_string(),
-                bytes: bytes.into(),
-            });
+            let bytes = read_file(path, update_history::MAX_BYTES as u64)?;
+            files.push(SourceFile::new(path.display().to_string(), bytes));
         }
         if files.len() > MAX_FILES {
             bail!("more than {MAX_FILES} files; give fewer");

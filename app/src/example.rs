@@ -79,43 +79,28 @@ impl Origin {
 /// The example's graph data, with dates around that time.
 pub(crate) fn graph_data(now: Timestamp) -> Result<Vec<SourceFile>, Finding> {
     let today = now.to_zoned(TimeZone::UTC).date();
-    let file = |(path, text): (&str, &str)| SourceFile {
-        path: path.to_owned(),
-        bytes: dated(text, today).into_bytes().into(),
-    };
+    let file = |(path, text): (&str, &str)| SourceFile::new(path, dated(text, today).into_bytes());
     Ok(GRAPH_DATA.into_iter().map(file).collect())
 }
 
 /// The example's fleet policy.
 pub(crate) fn fleet_policy() -> SourceFile {
-    SourceFile {
-        path: "organisation.yaml".to_owned(),
-        bytes: FLEET_POLICY.as_bytes().into(),
-    }
+    SourceFile::new("organisation.yaml", FLEET_POLICY.as_bytes())
 }
 
 /// The example's clusters.
 pub(crate) fn clusters() -> SourceFile {
-    SourceFile {
-        path: "clusters.json".to_owned(),
-        bytes: CLUSTERS.as_bytes().into(),
-    }
+    SourceFile::new("clusters.json", CLUSTERS.as_bytes())
 }
 
 /// The example's objects of one cluster.
 pub(crate) fn cluster() -> Vec<SourceFile> {
-    vec![SourceFile {
-        path: "objects.yaml".to_owned(),
-        bytes: CLUSTER.as_bytes().into(),
-    }]
+    vec![SourceFile::new("objects.yaml", CLUSTER.as_bytes())]
 }
 
 /// The example's releases.
 pub(crate) fn releases() -> SourceFile {
-    SourceFile {
-        path: "releases.json".to_owned(),
-        bytes: RELEASES.as_bytes().into(),
-    }
+    SourceFile::new("releases.json", RELEASES.as_bytes())
 }
 
 /// Fills in `{day-1}` and its like.
@@ -149,7 +134,7 @@ pub(crate) fn write(directory: &Path, now: Timestamp) -> anyhow::Result<()> {
         ..fleet_policy()
     };
     let others = [releases(), fleet, clusters()].into_iter();
-    let graph_data = graph_data(now).map_err(|finding| anyhow::anyhow!("{finding}"))?;
+    let graph_data = graph_data(now)?;
     let graph_data = graph_data.into_iter().map(|file| SourceFile {
         path: format!("graph-data/{}", file.path),
         ..file

@@ -1,22 +1,19 @@
 //! `towpath explain`: why an update is, or is not, offered to a cluster, and when it will be.
 
 use std::path::PathBuf;
-use std::process::ExitCode;
 
 use anyhow::Context;
 use clap::Args;
 use jiff::Timestamp;
-use serde_json::Value;
 use towpath_core::cluster::{Cluster, ClusterId, Fact, Platform};
 use towpath_core::graph::{ChannelName, Situation, explain as explained};
 use towpath_core::version::{Arch, Version};
 use towpath_formats::graph::explain::{ExplainReport, json, text};
 
-use crate::cli::print;
 use crate::clock::NowArgs;
 use crate::config::SourceArgs;
-use crate::output::{Output, OutputArgs};
-use crate::server::Server;
+use crate::output::OutputArgs;
+use crate::server::{Server, query};
 use crate::sources::{Needs, Sources};
 
 #[derive(Debug, Args)]
@@ -59,17 +56,13 @@ pub(crate) struct ExplainArgs {
 }
 
 /// Explains, from files or from a service.
-pub(crate) fn explain(args: ExplainArgs) -> anyhow::Result<ExitCode> {
+pub(crate) fn explain(args: ExplainArgs) -> anyhow::Result<bool> {
     let cluster = args.cluster()?;
     let is_offered = match &args.server {
         Some(server) => args.ask(server, args.now.given())?,
         None => args.look(&cluster, args.now.at())?,
     };
-    Ok(if args.to.is_some() && !is_offered {
-        ExitCode::from(1)
-    } else {
-        ExitCode::SUCCESS
-    })
+    Ok(is_offered || args.to.is_none())
 }
 
 impl ExplainArgs {
@@ -109,10 +102,8 @@ impl ExplainArgs {
             from: &self.from,
             explanation: &explanation,
         };
-        match self.output.form {
-            Output::Text => print(&text(&told))?,
-            Output::Json => print(&sources.origin().mark(json(&told)))?,
-        }
+        self.output
+            .print(sources.origin(), || text(&told), || json(&told))?;
         Ok(explanation
             .candidates
             .iter()
@@ -125,13 +116,7 @@ impl ExplainArgs {
             url: server,
             token_file: self.token_file.as_deref(),
         };
-        let get = |form: &str| server.ask(&self.target(now, form));
-        let facts: Value =
-            serde_json::from_str(&get("json")?).context("the service's answer is not JSON")?;
-        match self.output.form {
-            Output::Text => print(&get("text")?)?,
-            Output::Json => print(&format!("{facts:#}\n"))?,
-        }
+        let facts = server.print(self.output, |form| self.target(now, form))?;
         let candidates = facts["candidates"]
             .as_array()
             .context("the service's answer has no candidates")?;
@@ -141,11 +126,9 @@ impl ExplainArgs {
     }
 
     fn target(&self, now: Option<Timestamp>, form: &str) -> String {
-        let mut query = form_urlencoded::Serializer::new(String::new());
-        query
-            .append_pair("channel", &self.channel)
-            .append_pair("from", &self.from.to_string());
-        let optional = [
+        let given = [
+            ("channel", Some(self.channel.clone())),
+            ("from", Some(self.from.to_string())),
             ("to", self.to.as_ref().map(ToString::to_string)),
             ("id", self.id.clone()),
             ("platform", self.platform.clone()),
@@ -153,11 +136,6 @@ impl ExplainArgs {
             ("at", now.map(|now| now.to_string())),
             ("form", Some(form.to_owned())),
         ];
-        for (name, value) in optional {
-            if let Some(value) = value {
-                query.append_pair(name, &value);
-            }
-        }
-        format!("/api/v1/explain?{}", query.finish())
+        format!("/api/v1/explain?{}", query(given))
     }
 }

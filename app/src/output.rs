@@ -1,6 +1,10 @@
 //! The format of an answer: one flag, `--output`, with only the formats that a command has.
 
 use clap::{Args, ValueEnum};
+use serde_json::Value;
+
+use crate::cli::print;
+use crate::example::Origin;
 
 /// `--output`, as every command has it. Commands with more forms than two bring their own list.
 #[derive(Debug, Clone, Copy, Args)]
@@ -27,4 +31,19 @@ pub(crate) enum Output {
     Text,
     /// For machines; its fields are stable.
     Json,
+}
+
+impl OutputArgs {
+    /// Prints an answer in the format that was asked for, with a mark for machines if it is about the example.
+    pub(crate) fn print(
+        self,
+        origin: Origin,
+        text: impl FnOnce() -> String,
+        json: impl FnOnce() -> Value,
+    ) -> anyhow::Result<()> {
+        print(&match self.form {
+            Output::Text => text(),
+            Output::Json => origin.mark(json()),
+        })
+    }
 }

@@ -1,15 +1,13 @@
 //! `towpath path`: the update path from one release to another, hop by hop, or why there is none.
 
 use std::path::PathBuf;
-use std::process::ExitCode;
 
 use anyhow::{Context, anyhow, bail};
 use clap::Args;
 use jiff::Timestamp;
-use serde_json::Value;
 use towpath_core::cluster::rules::MaxSkew;
 use towpath_core::cluster::way::{Stop, Way};
-use towpath_core::cluster::{Fact, Readiness, ready};
+use towpath_core::cluster::{Readiness, ready};
 use towpath_core::graph::{ChannelName, Graph};
 use towpath_core::path::{FoundPaths, Goal, Pace, Plan, Request, RiskPolicy, paths};
 use towpath_core::version::{Arch, Version};
@@ -18,12 +16,11 @@ use towpath_formats::path::{
     self as format, PathCluster, PathReport, PathRequest, ShapeIs, json, text,
 };
 
-use crate::cli::print;
 use crate::clock::NowArgs;
 use crate::duration::ShapeArgs;
-use crate::output::{Output, OutputArgs};
+use crate::output::OutputArgs;
 use crate::ready::{max_skew, objects};
-use crate::server::Server;
+use crate::server::{Server, query};
 use crate::sources::GraphArgs;
 
 #[derive(Debug, Args)]
@@ -96,17 +93,12 @@ struct Ends {
 }
 
 /// Plans, from files or with a service. Exit 0: there is a way, and nothing stands in it on the cluster.
-pub(crate) fn path(args: &PathArgs) -> anyhow::Result<ExitCode> {
+pub(crate) fn path(args: &PathArgs) -> anyhow::Result<bool> {
     let now = args.now.at();
-    let is_yes = match &args.server {
-        Some(server) => args.ask(server, &args.ends(now)?, args.now.given())?,
-        None => args.look(now)?,
-    };
-    Ok(if is_yes {
-        ExitCode::SUCCESS
-    } else {
-        ExitCode::from(1)
-    })
+    match &args.server {
+        Some(server) => args.ask(server, &args.ends(now)?, args.now.given()),
+        None => args.look(now),
+    }
 }
 
 impl PathArgs {
@@ -172,10 +164,7 @@ impl PathArgs {
             shape,
             cluster,
         };
-        match self.output.form {
-            Output::Text => print(&text(&told))?,
-            Output::Json => print(&origin.mark(json(&told)))?,
-        }
+        self.output.print(origin, || text(&told), || json(&told))?;
         Ok(answer.is_ok() && judged.first().is_none_or(Readiness::is_ready))
     }
 
@@ -206,16 +195,11 @@ impl PathArgs {
 
     /// The architecture that was told; else that of the cluster's nodes.
     fn arch(&self, ends: &Ends) -> String {
-        let own = ends
-            .cluster
-            .as_ref()
-            .and_then(|cluster| match &cluster.arch {
-                Fact::Known(arch) => Some(arch.to_string()),
-                Fact::Unknown => None,
-            });
+        let cluster = ends.cluster.as_ref();
+        let own = cluster.and_then(|cluster| cluster.arch.known());
         self.arch
             .clone()
-            .or(own)
+            .or_else(|| own.map(ToString::to_string))
             .unwrap_or_else(|| Arch::DEFAULT.to_owned())
     }
 
@@ -225,18 +209,9 @@ impl PathArgs {
             url: server,
             token_file: self.token_file.as_deref(),
         };
-        let get = |form: &str| {
-            server.ask(&format!(
-                "/api/v1/path?{}",
-                self.query(ends, now, Some(form))
-            ))
-        };
-        let facts: Value =
-            serde_json::from_str(&get("json")?).context("the service's answer is not JSON")?;
-        match self.output.form {
-            Output::Text => print(&get("text")?)?,
-            Output::Json => print(&format!("{facts:#}\n"))?,
-        }
+        let facts = server.print(self.output, |form| {
+            format!("/api/v1/path?{}", self.query(ends, now, Some(form)))
+        })?;
         facts["found"]
             .as_bool()
             .context("the service's answer does not say whether it found a path")
@@ -244,10 +219,8 @@ impl PathArgs {
 
     /// The question, as a service reads it; files are asked in the same words.
     fn query(&self, ends: &Ends, now: Option<Timestamp>, form: Option<&str>) -> String {
-        let own_id = ends.cluster.as_ref().and_then(|cluster| match &cluster.id {
-            Fact::Known(id) => Some(id.to_string()),
-            Fact::Unknown => None,
-        });
+        let cluster = ends.cluster.as_ref();
+        let own_id = cluster.and_then(|cluster| cluster.id.known());
         let via = |via: &Via| {
             via.0
                 .iter()
@@ -255,7 +228,6 @@ impl PathArgs {
                 .collect::<Vec<_>>()
                 .join(",")
         };
-        let mut query = form_urlencoded::Serializer::new(String::new());
         let given = [
             ("from", Some(ends.from.to_string())),
             ("to", Some(ends.to.to_string())),
@@ -264,18 +236,13 @@ impl PathArgs {
             ("prefer", Some(self.prefer.clone())),
             ("risks", self.risks.as_ref().map(ToString::to_string)),
             ("alternatives", Some(self.alternatives.to_string())),
-            ("id", self.id.clone().or(own_id)),
+            ("id", self.id.clone().or(own_id.map(ToString::to_string))),
             ("platform", self.platform.clone()),
             ("arch", Some(self.arch(ends))),
             ("at", now.map(|now| now.to_string())),
             ("form", form.map(str::to_owned)),
         ];
-        for (name, value) in given.into_iter().chain(self.shape.words()) {
-            if let Some(value) = value {
-                query.append_pair(name, &value);
-            }
-        }
-        query.finish()
+        query(given.into_iter().chain(self.shape.words()))
     }
 }
 

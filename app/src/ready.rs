@@ -1,7 +1,6 @@
 //! `towpath ready`: what blocks each update of a cluster, and what to do before it.
 
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 
 use anyhow::{Context, anyhow};
 use clap::Args;
@@ -16,10 +15,10 @@ use towpath_formats::cluster::ready::{ReadyReport, json, text};
 use towpath_formats::findings::{self, Shown};
 use towpath_sources::read_directory;
 
-use crate::cli::{print, warn};
+use crate::cli::warn;
 use crate::clock::NowArgs;
 use crate::example::{self, Origin};
-use crate::output::{Output, OutputArgs};
+use crate::output::OutputArgs;
 
 /// How many findings of one code are shown before the others are counted.
 const SHOWN_OF_EACH_CODE: usize = 5;
@@ -50,7 +49,7 @@ fn stop(text: &str) -> Result<Stop, String> {
 }
 
 /// Judges a cluster by its objects.
-pub(crate) fn ready(args: ReadyArgs) -> anyhow::Result<ExitCode> {
+pub(crate) fn ready(args: ReadyArgs) -> anyhow::Result<bool> {
     let now = args.now.at();
     let origin = match args.directory {
         Some(_) => Origin::Named,
@@ -69,18 +68,12 @@ pub(crate) fn ready(args: ReadyArgs) -> anyhow::Result<ExitCode> {
         now,
         readiness: &readiness,
     };
-    match args.output.form {
-        Output::Text => print(&(findings::text(&warnings, Shown::All) + &text(&told)))?,
-        Output::Json => {
-            warn(&warnings);
-            print(&origin.mark(json(&told)))?;
-        }
-    }
-    Ok(if readiness.is_ready() {
-        ExitCode::SUCCESS
-    } else {
-        ExitCode::from(1)
-    })
+    let text = || findings::text(&warnings, Shown::All) + &text(&told);
+    args.output.print(origin, text, || {
+        warn(&warnings);
+        json(&told)
+    })?;
+    Ok(readiness.is_ready())
 }
 
 /// A cluster by its objects, or the example's. What is odd about them is told on the side.
@@ -101,9 +94,7 @@ fn read(
 ) -> anyhow::Result<(ClusterObjects, Vec<Finding>)> {
     let files = match directory {
         None => example::cluster(),
-        Some(directory) => {
-            read_directory(directory, objects::is_part).map_err(|finding| anyhow!("{finding}"))?
-        }
+        Some(directory) => read_directory(directory, objects::is_part)?,
     };
     objects::read(&files, now).map_err(|findings| {
         let shown = findings::text(&findings, Shown::FirstOfEachCode(SHOWN_OF_EACH_CODE));

@@ -1,14 +1,12 @@
 //! `towpath reason`: what a reason code means, and what helps.
 
-use std::process::ExitCode;
-
 use anyhow::bail;
 use clap::Args;
 use towpath_core::verdict::catalogue;
 use towpath_formats::reason::{catalogue_json, catalogue_text, code_json, code_text, find};
 
-use crate::cli::print;
-use crate::output::{Output, OutputArgs};
+use crate::example::Origin;
+use crate::output::OutputArgs;
 
 #[derive(Debug, Args)]
 pub(crate) struct ReasonArgs {
@@ -19,22 +17,19 @@ pub(crate) struct ReasonArgs {
     output: OutputArgs,
 }
 
-pub(crate) fn reason(args: &ReasonArgs) -> anyhow::Result<ExitCode> {
+pub(crate) fn reason(args: &ReasonArgs) -> anyhow::Result<bool> {
     let chapters = catalogue();
-    let answer = match (&args.code, args.output.form) {
-        (None, Output::Text) => Some(catalogue_text(&chapters)),
-        (None, Output::Json) => Some(format!("{:#}\n", catalogue_json(&chapters))),
-        (Some(code), output) => find(&chapters, code).map(|(chapter, code)| match output {
-            Output::Text => code_text(chapter, code),
-            Output::Json => format!("{:#}\n", code_json(chapter, code)),
-        }),
+    let Some(code) = &args.code else {
+        let text = || catalogue_text(&chapters);
+        args.output
+            .print(Origin::Named, text, || catalogue_json(&chapters))?;
+        return Ok(true);
     };
-    match answer {
-        Some(answer) => print(&answer)?,
-        None => bail!(
-            "there is no reason code {:?}; `towpath reason` lists all codes",
-            args.code.as_deref().unwrap_or_default()
-        ),
-    }
-    Ok(ExitCode::SUCCESS)
+    let Some((chapter, code)) = find(&chapters, code) else {
+        bail!("there is no reason code {code:?}; `towpath reason` lists all codes");
+    };
+    let text = || code_text(chapter, code);
+    args.output
+        .print(Origin::Named, text, || code_json(chapter, code))?;
+    Ok(true)
 }

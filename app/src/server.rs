@@ -10,6 +10,8 @@ use towpath_formats::fleet::token;
 use towpath_http::{BearerToken, TokenFile};
 use towpath_sources::fetch;
 
+use crate::cli::print;
+use crate::output::{Output, OutputArgs};
 use crate::secrets::tell_of_open_file;
 
 /// The longest answer that we read.
@@ -21,16 +23,41 @@ pub(crate) struct Server<'a> {
     pub(crate) token_file: Option<&'a Path>,
 }
 
+/// The words of a question that were given.
+pub(crate) fn query(words: impl IntoIterator<Item = (&'static str, Option<String>)>) -> String {
+    let given = words
+        .into_iter()
+        .filter_map(|(name, value)| Some((name, value?)));
+    form_urlencoded::Serializer::new(String::new())
+        .extend_pairs(given)
+        .finish()
+}
+
 impl Server<'_> {
+    /// Prints the answer to a question, which is asked in each format that is needed; returns its facts.
+    pub(crate) fn print(
+        &self,
+        output: OutputArgs,
+        question: impl Fn(&str) -> String,
+    ) -> anyhow::Result<Value> {
+        let facts: Value = serde_json::from_str(&self.ask(&question("json"))?)
+            .context("the service's answer is not JSON")?;
+        print(&match output.form {
+            Output::Text => self.ask(&question("text"))?,
+            Output::Json => format!("{facts:#}\n"),
+        })?;
+        Ok(facts)
+    }
+
     /// What the service answers to a path and query; an error, if it says that it cannot answer.
-    pub(crate) fn ask(&self, target: &str) -> anyhow::Result<String> {
+    fn ask(&self, target: &str) -> anyhow::Result<String> {
         let url = format!("{}{target}", self.url.trim_end_matches('/'));
         let token = self.token_file.map(read_token).transpose()?;
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()?;
         let fetched = runtime.block_on(fetch(&url, token.as_ref(), MAX_ANSWER_BYTES));
-        let fetched = fetched.map_err(|finding| anyhow!("{finding}"))?;
+        let fetched = fetched?;
         let text = String::from_utf8(fetched.body).context("the service's answer is not text")?;
         if fetched.status != 200 {
             let answer: Option<Value> = serde_json::from_str(&text).ok();

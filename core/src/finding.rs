@@ -6,6 +6,7 @@
 
 use std::borrow::Cow;
 use std::fmt;
+use std::path::Path;
 use std::sync::Arc;
 
 /// One problem, with its place and its remedy.
@@ -62,6 +63,12 @@ impl Place {
     }
 }
 
+impl From<&Path> for Place {
+    fn from(path: &Path) -> Self {
+        Self::file(path.display().to_string())
+    }
+}
+
 impl fmt::Display for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let file = escaped(&self.file);
@@ -99,12 +106,12 @@ impl Finding {
     /// A problem that makes the input unusable.
     pub fn error(
         code: &'static str,
-        place: Place,
+        place: impl Into<Place>,
         problem: impl Into<String>,
         remedy: impl Into<String>,
     ) -> Self {
         Self {
-            place,
+            place: place.into(),
             severity: Severity::Error,
             code,
             problem: problem.into(),
@@ -115,7 +122,7 @@ impl Finding {
     /// A problem that somebody should look at.
     pub fn warning(
         code: &'static str,
-        place: Place,
+        place: impl Into<Place>,
         problem: impl Into<String>,
         remedy: impl Into<String>,
     ) -> Self {
@@ -130,6 +137,8 @@ impl Finding {
         self.severity == Severity::Error
     }
 }
+
+impl std::error::Error for Finding {}
 
 impl fmt::Display for Finding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -30,3 +30,12 @@ pub struct SourceFile {
     pub path: String,
     pub bytes: Arc<[u8]>,
 }
+
+impl SourceFile {
+    pub fn new(path: impl Into<String>, bytes: impl Into<Arc<[u8]>>) -> Self {
+        Self {
+            path: path.into(),
+            bytes: bytes.into(),
+        }
+    }
+}

@@ -52,12 +52,8 @@ pub(crate) fn cluster(
     match understand(wire, health, subscriptions, now) {
         Ok((state, at, odd)) => {
             let odd = odd.into_iter().map(|problem| {
-                Finding::warning(
-                    "ocm-offer",
-                    place(&label),
-                    problem,
-                    "ask whoever runs the API; the offer is left out",
-                )
+                let remedy = "ask whoever runs the API; the offer is left out";
+                Finding::warning("ocm-offer", place(&label), problem, remedy)
             });
             Reading::Cluster(Box::new(state), at, odd.collect())
         }

@@ -56,12 +56,8 @@ impl Folder {
                 Place::file(path.display().to_string()),
                 format!("it cannot be used: {error}"),
             );
-            Finding::error(
-                "bad-queue",
-                place,
-                problem,
-                "give the queue of reports a folder of its own",
-            )
+            let remedy = "give the queue of reports a folder of its own";
+            Finding::error("bad-queue", place, problem, remedy)
         };
         fs::create_dir_all(path).map_err(unusable)?;
         let lock = File::options()
@@ -173,12 +169,8 @@ impl Folder {
         };
         let place = Place::file(self.path.join(kept).display().to_string());
         let problem = format!("a report is broken and will not be sent: {problem}");
-        Finding::warning(
-            "broken-report",
-            place,
-            problem,
-            "look at it, then remove it; check the disk",
-        )
+        let remedy = "look at it, then remove it; check the disk";
+        Finding::warning("broken-report", place, problem, remedy)
     }
 
     fn warning(&self, code: &'static str, problem: String, remedy: &str) -> Finding {

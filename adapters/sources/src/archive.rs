@@ -121,10 +121,7 @@ impl ArchiveReader<'_> {
             entry
                 .read_to_end(&mut content)
                 .map_err(|error| broken(place, &error))?;
-            contents.files.push(SourceFile {
-                path: name,
-                bytes: content.into(),
-            });
+            contents.files.push(SourceFile::new(name, content));
         }
         Ok(())
     }
@@ -196,31 +193,19 @@ fn broken(place: &str, error: &io::Error) -> Finding {
         "bad-archive"
     };
     let problem = format!("the archive cannot be read completely: {error}");
-    Finding::error(
-        code,
-        Place::file(place),
-        problem,
-        "create it again with `tar czf`",
-    )
+    let remedy = "create it again with `tar czf`";
+    Finding::error(code, Place::file(place), problem, remedy)
 }
 
 fn too_large(place: &str, problem: String) -> Finding {
-    Finding::error(
-        "too-large",
-        Place::file(place),
-        problem,
-        "put the graph data alone into it",
-    )
+    let remedy = "put the graph data alone into it";
+    Finding::error("too-large", Place::file(place), problem, remedy)
 }
 
 fn unsafe_entry(place: &str, path: &str, problem: &str) -> Finding {
     let remedy = "put regular files into the archive, with paths below its folder";
-    Finding::error(
-        "bad-archive",
-        Place::file(place),
-        format!("{path:?}: {problem}"),
-        remedy,
-    )
+    let problem = format!("{path:?}: {problem}");
+    Finding::error("bad-archive", Place::file(place), problem, remedy)
 }
 
 #[cfg(test)]

@@ -39,13 +39,9 @@ impl Copies {
     /// Opens the folder, and creates it if needed.
     pub fn open(folder: &Path) -> Result<Self, Finding> {
         let unusable = |error: io::Error| {
-            let place = Place::file(folder.display().to_string());
-            Finding::error(
-                "bad-state",
-                place,
-                format!("it cannot be used: {error}"),
-                "give --state a folder of its own",
-            )
+            let problem = format!("it cannot be used: {error}");
+            let remedy = "give --state a folder of its own";
+            Finding::error("bad-state", folder, problem, remedy)
         };
         let lock = match lock(folder) {
             Ok(lock) => Some(lock),
@@ -110,12 +106,8 @@ impl Copies {
         let place = self.place("current");
         let unwritable = |error: io::Error| {
             let problem = format!("the copies cannot be written: {error}");
-            Finding::error(
-                "unwritable",
-                place.clone(),
-                problem,
-                "free disk space, or check the folder's permissions",
-            )
+            let remedy = "free disk space, or check the folder's permissions";
+            Finding::error("unwritable", place.clone(), problem, remedy)
         };
         if self.lock.is_none() {
             self.lock = Some(lock(&self.folder).map_err(unwritable)?);
@@ -212,22 +204,14 @@ impl Copies {
 
     fn damaged(&self, name: &str, what: &str) -> Finding {
         let problem = format!("{what} is damaged and was left out");
-        Finding::warning(
-            "damaged-copy",
-            self.place(name),
-            problem,
-            "check the disk; the next read of the source replaces the copy",
-        )
+        let remedy = "check the disk; the next read of the source replaces the copy";
+        Finding::warning("damaged-copy", self.place(name), problem, remedy)
     }
 
     fn unreadable(&self, name: &str, error: &io::Error) -> Finding {
         let problem = format!("it cannot be read: {error}");
-        Finding::warning(
-            "damaged-copy",
-            self.place(name),
-            problem,
-            "check the folder's permissions, and the disk",
-        )
+        let remedy = "check the folder's permissions, and the disk";
+        Finding::warning("damaged-copy", self.place(name), problem, remedy)
     }
 }
 
@@ -271,10 +255,7 @@ mod tests {
     use towpath_core::intake::{RecentMaxima, WithdrawnReleases};
 
     fn copy(source: &str, text: &str) -> Copy {
-        let files = vec![SourceFile {
-            path: "version".into(),
-            bytes: text.as_bytes().into(),
-        }];
+        let files = vec![SourceFile::new("version", text.as_bytes())];
         let digest = copy::digest_of(&copy::write_files(&files));
         let last_good = jiff::Timestamp::UNIX_EPOCH;
         let kept = KeptCopy {

@@ -115,14 +115,9 @@ impl Directory {
             }
         }
         let keeps_changing = || {
-            let place = Place::file(self.root.display().to_string());
             let problem = "the directory keeps changing while it is read";
-            Finding::error(
-                "keeps-changing",
-                place,
-                problem,
-                "write elsewhere, then rename it into place",
-            )
+            let remedy = "write elsewhere, then rename it into place";
+            Finding::error("keeps-changing", &*self.root, problem, remedy)
         };
         Err(last.unwrap_or_else(keeps_changing))
     }
@@ -193,13 +188,9 @@ pub fn read_file(path: &Path, max_bytes: u64) -> Result<Vec<u8>, Finding> {
             return Ok(bytes);
         }
     }
-    let place = Place::file(path.display().to_string());
-    Err(Finding::error(
-        "keeps-changing",
-        place,
-        "the file keeps changing while it is read",
-        "write it elsewhere, then rename it",
-    ))
+    let problem = "the file keeps changing while it is read";
+    let remedy = "write it elsewhere, then rename it";
+    Err(Finding::error("keeps-changing", path, problem, remedy))
 }
 
 /// Opens a regular file, without blocking on anything else.
@@ -252,10 +243,10 @@ fn read_stamped(root: &Path, real_root: &Path, stamp: &Stamp) -> Result<SourceFi
     if !is_at.starts_with(real_root) {
         return Err(outside(&shown));
     }
-    Ok(SourceFile {
-        path: stamp.path.clone(),
-        bytes: read_open(&shown, file, MAX_DIRECTORY_BYTES)?.into(),
-    })
+    Ok(SourceFile::new(
+        stamp.path.clone(),
+        read_open(&shown, file, MAX_DIRECTORY_BYTES)?,
+    ))
 }
 
 /// A walk over the wanted files below a directory.
@@ -341,12 +332,8 @@ impl Walk {
     ) -> Result<Vec<fs::DirEntry>, Finding> {
         if depth > MAX_DEPTH {
             let problem = format!("there are more than {MAX_DEPTH} folders in each other");
-            return Err(Finding::error(
-                "too-deep",
-                place(shown),
-                problem,
-                "move what is in it further up, or out of the directory",
-            ));
+            let remedy = "move what is in it further up, or out of the directory";
+            return Err(Finding::error("too-deep", place(shown), problem, remedy));
         }
         let failed = |error: std::io::Error| unreadable(shown, &error);
         let metadata = fs::metadata(folder).map_err(failed)?;
@@ -419,31 +406,19 @@ fn place(path: &Path) -> Place {
 
 fn outside(path: &Path) -> Finding {
     let problem = "it is a link that leads out of the directory";
-    Finding::error(
-        "link-outside",
-        place(path),
-        problem,
-        "put the file itself there, or a link to a file within the directory",
-    )
+    let remedy = "put the file itself there, or a link to a file within the directory";
+    Finding::error("link-outside", place(path), problem, remedy)
 }
 
 fn unreadable(path: &Path, error: &std::io::Error) -> Finding {
-    let place = Place::file(path.display().to_string());
-    Finding::error(
-        "unreadable",
-        place,
-        format!("it cannot be read: {error}"),
-        "check the path and its permissions",
-    )
+    let problem = format!("it cannot be read: {error}");
+    let remedy = "check the path and its permissions";
+    Finding::error("unreadable", path, problem, remedy)
 }
 
 fn too_large(path: &Path, problem: &str) -> Finding {
-    Finding::error(
-        "too-large",
-        Place::file(path.display().to_string()),
-        problem,
-        "point at a directory with nothing but graph data",
-    )
+    let remedy = "point at a directory with nothing but graph data";
+    Finding::error("too-large", path, problem, remedy)
 }
 
 #[cfg(test)]

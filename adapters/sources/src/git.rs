@@ -164,12 +164,8 @@ impl Git {
                 "{revision} has {} files with {bytes} bytes",
                 files.len() + unread.len()
             );
-            return Err(Finding::error(
-                "too-large",
-                self.place(),
-                problem,
-                "point at the graph data alone",
-            ));
+            let remedy = "point at the graph data alone";
+            return Err(Finding::error("too-large", self.place(), problem, remedy));
         }
         let blobs = self.blobs(files.iter().map(|(_, blob)| blob))?;
         let content = |blob: &BlobId| blobs.get(blob).cloned().ok_or_else(|| self.odd("cat-file"));
@@ -238,12 +234,8 @@ impl Git {
         {
             let problem =
                 format!("the history has more than {MAX_COMMITS} commits or {MAX_CHANGES} changes");
-            return Err(Finding::error(
-                "too-large",
-                self.place(),
-                problem,
-                "look at a shorter history",
-            ));
+            let remedy = "look at a shorter history";
+            return Err(Finding::error("too-large", self.place(), problem, remedy));
         }
         commits.reverse();
         Ok(commits)
@@ -321,12 +313,8 @@ impl Git {
                 "git {} prints more than {MAX_PRINTED_BYTES} bytes",
                 arguments[0]
             );
-            return Err(Finding::error(
-                "too-large",
-                self.place(),
-                problem,
-                "point at the graph data alone",
-            ));
+            let remedy = "point at the graph data alone";
+            return Err(Finding::error("too-large", self.place(), problem, remedy));
         }
         self.end(child, arguments[0]).map(|()| printed)
     }
@@ -380,12 +368,8 @@ impl Git {
 
     fn no_git(&self, error: &std::io::Error) -> Finding {
         let problem = format!("the `git` command cannot be run: {error}");
-        Finding::error(
-            "git",
-            self.place(),
-            problem,
-            "install git, or point at a directory instead of a revision",
-        )
+        let remedy = "install git, or point at a directory instead of a revision";
+        Finding::error("git", self.place(), problem, remedy)
     }
 
     fn failed(&self, what: &str, said: &[u8]) -> Finding {
@@ -396,12 +380,8 @@ impl Git {
             .unwrap_or("it did not say why")
             .trim_start_matches("fatal: ");
         let problem = format!("git {what} failed: {said}");
-        Finding::error(
-            "git",
-            self.place(),
-            problem,
-            "point at a folder of a git repository",
-        )
+        let remedy = "point at a folder of a git repository";
+        Finding::error("git", self.place(), problem, remedy)
     }
 
     fn odd(&self, what: &str) -> Finding {

@@ -136,13 +136,9 @@ impl GitMirror {
 
     fn make_anew(&mut self) -> Result<(), Finding> {
         let unusable = |error: std::io::Error| {
-            let place = Place::file(self.folder.display().to_string());
-            Finding::error(
-                "unwritable",
-                place,
-                format!("it cannot be written: {error}"),
-                "check the path of --state",
-            )
+            let problem = format!("it cannot be written: {error}");
+            let remedy = "check the path of --state";
+            Finding::error("unwritable", &*self.folder, problem, remedy)
         };
         match fs::remove_dir_all(&self.folder) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => {

@@ -142,26 +142,17 @@ impl SignatureStore {
         };
         let path = file(directory, digest, 1);
         write(&path, bytes).map_err(|error| {
-            let place = Place::file(path.display().to_string());
-            Finding::warning(
-                "not-kept",
-                place,
-                format!("it cannot be written: {error}"),
-                "free disk space, or check the permissions",
-            )
+            let problem = format!("it cannot be written: {error}");
+            let remedy = "free disk space, or check the permissions";
+            Finding::warning("not-kept", &*path, problem, remedy)
         })
     }
 
     fn read(&self, path: &Path) -> Result<Option<Vec<u8>>, Finding> {
         let failed = |error: std::io::Error| {
-            let place = Place::file(path.display().to_string());
             let remedy = "check the path and its permissions";
-            Err(Finding::error(
-                "signature-store",
-                place,
-                format!("it cannot be read: {error}"),
-                remedy,
-            ))
+            let problem = format!("it cannot be read: {error}");
+            Err(Finding::error("signature-store", path, problem, remedy))
         };
         let open = std::fs::metadata(path).and_then(|metadata| match metadata.is_file() {
             true => File::open(path),

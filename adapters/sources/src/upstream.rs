@@ -101,10 +101,7 @@ impl Upstream {
         Ok(self
             .known
             .iter()
-            .map(|(path, (_, bytes))| SourceFile {
-                path: path.clone(),
-                bytes: bytes.clone(),
-            })
+            .map(|(path, (_, bytes))| SourceFile::new(path.clone(), bytes.clone()))
             .collect())
     }
 

@@ -12,8 +12,8 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
 use towpath_core::agent::{OptIn, UpdateOutcome};
+use towpath_core::cluster::UpgradeableGate;
 use towpath_core::cluster::rules::{API_REMOVED, API_REMOVED_LATER};
-use towpath_core::cluster::{Fact, UpgradeableGate};
 use towpath_core::verdict::Reason;
 use towpath_kube::{Cluster, State};
 use towpath_web::{Probe, ProbeAnswer};
@@ -77,6 +77,13 @@ label!(SubjectLabel { subject: &'static str });
 label!(RequestLabel { verb: &'static str, resource: String });
 label!(VersionLabel { version: &'static str });
 
+/// Name, help and metric of each line.
+macro_rules! register {
+    ($registry:ident; $($name:literal, $help:literal, $metric:expr;)*) => {
+        $($registry.register($name, $help, $metric.clone());)*
+    };
+}
+
 impl AgentMetrics {
     pub(super) fn new() -> Self {
         let mut metrics = Self {
@@ -96,150 +103,66 @@ impl AgentMetrics {
             version: env!("CARGO_PKG_VERSION"),
         })
         .set(1);
-        registry.register("build_info", "the agent's version", info);
-        registry.register(
-            "is_leader",
-            "whether this agent is the leader",
-            gauges.is_leader.clone(),
-        );
-        registry.register(
-            "opted_in",
-            "whether automatic updates are wanted",
-            gauges.opted_in.clone(),
-        );
-        registry.register(
-            "upgradeable",
-            "whether the minor version may change",
-            gauges.upgradeable.clone(),
-        );
-        let help = "when the update that is under way was started by the agent; 0 if none is";
-        registry.register(
-            "update_started_timestamp_seconds",
-            help,
-            gauges.update_started.clone(),
-        );
-        let help = "automatic updates in a row that have failed";
-        registry.register("failed_attempts", help, gauges.failed_attempts.clone());
-        registry.register(
-            "last_pass_timestamp_seconds",
-            "when the cluster was last judged",
-            gauges.last_pass.clone(),
-        );
-        registry.register(
-            "offers",
-            "updates that the cluster is offered",
-            gauges.offers.clone(),
-        );
-        registry.register(
-            "holds",
-            "offers that are not taken, by reason",
-            gauges.holds.clone(),
-        );
-        let help = "what stands in the way of the next minor version, by reason";
-        registry.register("objections", help, gauges.objections.clone());
-        let help = "APIs in use that are removed on the way to the target";
-        registry.register("removed_apis_in_use", help, gauges.removed_apis.clone());
-        let help = "how long nothing was heard of a subject; 0 while it is watched, -1 if it was never read";
-        registry.register("behind_seconds", help, gauges.behind.clone());
-        let help = "requests to the cluster's API since the start, by verb and resource";
-        registry.register("api_requests", help, gauges.requests.clone());
-        registry.register(
-            "reports_waiting",
-            "reports that wait to be sent",
-            gauges.reports_waiting.clone(),
-        );
-        registry.register(
-            "reports",
-            "reports since the start, by what became of them",
-            gauges.reports.clone(),
-        );
-        registry.register(
-            "updates_started",
-            "automatic updates that were started",
-            metrics.started.clone(),
-        );
-        registry.register(
-            "updates_ended",
-            "automatic updates by what became of them",
-            metrics.ended.clone(),
-        );
-        registry.register(
-            "passes",
-            "looks at the cluster, by result",
-            metrics.passes.clone(),
-        );
+        register! { registry;
+            "build_info", "the agent's version", info;
+            "is_leader", "whether this agent is the leader", gauges.is_leader;
+            "opted_in", "whether automatic updates are wanted", gauges.opted_in;
+            "upgradeable", "whether the minor version may change", gauges.upgradeable;
+            "update_started_timestamp_seconds", "when the update that is under way was started by the agent; 0 if none is", gauges.update_started;
+            "failed_attempts", "automatic updates in a row that have failed", gauges.failed_attempts;
+            "last_pass_timestamp_seconds", "when the cluster was last judged", gauges.last_pass;
+            "offers", "updates that the cluster is offered", gauges.offers;
+            "holds", "offers that are not taken, by reason", gauges.holds;
+            "objections", "what stands in the way of the next minor version, by reason", gauges.objections;
+            "removed_apis_in_use", "APIs in use that are removed on the way to the target", gauges.removed_apis;
+            "behind_seconds", "how long nothing was heard of a subject; 0 while it is watched, -1 if it was never read", gauges.behind;
+            "api_requests", "requests to the cluster's API since the start, by verb and resource", gauges.requests;
+            "reports_waiting", "reports that wait to be sent", gauges.reports_waiting;
+            "reports", "reports since the start, by what became of them", gauges.reports;
+            "updates_started", "automatic updates that were started", metrics.started;
+            "updates_ended", "automatic updates by what became of them", metrics.ended;
+            "passes", "looks at the cluster, by result", metrics.passes;
+        }
         metrics
     }
 
     /// A pass has been made.
     pub(super) fn passed(&self, judgement: &Judgement) {
-        let gauges = &self.gauges;
-        self.passes
-            .get_or_create(&ResultLabel { result: "judged" })
-            .inc();
-        gauges.last_pass.set(seconds(judgement.assessment.now));
-        gauges.opted_in.set(
-            (judgement.assessment.observation.objects.standing.opt_in == OptIn::Wanted).into(),
-        );
-        gauges
-            .failed_attempts
-            .set(judgement.assessment.memory.failures.into());
-        gauges.update_started.set(
-            judgement
-                .assessment
-                .memory
-                .started
-                .as_ref()
-                .map_or(0.0, |started| seconds(started.at)),
-        );
-        gauges.upgradeable.set(
-            judgement
-                .assessment
-                .gate
-                .as_ref()
-                .is_some_and(UpgradeableGate::is_open)
-                .into(),
-        );
-        gauges.offers.set(count(judgement.choice.judged.len()));
-        let against = judgement
-            .choice
-            .judged
-            .iter()
-            .flat_map(|(_, verdict)| verdict.objections());
+        let (gauges, assessment) = (&self.gauges, &judgement.assessment);
+        let (memory, gate) = (&assessment.memory, assessment.gate.as_ref());
+        let judged = &judgement.choice.judged;
+        let result = "judged";
+        self.passes.get_or_create(&ResultLabel { result }).inc();
+        gauges.last_pass.set(seconds(assessment.now));
+        let opt_in = assessment.observation.objects.standing.opt_in;
+        gauges.opted_in.set((opt_in == OptIn::Wanted).into());
+        gauges.failed_attempts.set(memory.failures.into());
+        let started = memory.started.as_ref();
+        let started = started.map_or(0.0, |started| seconds(started.at));
+        gauges.update_started.set(started);
+        let is_open = gate.is_some_and(UpgradeableGate::is_open);
+        gauges.upgradeable.set(is_open.into());
+        gauges.offers.set(count(judged.len()));
+        let against = judged.iter().flat_map(|(_, verdict)| verdict.objections());
         by_code(&gauges.holds, against);
-        by_code(
-            &gauges.objections,
-            judgement
-                .assessment
-                .gate
-                .iter()
-                .flat_map(UpgradeableGate::objections),
-        );
+        let against = gate.into_iter().flat_map(UpgradeableGate::objections);
+        by_code(&gauges.objections, against);
         gauges.removed_apis.clear();
         // Without a count there is no number: none would read as "no API in use".
-        if let (Some(target), Some(gate), Fact::Known(_)) = (
-            judgement.assessment.policy.target,
-            &judgement.assessment.gate,
-            &judgement.assessment.observation.objects.facts.apis,
-        ) {
+        let apis = assessment.observation.objects.facts.apis.known();
+        if let (Some(target), Some(gate), Some(_)) = (assessment.policy.target, gate, apis) {
             let all = gate.next.reasons.iter().chain(&gate.later);
             let removed = all.filter_map(removed_api).collect::<BTreeSet<_>>().len();
-            gauges
-                .removed_apis
-                .get_or_create(&TargetLabel {
-                    target: target.to_string(),
-                })
-                .set(count(removed));
+            let target = target.to_string();
+            let removed_apis = gauges.removed_apis.get_or_create(&TargetLabel { target });
+            removed_apis.set(count(removed));
         }
     }
 
     /// Nothing could be judged.
     pub(super) fn not_passed(&self) {
-        self.passes
-            .get_or_create(&ResultLabel {
-                result: "not_understood",
-            })
-            .inc();
+        let result = "not_understood";
+        self.passes.get_or_create(&ResultLabel { result }).inc();
     }
 
     /// Something was written. What became of an update counts once that is written down.
@@ -284,12 +207,9 @@ impl AgentMetrics {
                 State::Behind(since, _) => since.as_secs_f64(),
                 State::NotRead(_) => -1.0,
             };
-            gauges
-                .behind
-                .get_or_create(&SubjectLabel {
-                    subject: subject.as_str(),
-                })
-                .set(behind);
+            let subject = subject.as_str();
+            let gauge = gauges.behind.get_or_create(&SubjectLabel { subject });
+            gauge.set(behind);
         }
         for ((verb, resource), sent) in cluster.requests() {
             let label = RequestLabel {

@@ -14,8 +14,6 @@ mod policy;
 mod proof;
 mod service;
 
-use std::process::ExitCode;
-
 use anyhow::Context;
 use towpath_formats::agent::{json, text};
 
@@ -29,7 +27,7 @@ use policy::PolicyFile;
 use service::Service;
 
 /// Runs, or looks once.
-pub(crate) fn run(args: &AgentArgs) -> anyhow::Result<ExitCode> {
+pub(crate) fn run(args: &AgentArgs) -> anyhow::Result<bool> {
     let level = if args.once && args.log == "info" {
         "warn"
     } else {
@@ -58,11 +56,10 @@ pub(crate) fn run(args: &AgentArgs) -> anyhow::Result<ExitCode> {
         if args.once {
             let (judgement, done) = agent_loop::once(args, judge, service).await?;
             tell(args, &judgement, &done)?;
-            let is_yes = judgement.choice.takes().is_some() && (args.dry_run || matches!(done, Action::Started(_)));
-            return Ok(if is_yes { ExitCode::SUCCESS } else { ExitCode::from(1) });
+            return Ok(judgement.choice.takes().is_some() && (args.dry_run || matches!(done, Action::Started(_))));
         }
         agent_loop::run(args, judge, service).await?;
-        Ok(ExitCode::SUCCESS)
+        Ok(true)
     })
 }
 

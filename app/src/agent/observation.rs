@@ -141,10 +141,7 @@ fn empty(subject: Subject) -> Option<SourceFile> {
         | Subject::Infrastructure
         | Subject::Nodes => return None,
     };
-    Some(SourceFile {
-        path: path(subject),
-        bytes: text.into_bytes().into(),
-    })
+    Some(SourceFile::new(path(subject), text.into_bytes()))
 }
 
 fn platform(seen: &Objects) -> Fact<Platform> {

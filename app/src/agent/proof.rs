@@ -71,7 +71,7 @@ impl Prover {
             .map(|path| read_file(path, MAX_CA_BYTES))
             .transpose();
         let access = StoreAccess {
-            ca: ca.map_err(|finding| anyhow!("{finding}"))?,
+            ca: ca?,
             ..StoreAccess::default()
         };
         let folder = |name: &str| trust.state.map(|state| state.join(name));

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, anyhow, bail};
+use anyhow::{Context, bail};
 use clap::Args;
 use jiff::{SignedDuration, Timestamp};
 use sha2::{Digest, Sha256};
@@ -118,8 +118,7 @@ impl Service {
         let queue = match folder {
             None => Queue::in_memory(Bounds::default()),
             Some(folder) => {
-                let (queue, findings) = Queue::open(&folder, Bounds::default())
-                    .map_err(|finding| anyhow!("{finding}"))?;
+                let (queue, findings) = Queue::open(&folder, Bounds::default())?;
                 findings
                     .iter()
                     .for_each(|finding| tracing::warn!("{finding}"));

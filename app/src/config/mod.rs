@@ -218,6 +218,14 @@ fn camel_case(id: &str) -> String {
     first.to_owned() + &parts.collect::<String>()
 }
 
+/// Options of which each is taken from the first, if it was given there, and else from the second.
+macro_rules! first_given {
+    ($first:ident, $second:ident; $($option:ident),*) => {
+        Self { $($option: $first.$option.or($second.$option),)* }
+    };
+}
+use first_given;
+
 impl ServeOptions {
     /// With what a file says where nothing was typed.
     fn with_file(self, file: Option<&Path>) -> anyhow::Result<Self> {
@@ -232,41 +240,12 @@ impl ServeOptions {
     }
 
     fn or(self, other: Self) -> Self {
-        Self {
-            listen: self.listen.or(other.listen),
-            sources: self.sources.or(other.sources),
-            refresh_seconds: self.refresh_seconds.or(other.refresh_seconds),
-            degraded_after_seconds: self.degraded_after_seconds.or(other.degraded_after_seconds),
-            platforms: self.platforms.or(other.platforms),
-            fleet: self.fleet.or(other.fleet),
-            clusters: self.clusters.or(other.clusters),
-            store: self.store.or(other.store),
-            store_password_file: self.store_password_file.or(other.store_password_file),
-            keep_days: self.keep_days.or(other.keep_days),
-            token_keys: self.token_keys.or(other.token_keys),
-            accept_unbound_tokens_until: self
-                .accept_unbound_tokens_until
-                .or(other.accept_unbound_tokens_until),
-            open_reads: self.open_reads.or(other.open_reads),
-            pass_seconds: self.pass_seconds.or(other.pass_seconds),
-            report_allowance_seconds: self
-                .report_allowance_seconds
-                .or(other.report_allowance_seconds),
-            ocm: self.ocm.or(other.ocm),
-            ocm_token: self.ocm_token.or(other.ocm_token),
-            poll_seconds: self.poll_seconds.or(other.poll_seconds),
-            max_connections: self.max_connections.or(other.max_connections),
-            max_connections_per_address: self
-                .max_connections_per_address
-                .or(other.max_connections_per_address),
-            trusted_proxies: self.trusted_proxies.or(other.trusted_proxies),
-            allowed_hosts: self.allowed_hosts.or(other.allowed_hosts),
-            drain_seconds: self.drain_seconds.or(other.drain_seconds),
-            reports_per_minute: self.reports_per_minute.or(other.reports_per_minute),
-            client_timeout_seconds: self.client_timeout_seconds.or(other.client_timeout_seconds),
-            log: self.log.or(other.log),
-            log_format: self.log_format.or(other.log_format),
-            now: self.now.or(other.now),
+        first_given! { self, other;
+            listen, sources, refresh_seconds, degraded_after_seconds, platforms, fleet, clusters,
+            store, store_password_file, keep_days, token_keys, accept_unbound_tokens_until,
+            open_reads, pass_seconds, report_allowance_seconds, ocm, ocm_token, poll_seconds,
+            max_connections, max_connections_per_address, trusted_proxies, allowed_hosts,
+            drain_seconds, reports_per_minute, client_timeout_seconds, log, log_format, now
         }
     }
 

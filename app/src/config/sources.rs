@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use serde::Deserialize;
 
-use super::ServeOptions;
+use super::{ServeOptions, first_given};
 use crate::sources::{Needs, SourceSettings};
 
 /// The sources of a command that looks once.
@@ -123,19 +123,9 @@ impl SourceArgs {
 
 impl SourceOptions {
     pub(super) fn or(self, other: Self) -> Self {
-        Self {
-            graph_data: self.graph_data.or(other.graph_data),
-            releases: self.releases.or(other.releases),
-            state: self.state.or(other.state),
-            closed_after_seconds: self.closed_after_seconds.or(other.closed_after_seconds),
-            max_shrink_percent: self.max_shrink_percent.or(other.max_shrink_percent),
-            allow: self.allow.or(other.allow),
-            ca_file: self.ca_file.or(other.ca_file),
-            registry_auth_file: self.registry_auth_file.or(other.registry_auth_file),
-            signatures: self.signatures.or(other.signatures),
-            keyring: self.keyring.or(other.keyring),
-            signature_policy: self.signature_policy.or(other.signature_policy),
-            plain_http: self.plain_http.or(other.plain_http),
+        first_given! { self, other;
+            graph_data, releases, state, closed_after_seconds, max_shrink_percent, allow,
+            ca_file, registry_auth_file, signatures, keyring, signature_policy, plain_http
         }
     }
 }

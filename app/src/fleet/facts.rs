@@ -307,10 +307,7 @@ fn is_within(path: &str, folder: &str) -> bool {
 
 fn list_file(path: &Path) -> Result<SourceFile, Finding> {
     let bytes = read_file(path, cluster_list::MAX_BYTES as u64)?;
-    Ok(SourceFile {
-        path: path.display().to_string(),
-        bytes: bytes.into(),
-    })
+    Ok(SourceFile::new(path.display().to_string(), bytes))
 }
 
 impl StoredFleet {

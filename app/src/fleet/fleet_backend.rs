@@ -29,10 +29,10 @@ const BUSY: &str = "too many requests about the fleet at once; try again in a fe
 
 /// Holds the fleet API once the store is open. Until then every request is answered with "unavailable".
 #[derive(Default)]
-pub(crate) struct FleetBackendSlot(OnceLock<Arc<FleetBackend>>);
+pub(crate) struct FleetBackendSlot(OnceLock<FleetBackend>);
 
 impl FleetBackendSlot {
-    pub(crate) fn take(&self, api: Arc<FleetBackend>) {
+    pub(crate) fn take(&self, api: FleetBackend) {
         // Only one ever comes.
         let _ = self.0.set(api);
     }
@@ -49,6 +49,7 @@ impl FleetApi for FleetBackendSlot {
     }
 }
 
+#[derive(Clone)]
 pub(crate) struct FleetBackend {
     store: Store,
     published_fleet: Arc<PublishedFleet>,
@@ -73,7 +74,7 @@ impl FleetBackend {
         graph: GraphSource,
         clock: Clock,
         allowance: SignedDuration,
-    ) -> Arc<Self> {
+    ) -> Self {
         let (reports, waiting) = mpsc::channel(MAX_WAITING);
         let waiting = Arc::new(tokio::sync::Mutex::new(waiting));
         for _ in 0..store.backend().writers() {
@@ -85,20 +86,16 @@ impl FleetBackend {
                 graph.clone(),
             ));
         }
-        let (forecasts, questions) = (
-            Arc::new(Semaphore::new(1)),
-            Arc::new(Semaphore::new(MAX_QUESTIONS)),
-        );
-        Arc::new(Self {
+        Self {
             store,
             published_fleet,
             graph,
             clock,
             allowance,
-            forecasts,
-            questions,
+            forecasts: Arc::new(Semaphore::new(1)),
+            questions: Arc::new(Semaphore::new(MAX_QUESTIONS)),
             reports,
-        })
+        }
     }
 
     async fn report(reports: mpsc::Sender<QueuedReport>, report: ClusterReport) -> FleetAnswer {
@@ -198,12 +195,19 @@ fn covered(published: &RwLock<DecidedFleet>, pause: &Pause) -> usize {
 
 impl FleetApi for FleetBackend {
     fn answer(&self, request: FleetRequest) -> Pin<Box<dyn Future<Output = FleetAnswer> + Send>> {
-        let (store, published_fleet, graph, now) = (
-            self.store.clone(),
-            self.published_fleet.clone(),
-            self.graph.clone(),
-            (self.clock)(),
-        );
+        Box::pin(self.clone().answered(request, (self.clock)()))
+    }
+}
+
+impl FleetBackend {
+    async fn answered(self, request: FleetRequest, now: Timestamp) -> FleetAnswer {
+        let Self {
+            store,
+            published_fleet,
+            graph,
+            questions,
+            ..
+        } = self;
         match request {
             FleetRequest::Report {
                 cluster,
@@ -225,37 +229,33 @@ impl FleetApi for FleetBackend {
                     updates,
                     counts_from,
                 };
-                Box::pin(Self::report(self.reports.clone(), reported))
+                Self::report(self.reports, reported).await
             }
             FleetRequest::Why { cluster, version } => {
-                let turns = self.questions.clone();
-                Box::pin(async move {
-                    let asked = worked(&turns, BUSY, move || {
-                        looked(&published_fleet, |published| {
-                            why(published, &cluster, version.as_ref(), now)
-                        })
-                    });
-                    match asked.await {
-                        Ok((id, last_seen, told)) => {
-                            // Where the store is away, the rest is told all the same. What came after the pass waits for the next.
-                            let updates = store.agent_updates(&id, last_seen).await.ok();
-                            let told = fleet::json::with_updates(told, updates.as_deref());
-                            FleetAnswer::Json(told.to_string())
-                        }
-                        Err(answer) => answer,
+                let asked = worked(&questions, BUSY, move || {
+                    looked(&published_fleet, |published| {
+                        why(published, &cluster, version.as_ref(), now)
+                    })
+                });
+                match asked.await {
+                    Ok((id, last_seen, told)) => {
+                        // Where the store is away, the rest is told all the same. What came after the pass waits for the next.
+                        let updates = store.agent_updates(&id, last_seen).await.ok();
+                        let told = fleet::json::with_updates(told, updates.as_deref());
+                        FleetAnswer::Json(told.to_string())
                     }
-                })
+                    Err(answer) => answer,
+                }
             }
             FleetRequest::Pause {
                 organisation,
                 sector,
                 by,
                 why,
-            } => Box::pin(async move {
-                let (organisation, sector) = (organisation.map(Into::into), sector.map(Into::into));
+            } => {
                 let pause = Pause {
-                    organisation,
-                    sector,
+                    organisation: organisation.map(Into::into),
+                    sector: sector.map(Into::into),
                     by: by.into(),
                     at: now,
                     why: why.into(),
@@ -263,17 +263,13 @@ impl FleetApi for FleetBackend {
                 let clusters = published_fleet
                     .published()
                     .map(|published| covered(&published, &pause));
-                done(
-                    store
-                        .pause(&pause)
-                        .await
-                        .map(|()| json!({"kind": "paused", "clusters": clusters})),
-                )
-            }),
+                let paused = store.pause(&pause).await;
+                done(paused.map(|()| json!({"kind": "paused", "clusters": clusters})))
+            }
             FleetRequest::Resume {
                 organisation,
                 sector,
-            } => Box::pin(async move {
+            } => {
                 let resumed = store
                     .resume(organisation.as_deref(), sector.as_deref())
                     .await;
@@ -281,72 +277,57 @@ impl FleetApi for FleetBackend {
                     Ok(0) => FleetAnswer::NotFound("there is no such pause".into()),
                     other => done(other.map(|pauses| json!({"kind": "resumed", "pauses": pauses}))),
                 }
-            }),
+            }
             FleetRequest::Approve {
                 organisation,
                 cluster,
                 version,
                 by,
-            } => Box::pin(async move {
-                let (organisation, cluster) = (organisation.into(), cluster.map(Into::into));
+            } => {
                 let approval = Approval {
-                    organisation,
-                    cluster,
+                    organisation: organisation.into(),
+                    cluster: cluster.map(Into::into),
                     version,
                     by: by.into(),
                     at: now,
                 };
-                done(
-                    store
-                        .approve(&approval)
-                        .await
-                        .map(|()| json!({"kind": "approved"})),
-                )
-            }),
+                let approved = store.approve(&approval).await;
+                done(approved.map(|()| json!({"kind": "approved"})))
+            }
             FleetRequest::Upgrades(filter) => {
-                let turns = self.questions.clone();
-                Box::pin(async move {
-                    let which = match pages::upgrades_before(&filter) {
-                        Ok(Some(id)) => UpgradeSelection::Before(id, pages::UPGRADES_LOOKED_AT),
-                        Ok(None) => UpgradeSelection::Recent(pages::UPGRADES_LOOKED_AT),
-                        Err(sentence) => return bad_filter(sentence),
-                    };
-                    let upgrades = match store.upgrades(&which).await {
-                        Ok(upgrades) => upgrades,
-                        Err(error) => return FleetAnswer::Unavailable(error.to_string()),
-                    };
-                    let told = worked(&turns, BUSY, move || {
-                        looked(&published_fleet, |published| {
-                            let at = published.decision.at;
-                            Ok(pages::upgrades(&published.planner, &upgrades, &filter, at))
-                        })
-                    });
-                    told.await
-                        .map_or_else(|answer| answer, |told| FleetAnswer::Json(told.to_string()))
-                })
+                let which = match pages::upgrades_before(&filter) {
+                    Ok(Some(id)) => UpgradeSelection::Before(id, pages::UPGRADES_LOOKED_AT),
+                    Ok(None) => UpgradeSelection::Recent(pages::UPGRADES_LOOKED_AT),
+                    Err(sentence) => return bad_filter(sentence),
+                };
+                let upgrades = match store.upgrades(&which).await {
+                    Ok(upgrades) => upgrades,
+                    Err(error) => return FleetAnswer::Unavailable(error.to_string()),
+                };
+                let told = worked(&questions, BUSY, move || {
+                    looked(&published_fleet, |published| {
+                        let at = published.decision.at;
+                        Ok(pages::upgrades(&published.planner, &upgrades, &filter, at))
+                    })
+                });
+                told.await
+                    .map_or_else(|answer| answer, |told| FleetAnswer::Json(told.to_string()))
             }
             FleetRequest::Forecast { days, filter } => {
-                let turns = self.forecasts.clone();
-                Box::pin(async move {
-                    // Each takes a processor for a while; one at a time is enough.
-                    let busy = "another forecast is being made; try again";
-                    let made = worked(&turns, busy, move || {
-                        Ok(forecast(&published_fleet, &graph.now(), days, &filter, now))
-                    });
-                    made.await.unwrap_or_else(|answer| answer)
-                })
+                // Each takes a processor for a while; one at a time is enough.
+                let busy = "another forecast is being made; try again";
+                let made = worked(&self.forecasts, busy, move || {
+                    Ok(forecast(&published_fleet, &graph.now(), days, &filter, now))
+                });
+                made.await.unwrap_or_else(|answer| answer)
             }
             question => {
-                let turns = self.questions.clone();
-                Box::pin(async move {
-                    let made = worked(&turns, BUSY, move || {
-                        // The page is made while the fleet stands still, and written when it may go on.
-                        let page =
-                            looked(&published_fleet, |published| ask(published, question, now))?;
-                        Ok(FleetAnswer::Json(page.to_string()))
-                    });
-                    made.await.unwrap_or_else(|answer| answer)
-                })
+                let made = worked(&questions, BUSY, move || {
+                    // The page is made while the fleet stands still, and written when it may go on.
+                    let page = looked(&published_fleet, |published| ask(published, question, now))?;
+                    Ok(FleetAnswer::Json(page.to_string()))
+                });
+                made.await.unwrap_or_else(|answer| answer)
             }
         }
     }

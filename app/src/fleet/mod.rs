@@ -14,7 +14,6 @@ pub(crate) mod scheduler;
 use std::io::Write;
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::{Context, bail};
@@ -307,14 +306,8 @@ impl FleetArgs {
     async fn picture(&self) -> anyhow::Result<Picture> {
         let (settings, origin) = self.fleet()?;
         let now = settings.now.unwrap_or_else(Timestamp::now);
-        let mut files = files(&settings);
-        let read = files
-            .read(now)
-            .map_err(|finding| anyhow::anyhow!("{finding}"))?;
-        let known = match self.store_at_hand(&settings) {
-            Some(address) => StoredFleet::read(&*open(address).await?, now).await?,
-            None => StoredFleet::default(),
-        };
+        let read = files(&settings).read(now)?;
+        let known = self.known(&settings, now).await?;
         let graph = facts::graph(&settings, now)?;
         let input = facts::input(&read, &known, graph.as_ref(), now);
         let mut planner = FleetPlanner::new(input.clone());
@@ -330,6 +323,14 @@ impl FleetArgs {
             findings,
             origin,
         })
+    }
+
+    /// What the store knows of the fleet, if there is one.
+    async fn known(&self, settings: &Settings, now: Timestamp) -> anyhow::Result<StoredFleet> {
+        match self.store_at_hand(settings) {
+            Some(address) => Ok(StoredFleet::read(&*open(address).await?, now).await?),
+            None => Ok(StoredFleet::default()),
+        }
     }
 
     /// What became of a cluster's updates, as far as it had told the store when it was in this state.
@@ -385,7 +386,7 @@ async fn open(address: impl Into<StoreAddress>) -> anyhow::Result<OpenStore> {
 }
 
 /// Runs a command of the fleet.
-pub(crate) fn execute(command: FleetCommand) -> anyhow::Result<ExitCode> {
+pub(crate) fn execute(command: FleetCommand) -> anyhow::Result<bool> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()?;
@@ -395,7 +396,7 @@ pub(crate) fn execute(command: FleetCommand) -> anyhow::Result<ExitCode> {
     })
 }
 
-async fn answer(command: FleetCommand) -> anyhow::Result<ExitCode> {
+async fn answer(command: FleetCommand) -> anyhow::Result<bool> {
     match command {
         FleetCommand::Lint(look) => lint(look).await,
         FleetCommand::Plan(FleetReadArgs { look, output }) => {
@@ -405,23 +406,20 @@ async fn answer(command: FleetCommand) -> anyhow::Result<ExitCode> {
                 planner, decision, ..
             } = &picture;
             let plan = filter.plan(planner, decision);
-            print(&match output.form {
-                Output::Json => picture
-                    .origin
-                    .mark(json::plan(planner, &plan, filter.limit)),
-                Output::Text => text::plan(planner, &plan, look.room()),
-            })?;
-            Ok(ExitCode::SUCCESS)
+            output.print(
+                picture.origin,
+                || text::plan(planner, &plan, look.room()),
+                || json::plan(planner, &plan, filter.limit),
+            )?;
+            Ok(true)
         }
         FleetCommand::Status(FleetReadArgs { look, output }) => {
             let (picture, filter) = (look.picture().await?, look.filter()?);
             let rows = filter.status(&picture.planner, &picture.decision);
             let shown = &rows[..filter.limit.unwrap_or(rows.len()).min(rows.len())];
-            print(&match output.form {
-                Output::Json => picture.origin.mark(json::status(shown)),
-                Output::Text => text::status(&rows, look.room()),
-            })?;
-            Ok(ExitCode::SUCCESS)
+            let text = || text::status(&rows, look.room());
+            output.print(picture.origin, text, || json::status(shown))?;
+            Ok(true)
         }
         FleetCommand::Why {
             cluster,
@@ -435,22 +433,16 @@ async fn answer(command: FleetCommand) -> anyhow::Result<ExitCode> {
             let member = find_cluster(planner, &cluster)?;
             let why = why_of(planner, member, to.as_ref(), decision.at)?;
             let updates = look.agent_updates(planner.roster().cluster(member)).await?;
-            print(&match output.form {
-                Output::Json => {
-                    let why = json::why(planner, member, &why);
-                    picture.origin.mark(json::with_updates(why, Some(&updates)))
-                }
-                Output::Text => text::why(planner, decision, member, &why, &updates),
-            })?;
+            output.print(
+                picture.origin,
+                || text::why(planner, decision, member, &why, &updates),
+                || json::with_updates(json::why(planner, member, &why), Some(&updates)),
+            )?;
             let starts = why
                 .candidates
                 .iter()
                 .any(|candidate| candidate.verdict.is_offered());
-            Ok(if to.is_some() && !starts {
-                ExitCode::from(1)
-            } else {
-                ExitCode::SUCCESS
-            })
+            Ok(starts || to.is_none())
         }
         FleetCommand::History(FleetReadArgs { look, output }) => {
             let (picture, filter) = (look.picture().await?, look.filter()?);
@@ -460,7 +452,7 @@ async fn answer(command: FleetCommand) -> anyhow::Result<ExitCode> {
                 HistoryOutput::Markdown => text::history_markdown(&rows),
                 HistoryOutput::Text => text::history(&rows, terminal_width()),
             })?;
-            Ok(ExitCode::SUCCESS)
+            Ok(true)
         }
         FleetCommand::Forecast {
             days,
@@ -474,11 +466,9 @@ async fn answer(command: FleetCommand) -> anyhow::Result<ExitCode> {
             let graph = picture.graph.as_ref();
             let forecasts = forecast_days(&meant, picture.input, graph, now, days, &mut tell)?;
             progress.end();
-            print(&match output.form {
-                Output::Json => picture.origin.mark(json::forecast(&forecasts)),
-                Output::Text => text::forecast(&forecasts, days, look.room()),
-            })?;
-            Ok(ExitCode::SUCCESS)
+            let text = || text::forecast(&forecasts, days, look.room());
+            output.print(picture.origin, text, || json::forecast(&forecasts))?;
+            Ok(true)
         }
         FleetCommand::Run {
             once,
@@ -517,29 +507,18 @@ async fn answer(command: FleetCommand) -> anyhow::Result<ExitCode> {
     }
 }
 
-async fn lint(FleetReadArgs { look, output }: FleetReadArgs) -> anyhow::Result<ExitCode> {
+async fn lint(FleetReadArgs { look, output }: FleetReadArgs) -> anyhow::Result<bool> {
     let (settings, origin) = look.fleet()?;
     let now = settings.now.unwrap_or_else(Timestamp::now);
-    let mut read = files(&settings)
-        .read(now)
-        .map_err(|finding| anyhow::anyhow!("{finding}"))?;
-    let known = match look.store_at_hand(&settings) {
-        Some(address) => StoredFleet::read(&*open(address).await?, now).await?,
-        None => StoredFleet::default(),
-    };
+    let mut read = files(&settings).read(now)?;
+    let known = look.known(&settings, now).await?;
     let input = facts::input(&read, &known, None, now);
     read.findings
         .extend(coverage(&input.policy, &input.clusters));
     read.findings.sort();
-    print(&match output.form {
-        Output::Json => origin.mark(findings::json(&read.findings)),
-        Output::Text => text::lint(&read.policy, &read.findings),
-    })?;
-    Ok(if read.findings.iter().any(Finding::is_error) {
-        ExitCode::from(1)
-    } else {
-        ExitCode::SUCCESS
-    })
+    let text = || text::lint(&read.policy, &read.findings);
+    output.print(origin, text, || findings::json(&read.findings))?;
+    Ok(!read.findings.iter().any(Finding::is_error))
 }
 
 /// What is wrong with the files, and whom no policy finds, is said beside the answer.

@@ -3,13 +3,12 @@
 use std::collections::BTreeSet;
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 
 use anyhow::{Context, bail};
 use clap::Args;
 use jiff::{SignedDuration, Timestamp};
 use towpath_core::cluster::ClusterId;
-use towpath_core::finding::Place;
+use towpath_core::finding::{Finding, Place};
 use towpath_core::fleet::{Approval, Name, Pause};
 use towpath_core::version::Version;
 use towpath_formats::findings::one_a_line;
@@ -24,7 +23,8 @@ use super::facts::Files;
 use super::{DEFAULT_STORE, open};
 use crate::cli::{print, terminal_width};
 use crate::clock::NowArgs;
-use crate::output::{Output, OutputArgs};
+use crate::example::Origin;
+use crate::output::OutputArgs;
 
 /// Clusters per transaction.
 const BATCH: usize = 500;
@@ -182,9 +182,9 @@ pub(crate) struct TokenArgs {
     now: NowArgs,
 }
 
-fn yes(said: &str) -> anyhow::Result<ExitCode> {
+fn yes(said: &str) -> anyhow::Result<bool> {
     print(said)?;
-    Ok(ExitCode::SUCCESS)
+    Ok(true)
 }
 
 fn place(org: Option<&str>, sector: Option<&str>) -> String {
@@ -196,7 +196,7 @@ fn place(org: Option<&str>, sector: Option<&str>) -> String {
     }
 }
 
-pub(super) async fn pause(args: PauseArgs) -> anyhow::Result<ExitCode> {
+pub(super) async fn pause(args: PauseArgs) -> anyhow::Result<bool> {
     let said = format!(
         "Paused {}. Planned upgrades are cancelled; running ones continue.\n",
         place(args.org.as_deref(), args.sector.as_deref())
@@ -233,20 +233,15 @@ pub(super) async fn pause(args: PauseArgs) -> anyhow::Result<ExitCode> {
         )),
         _ => None,
     };
-    match nobody {
-        Some(problem) => {
-            print(&format!("But {problem}\n"))?;
-            Ok(ExitCode::from(1))
-        }
-        None => Ok(ExitCode::SUCCESS),
+    if let Some(problem) = &nobody {
+        print(&format!("But {problem}\n"))?;
     }
+    Ok(nobody.is_none())
 }
 
 /// The sectors that the policy has, in one organisation or in all of them.
 fn sectors(policy: &Path, organisation: Option<&str>) -> anyhow::Result<BTreeSet<Name>> {
-    let read = Files::new(policy, None)
-        .read(Timestamp::now())
-        .map_err(|finding| anyhow::anyhow!("{finding}"))?;
+    let read = Files::new(policy, None).read(Timestamp::now())?;
     let meant = read
         .policy
         .organisations
@@ -265,7 +260,7 @@ fn listed(names: &BTreeSet<Name>) -> String {
         .join(", ")
 }
 
-pub(super) async fn resume(args: ResumeArgs) -> anyhow::Result<ExitCode> {
+pub(super) async fn resume(args: ResumeArgs) -> anyhow::Result<bool> {
     let store = open(&args.store).await?;
     let place = place(args.org.as_deref(), args.sector.as_deref());
     if store
@@ -284,10 +279,10 @@ pub(super) async fn resume(args: ResumeArgs) -> anyhow::Result<ExitCode> {
         ));
     }
     print(&said)?;
-    Ok(ExitCode::from(1))
+    Ok(false)
 }
 
-pub(super) async fn approve(args: ApproveArgs) -> anyhow::Result<ExitCode> {
+pub(super) async fn approve(args: ApproveArgs) -> anyhow::Result<bool> {
     let whom = args.cluster.as_ref().map_or_else(
         || format!("all of {}", args.org),
         |name| format!("{name} of {}", args.org),
@@ -304,7 +299,7 @@ pub(super) async fn approve(args: ApproveArgs) -> anyhow::Result<ExitCode> {
     yes(&said)
 }
 
-pub(super) async fn acknowledge(args: AcknowledgeArgs) -> anyhow::Result<ExitCode> {
+pub(super) async fn acknowledge(args: AcknowledgeArgs) -> anyhow::Result<bool> {
     let cluster = cluster_id(&args.cluster)?;
     let store = open(&args.store).await?;
     store
@@ -320,9 +315,8 @@ fn cluster_id(text: &str) -> anyhow::Result<ClusterId> {
     ClusterId::new(text).with_context(|| format!("{text:?} is not a cluster's id"))
 }
 
-pub(super) async fn import(args: ImportArgs) -> anyhow::Result<ExitCode> {
-    let bytes = read_file(&args.list, cluster_list::MAX_BYTES as u64)
-        .map_err(|finding| anyhow::anyhow!("{finding}"))?;
+pub(super) async fn import(args: ImportArgs) -> anyhow::Result<bool> {
+    let bytes = read_file(&args.list, cluster_list::MAX_BYTES as u64)?;
     let place = Place::file(args.list.display().to_string());
     let (list, findings) = cluster_list::read(&place, &bytes, Timestamp::now());
     let store = open(&args.store).await?;
@@ -343,20 +337,15 @@ pub(super) async fn import(args: ImportArgs) -> anyhow::Result<ExitCode> {
             .count();
         known += recorded.len();
     }
-    let errors = findings.iter().any(|finding| finding.is_error());
     print(&format!(
         "{}{} recorded, {new} of them new or changed.\n",
         one_a_line(&findings),
         counted(known, "cluster")
     ))?;
-    Ok(if errors {
-        ExitCode::from(1)
-    } else {
-        ExitCode::SUCCESS
-    })
+    Ok(!findings.iter().any(Finding::is_error))
 }
 
-pub(super) async fn forget(args: ForgetArgs) -> anyhow::Result<ExitCode> {
+pub(super) async fn forget(args: ForgetArgs) -> anyhow::Result<bool> {
     let known = open(&args.store)
         .await?
         .forget(&cluster_id(&args.cluster)?)
@@ -368,14 +357,10 @@ pub(super) async fn forget(args: ForgetArgs) -> anyhow::Result<ExitCode> {
         ),
         false => format!("There is no cluster {}.\n", args.cluster),
     })?;
-    Ok(if known {
-        ExitCode::SUCCESS
-    } else {
-        ExitCode::from(1)
-    })
+    Ok(known)
 }
 
-pub(super) async fn upgrades(args: UpgradesArgs) -> anyhow::Result<ExitCode> {
+pub(super) async fn upgrades(args: UpgradesArgs) -> anyhow::Result<bool> {
     let store = open(&args.store).await?;
     let upgrades = store
         .upgrades(&UpgradeSelection::Recent(args.limit))
@@ -389,13 +374,15 @@ pub(super) async fn upgrades(args: UpgradesArgs) -> anyhow::Result<ExitCode> {
     let named = upgrades
         .iter()
         .map(|upgrade| (upgrade, names.get(&upgrade.cluster)));
-    match args.output.form {
-        Output::Json => yes(&format!("{:#}\n", fleet::json::upgrades(named))),
-        Output::Text => yes(&fleet::text::upgrades(named, terminal_width())),
-    }
+    args.output.print(
+        Origin::Named,
+        || fleet::text::upgrades(named.clone(), terminal_width()),
+        || fleet::json::upgrades(named.clone()),
+    )?;
+    Ok(true)
 }
 
-pub(super) async fn check(args: StoreArgs) -> anyhow::Result<ExitCode> {
+pub(super) async fn check(args: StoreArgs) -> anyhow::Result<bool> {
     let problems = open(&args).await?.check().await?;
     if problems.is_empty() {
         return yes("The store is in order.\n");
@@ -406,21 +393,21 @@ pub(super) async fn check(args: StoreArgs) -> anyhow::Result<ExitCode> {
             .map(|problem| format!("{problem}\n"))
             .collect::<String>(),
     )?;
-    Ok(ExitCode::from(1))
+    Ok(false)
 }
 
-pub(super) async fn backup(args: BackupArgs) -> anyhow::Result<ExitCode> {
+pub(super) async fn backup(args: BackupArgs) -> anyhow::Result<bool> {
     open(&args.store).await?.backup(&args.file).await?;
     yes(&format!("The backup is in {}.\n", args.file.display()))
 }
 
-pub(super) async fn restore(args: BackupArgs) -> anyhow::Result<ExitCode> {
+pub(super) async fn restore(args: BackupArgs) -> anyhow::Result<bool> {
     Store::restore(&args.file, &args.store).await?;
     yes(&format!("{} was restored.\n", args.file.display()))
 }
 
 /// Prints a token; beside it, for people, what it is for and when it ends.
-pub(super) fn token(args: &TokenArgs) -> anyhow::Result<ExitCode> {
+pub(super) fn token(args: &TokenArgs) -> anyhow::Result<bool> {
     crate::secrets::tell_of_open_file(&args.keys);
     let keys = super::run::token_keys(&args.keys, None)?;
     let end = args

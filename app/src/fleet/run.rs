@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
-use std::process::ExitCode;
 use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -10,7 +9,6 @@ use anyhow::Context;
 use jiff::{SignedDuration, Timestamp};
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
-use towpath_core::cluster::Fact;
 use towpath_core::fleet::{ClusterState, NOT_SOAKED, Name, UpgradeState, name_clashes};
 use towpath_core::retry::Backoff;
 use towpath_core::verdict::{Reason, Value};
@@ -37,7 +35,7 @@ const LATELY: SignedDuration = SignedDuration::from_hours(24);
 const SHUTDOWN: Duration = Duration::from_secs(10);
 
 /// Decides and acts until told to stop.
-pub(crate) async fn run(settings: Settings, once: bool, every: u64) -> anyhow::Result<ExitCode> {
+pub(crate) async fn run(settings: Settings, once: bool, every: u64) -> anyhow::Result<bool> {
     let mut fleet = needed(&settings)?;
     fleet.pass_every = Duration::from_secs(every.max(1));
     let now = settings.now.unwrap_or_else(Timestamp::now);
@@ -53,8 +51,7 @@ pub(crate) async fn run(settings: Settings, once: bool, every: u64) -> anyhow::R
     )?;
     let mut stop = std::pin::pin!(crate::serve::stop_signal()?);
     let (mut complaint, began) = (Complaint::default(), Instant::now());
-    let mut ticks = tokio::time::interval(fleet.pass_every);
-    ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    let mut ticks = ticks(fleet.pass_every);
     loop {
         tokio::select! {
             _ = ticks.tick() => {}
@@ -72,19 +69,30 @@ pub(crate) async fn run(settings: Settings, once: bool, every: u64) -> anyhow::R
                 scheduler.stop().await;
                 return Err(error);
             }
-            Err(error) => {
-                let problem = format!("{error:#}");
-                if let Some(more) = complaint.came(&problem, began.elapsed()) {
-                    tracing::error!("a scheduling pass failed; nothing starts: {problem}{more}");
-                }
-            }
+            Err(error) => _ = complain(&mut complaint, began, &error),
         }
         if once {
             break;
         }
     }
     scheduler.stop().await;
-    Ok(ExitCode::SUCCESS)
+    Ok(true)
+}
+
+/// One that comes late does not make others come early.
+fn ticks(every: Duration) -> tokio::time::Interval {
+    let mut ticks = tokio::time::interval(every);
+    ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    ticks
+}
+
+/// Says that a pass failed, unless that has just been said; returns why.
+fn complain(complaint: &mut Complaint, began: Instant, error: &anyhow::Error) -> String {
+    let problem = format!("{error:#}");
+    if let Some(more) = complaint.came(&problem, began.elapsed()) {
+        tracing::error!("a scheduling pass failed; nothing starts: {problem}{more}");
+    }
+    problem
 }
 
 fn tell(outcome: &PassOutcome) {
@@ -232,8 +240,7 @@ async fn pass_until(
 ) {
     let (mut last_pass, mut decisions) = (None, 0);
     let (mut complaint, began) = (Complaint::default(), Instant::now());
-    let mut ticks = tokio::time::interval(every);
-    ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    let mut ticks = ticks(every);
     // A fleet is judged by the graph that is served; before there is one, there is nothing to judge.
     while service.snapshot().is_none() {
         tokio::time::sleep(Duration::from_millis(50)).await;
@@ -272,10 +279,7 @@ async fn pass_until(
             }
             Err(error) => {
                 service.enrolment().fleet_is_unread();
-                let problem = format!("{error:#}");
-                if let Some(more) = complaint.came(&problem, began.elapsed()) {
-                    tracing::error!("a scheduling pass failed; nothing starts: {problem}{more}");
-                }
+                let problem = complain(&mut complaint, began, &error);
                 let is_the_store = error.chain().any(|cause| cause.is::<StoreError>());
                 let (store_problem, pass_problem) = match is_the_store {
                     true => (Some(problem), None),
@@ -339,16 +343,12 @@ fn managed(published: &DecidedFleet) -> Managed {
         let to = started
             .get(state.id.as_str())
             .map(|upgrade| upgrade.to.clone());
-        let platform = match &state.platform {
-            Fact::Known(platform) => Some(platform.clone()),
-            Fact::Unknown => None,
-        };
         let allowed = AllowedUpdates {
             rule: towpath_core::graph::rules::Managed {
                 from: state.version.clone(),
                 to: to.into_iter().collect(),
             },
-            platform,
+            platform: state.platform.known().cloned(),
         };
         (state.id.clone(), ClusterPlace::Managed(allowed))
     });

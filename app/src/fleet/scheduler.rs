@@ -262,8 +262,7 @@ impl Scheduler {
 
     /// Whether the files, and the OCM-style API, say something new.
     async fn read_files(&mut self, now: Timestamp) -> anyhow::Result<bool> {
-        let mut raw = tokio::task::block_in_place(|| self.files.read_raw(now))
-            .map_err(|finding| anyhow::anyhow!("{finding}"))?;
+        let mut raw = tokio::task::block_in_place(|| self.files.read_raw(now))?;
         if let Some(enrolment) = self.graph.enrolment() {
             enrolment.hold_named(raw.named_by_policies(), raw.named_by_list());
         }

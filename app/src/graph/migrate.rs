@@ -5,9 +5,8 @@
 mod target;
 
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 
-use anyhow::{anyhow, bail};
+use anyhow::bail;
 use clap::Args;
 use towpath_core::finding::Finding;
 use towpath_core::version::ReleaseName;
@@ -18,9 +17,9 @@ use towpath_formats::graph::data::migrate::{
 };
 use towpath_sources::{Git, read_directory};
 
-use crate::cli::print;
 use crate::clock::NowArgs;
-use crate::output::{Output, OutputArgs};
+use crate::example::Origin;
+use crate::output::OutputArgs;
 
 #[derive(Debug, Args)]
 pub(crate) struct MigrateArgs {
@@ -56,7 +55,7 @@ pub(crate) struct MigrateArgs {
     output: OutputArgs,
 }
 
-pub(super) fn migrate(args: MigrateArgs) -> anyhow::Result<ExitCode> {
+pub(super) fn migrate(args: MigrateArgs) -> anyhow::Result<bool> {
     let out = args.out.as_deref().filter(|_| !args.dry_run);
     if let Some(out) = out {
         target::check(out)?;
@@ -66,8 +65,7 @@ pub(super) fn migrate(args: MigrateArgs) -> anyhow::Result<ExitCode> {
             "a migration needs the repository with its history; clone it, and give the directory"
         );
     }
-    let files =
-        read(&args.directory, args.revision.as_deref()).map_err(|finding| anyhow!("{finding}"))?;
+    let files = read(&args.directory, args.revision.as_deref())?;
     let (stays, no_history) = history(&args.directory, args.revision.as_deref())?;
     let wishes = Wishes {
         rollouts: args.rollout,
@@ -78,11 +76,10 @@ pub(super) fn migrate(args: MigrateArgs) -> anyhow::Result<ExitCode> {
     let mut migration = match rewrite(&files, &stays, &wishes) {
         Ok(migration) => migration,
         Err(findings) => {
-            print(&match args.output.form {
-                Output::Text => refused_text(&findings),
-                Output::Json => format!("{:#}\n", refused_json(&findings)),
-            })?;
-            return Ok(ExitCode::from(1));
+            let text = || refused_text(&findings);
+            args.output
+                .print(Origin::Named, text, || refused_json(&findings))?;
+            return Ok(false);
         }
     };
     if let Some(out) = out {
@@ -97,11 +94,10 @@ pub(super) fn migrate(args: MigrateArgs) -> anyhow::Result<ExitCode> {
         old: &files,
         out,
     };
-    print(&match args.output.form {
-        Output::Text => migration_text(&report),
-        Output::Json => format!("{:#}\n", migration_json(&report)),
-    })?;
-    Ok(ExitCode::SUCCESS)
+    let text = || migration_text(&report);
+    args.output
+        .print(Origin::Named, text, || migration_json(&report))?;
+    Ok(true)
 }
 
 /// Everything but git's own folder: what is not graph data is copied.
@@ -138,7 +134,7 @@ fn history(directory: &Path, revision: Option<&str>) -> anyhow::Result<(Stays, O
     };
     match (read(), revision) {
         (Ok(stays), _) => Ok((stays, None)),
-        (Err(finding), Some(_)) => Err(anyhow!("{finding}")),
+        (Err(finding), Some(_)) => Err(finding.into()),
         // A directory without a history can be migrated as well.
         (Err(Finding { place, problem, .. }), None) => {
             let problem = format!("no history to take the starts from: {problem}");

@@ -7,8 +7,6 @@ mod migrate;
 mod presubmit;
 mod rollouts;
 
-use std::process::ExitCode;
-
 use clap::Subcommand;
 
 #[derive(Debug, Subcommand)]
@@ -41,7 +39,7 @@ pub(crate) enum GraphCommand {
 }
 
 /// Runs a command about graphs.
-pub(crate) fn execute(command: GraphCommand) -> anyhow::Result<ExitCode> {
+pub(crate) fn execute(command: GraphCommand) -> anyhow::Result<bool> {
     match command {
         GraphCommand::Audit(args) => audit::run(&args),
         GraphCommand::Diff(args) => diff::run(&args),

@@ -52,12 +52,8 @@ impl MirrorClients {
         let file = match file {
             None => example::clusters(),
             Some(path) => {
-                let bytes = read_file(path, cluster_list::MAX_BYTES as u64)
-                    .map_err(|finding| anyhow!("{finding}"))?;
-                SourceFile {
-                    path: path.display().to_string(),
-                    bytes: bytes.into(),
-                }
+                let bytes = read_file(path, cluster_list::MAX_BYTES as u64)?;
+                SourceFile::new(path.display().to_string(), bytes)
             }
         };
         let (list, findings) =
@@ -193,7 +189,7 @@ pub(super) fn platform(name: Option<&str>) -> anyhow::Result<Fact<Platform>> {
 
 /// What is there already.
 pub(super) fn have(path: &Path) -> anyhow::Result<Have> {
-    let bytes = read_file(path, MAX_HAVE_BYTES).map_err(|finding| anyhow!("{finding}"))?;
+    let bytes = read_file(path, MAX_HAVE_BYTES)?;
     let text = String::from_utf8(bytes)
         .map_err(|_| anyhow!("{}: this is not text; list digests", path.display()))?;
     mirror::read_have(&Place::file(path.display().to_string()), &text)

@@ -4,8 +4,6 @@ mod scrape;
 mod show;
 mod verify;
 
-use std::process::ExitCode;
-
 use clap::Subcommand;
 
 use scrape::ScrapeArgs;
@@ -38,7 +36,7 @@ pub(crate) enum ReleasesCommand {
 }
 
 /// Runs a command about releases.
-pub(crate) fn execute(command: ReleasesCommand) -> anyhow::Result<ExitCode> {
+pub(crate) fn execute(command: ReleasesCommand) -> anyhow::Result<bool> {
     match command {
         ReleasesCommand::Scrape(args) => scrape::scrape(&args),
         ReleasesCommand::Show(args) => show::show(&args),

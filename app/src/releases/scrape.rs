@@ -2,10 +2,9 @@
 
 use std::io::{IsTerminal, Write, stderr};
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 use std::sync::Arc;
 
-use anyhow::{Context, anyhow};
+use anyhow::Context;
 use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
 use towpath_core::finding::{Finding, Place};
@@ -20,8 +19,9 @@ use towpath_sources::{
     Cache, Progress, Registry, RegistryOptions, Scrape, Step, scrape as scraped,
 };
 
-use crate::cli::{failure, print};
-use crate::output::{Output, OutputArgs};
+use crate::cli::failure;
+use crate::example::Origin;
+use crate::output::OutputArgs;
 
 /// How many findings of one code are shown before the others are counted.
 const SHOWN_OF_EACH_CODE: usize = 5;
@@ -65,14 +65,14 @@ pub(crate) struct ScrapeArgs {
     output: OutputArgs,
 }
 
-pub(super) fn scrape(args: &ScrapeArgs) -> anyhow::Result<ExitCode> {
+pub(super) fn scrape(args: &ScrapeArgs) -> anyhow::Result<bool> {
     let options = RegistryOptions {
         auth_file: args.auth_file.clone(),
         ca_file: args.ca.clone(),
         plain_http: args.plain_http,
         ..RegistryOptions::default()
     };
-    let registry = Registry::new(options).map_err(|finding| anyhow!("{finding}"))?;
+    let registry = Registry::new(options)?;
     let bar = progress_bar();
     let wish = Scrape {
         arches: args
@@ -100,7 +100,7 @@ pub(super) fn scrape(args: &ScrapeArgs) -> anyhow::Result<ExitCode> {
     if let Some(bar) = bar {
         bar.finish_and_clear();
     }
-    let (file, findings) = end.map_err(|finding| anyhow!("{finding}"))?;
+    let (file, findings) = end?;
     let (releases, _) = releases::read(&Place::file(file.path.as_str()), &file.bytes)
         .map_err(|found| failure(&found))?;
 
@@ -119,18 +119,13 @@ pub(super) fn scrape(args: &ScrapeArgs) -> anyhow::Result<ExitCode> {
         requests: registry.requests(),
         is_written,
     };
-    match args.output.form {
-        Output::Text => print(&report.text(match args.all {
-            true => Shown::All,
-            false => Shown::FirstOfEachCode(SHOWN_OF_EACH_CODE),
-        }))?,
-        Output::Json => print(&format!("{:#}\n", report.json()))?,
-    }
-    Ok(if findings.iter().any(Finding::is_error) {
-        ExitCode::from(1)
-    } else {
-        ExitCode::SUCCESS
-    })
+    let shown = match args.all {
+        true => Shown::All,
+        false => Shown::FirstOfEachCode(SHOWN_OF_EACH_CODE),
+    };
+    args.output
+        .print(Origin::Named, || report.text(shown), || report.json())?;
+    Ok(!findings.iter().any(Finding::is_error))
 }
 
 /// Whole or not at all: another name first, so that nobody reads half of it.

@@ -1,15 +1,12 @@
 //! `towpath releases show`: one release, as its source declares it.
 
-use std::process::ExitCode;
-
 use clap::Args;
 use towpath_core::version::Version;
 use towpath_formats::graph::release::{ReleaseQuestion, json};
 
-use crate::cli::print;
 use crate::clock::NowArgs;
 use crate::config::SourceArgs;
-use crate::output::{Output, OutputArgs};
+use crate::output::OutputArgs;
 use crate::sources::{Needs, Sources};
 
 #[derive(Debug, Args)]
@@ -28,7 +25,7 @@ pub(crate) struct ShowArgs {
     output: OutputArgs,
 }
 
-pub(super) fn show(args: &ShowArgs) -> anyhow::Result<ExitCode> {
+pub(super) fn show(args: &ShowArgs) -> anyhow::Result<bool> {
     let settings = args.sources.settings(Needs::Releases, None)?;
     let knows_channels = settings.graph_data().is_some() || settings.has_upstream();
     let sources = Sources::read(settings, args.now.at())?;
@@ -41,13 +38,7 @@ pub(super) fn show(args: &ShowArgs) -> anyhow::Result<ExitCode> {
         graph: graph.as_ref(),
     };
     let shown = question.answer();
-    print(&match args.output.form {
-        Output::Text => question.text(&shown),
-        Output::Json => sources.origin().mark(json(&shown)),
-    })?;
-    Ok(if shown.is_empty() {
-        ExitCode::from(1)
-    } else {
-        ExitCode::SUCCESS
-    })
+    let text = || question.text(&shown);
+    args.output.print(sources.origin(), text, || json(&shown))?;
+    Ok(!shown.is_empty())
 }

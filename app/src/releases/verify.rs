@@ -1,7 +1,6 @@
 //! `towpath releases verify`: who signed each release, or why its signature does not count.
 
 use std::path::PathBuf;
-use std::process::ExitCode;
 
 use anyhow::bail;
 use clap::Args;
@@ -12,10 +11,11 @@ use towpath_core::version::Version;
 use towpath_formats::signatures::verdicts::{SignedRelease, json, text};
 use towpath_sources::StoreAccess;
 
-use crate::cli::{failure, print, warn};
+use crate::cli::{failure, warn};
 use crate::clock::NowArgs;
 use crate::config::SourceArgs;
-use crate::output::{Output, OutputArgs};
+use crate::example::Origin;
+use crate::output::OutputArgs;
 use crate::signatures::{Go, Verifier};
 use crate::sources::{Needs, SourceSettings, Sources};
 
@@ -36,7 +36,7 @@ pub(crate) struct VerifyArgs {
 }
 
 /// Looks for the signatures of all releases, and tells of each.
-pub(crate) fn verify(args: &VerifyArgs) -> anyhow::Result<ExitCode> {
+pub(crate) fn verify(args: &VerifyArgs) -> anyhow::Result<bool> {
     let now = args.now.at();
     let mut settings = args.sources.settings(Needs::Releases, None)?;
     if settings.is_example() {
@@ -70,15 +70,9 @@ pub(crate) fn verify(args: &VerifyArgs) -> anyhow::Result<ExitCode> {
         .iter()
         .map(|release| SignedRelease::new(release, &verdicts))
         .collect();
-    match args.output.form {
-        Output::Text => print(&text(&judged))?,
-        Output::Json => print(&format!("{:#}\n", json(&judged)))?,
-    }
-    Ok(if judged.iter().all(SignedRelease::is_verified) {
-        ExitCode::SUCCESS
-    } else {
-        ExitCode::from(1)
-    })
+    args.output
+        .print(Origin::Named, || text(&judged), || json(&judged))?;
+    Ok(judged.iter().all(SignedRelease::is_verified))
 }
 
 impl VerifyArgs {

@@ -77,10 +77,7 @@ impl Keys {
 fn read(files: &[PathBuf]) -> Result<(Keyring, Vec<Finding>), Vec<Finding>> {
     let file = |path: &PathBuf| {
         let bytes = read_file(path, MAX_KEYRING_BYTES).map_err(|finding| vec![finding])?;
-        Ok(SourceFile {
-            path: path.display().to_string(),
-            bytes: bytes.into(),
-        })
+        Ok(SourceFile::new(path.display().to_string(), bytes))
     };
     let files = files
         .iter()

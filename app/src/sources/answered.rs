@@ -4,7 +4,7 @@
 
 use std::path::PathBuf;
 
-use anyhow::{anyhow, bail};
+use anyhow::bail;
 use clap::Args;
 use jiff::Timestamp;
 use towpath_core::graph::Graph;
@@ -47,11 +47,8 @@ impl GraphArgs {
             );
         }
         let read = |path: &PathBuf| {
-            let bytes = read_file(path, MAX_GRAPH_BYTES).map_err(|finding| anyhow!("{finding}"))?;
-            Ok(SourceFile {
-                path: path.display().to_string(),
-                bytes: bytes.into(),
-            })
+            let bytes = read_file(path, MAX_GRAPH_BYTES)?;
+            Ok(SourceFile::new(path.display().to_string(), bytes))
         };
         let files: Vec<SourceFile> = self.graph.iter().map(read).collect::<anyhow::Result<_>>()?;
         let graph = read_graphs(&files).map_err(|findings| failure(&findings))?;

@@ -127,11 +127,7 @@ fn as_warning(finding: Finding) -> Finding {
 fn temporary() -> Result<TempDir, Finding> {
     tempfile::tempdir().map_err(|error| {
         let problem = format!("the cache of images cannot be created: {error}");
-        Finding::error(
-            "bad-state",
-            Place::file("."),
-            problem,
-            "make room in the folder of temporary files, or give --state",
-        )
+        let remedy = "make room in the folder of temporary files, or give --state";
+        Finding::error("bad-state", Place::file("."), problem, remedy)
     })
 }

@@ -167,12 +167,7 @@ pub(crate) fn start(
     service: Arc<Service>,
     first_load: Arc<tokio::sync::Notify>,
 ) -> anyhow::Result<Wakers> {
-    let copies = settings
-        .state
-        .as_deref()
-        .map(Copies::open)
-        .transpose()
-        .map_err(|finding| anyhow::anyhow!("{finding}"))?;
+    let copies = settings.state.as_deref().map(Copies::open).transpose()?;
     if copies.is_none() && !settings.is_example() {
         tracing::info!(
             "copies of the sources are only in memory; with --state DIR a restart does not need the sources"

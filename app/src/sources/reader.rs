@@ -215,12 +215,9 @@ impl ArchiveReader {
             ));
         }
         let lost = || {
-            Finding::error(
-                "http",
-                Place::file("archive"),
-                "the server answered 304 to a first request",
-                "report it",
-            )
+            let problem = "the server answered 304 to a first request";
+            let remedy = "report it";
+            Finding::error("http", Place::file("archive"), problem, remedy)
         };
         self.known
             .as_ref()
@@ -232,12 +229,9 @@ impl ArchiveReader {
 /// One thread's own runtime.
 pub(super) fn runtime() -> Result<tokio::runtime::Runtime, Finding> {
     let wrong = |error: std::io::Error| {
-        Finding::error(
-            "internal",
-            Place::file("."),
-            format!("a runtime cannot be started: {error}"),
-            "raise the limits of the process",
-        )
+        let problem = format!("a runtime cannot be started: {error}");
+        let remedy = "raise the limits of the process";
+        Finding::error("internal", Place::file("."), problem, remedy)
     };
     tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -246,8 +240,8 @@ pub(super) fn runtime() -> Result<tokio::runtime::Runtime, Finding> {
 }
 
 fn source_file(path: &Path) -> Result<SourceFile, Finding> {
-    Ok(SourceFile {
-        path: path.display().to_string(),
-        bytes: read_file(path, MAX_FILE_BYTES)?.into(),
-    })
+    Ok(SourceFile::new(
+        path.display().to_string(),
+        read_file(path, MAX_FILE_BYTES)?,
+    ))
 }

@@ -151,10 +151,7 @@ impl StricterParts {
         self.parts.iter().map(|part| {
             let name = part.file.path.rsplit('/').next().unwrap_or_default();
             let path = format!("blocked-edges/stricter-{}-{name}", &part.digest[..12]);
-            SourceFile {
-                path,
-                bytes: part.file.bytes.clone(),
-            }
+            SourceFile::new(path, part.file.bytes.clone())
         })
     }
 

@@ -8,7 +8,6 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::Duration;
 
-use anyhow::anyhow;
 use towpath_core::finding::{Finding, Place};
 use towpath_core::signatures::{PayloadDigest, SignaturePolicy, SignatureVerdict, Verdicts};
 use towpath_sources::StoreAccess;
@@ -85,7 +84,7 @@ pub(super) fn start(
     let Some(verifier) = verifier(settings).map_err(|found| failure(&found))? else {
         return Ok(None);
     };
-    let runtime = reader::runtime().map_err(|finding| anyhow!("{finding}"))?;
+    let runtime = reader::runtime()?;
     let (asks, inbox) = channel();
     service.signatures(verifier.health());
     let looking = SignatureThread {
@@ -287,10 +286,6 @@ fn newest(
 
 fn own_mistake() -> Finding {
     let problem = "looking for signatures failed because of a bug in Towpath; this round verifies nothing more";
-    Finding::error(
-        "internal",
-        Place::file("signatures"),
-        problem,
-        "the log has the details; please report them",
-    )
+    let remedy = "the log has the details; please report them";
+    Finding::error("internal", Place::file("signatures"), problem, remedy)
 }

@@ -28,12 +28,8 @@ async fn read(
 ) -> Result<ReleaseImage, Finding> {
     let broken = |problem: String| {
         let remedy = "check where this image name comes from";
-        Finding::error(
-            "broken-image",
-            place.clone(),
-            format!("it is not a release image: {problem}"),
-            remedy,
-        )
+        let problem = format!("it is not a release image: {problem}");
+        Finding::error("broken-image", place.clone(), problem, remedy)
     };
     let Reference::Digest(digest) = &image.reference else {
         return Err(broken("its name has no digest".to_owned()));

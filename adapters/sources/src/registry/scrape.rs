@@ -279,22 +279,15 @@ fn judge(
 }
 
 pub(super) fn broken(place: Place, problem: &str) -> Finding {
-    Finding::warning(
-        "broken-image",
-        place,
-        format!("it is not a release image: {problem}"),
-        "remove the tag, or push the image again",
-    )
+    let problem = format!("it is not a release image: {problem}");
+    let remedy = "remove the tag, or push the image again";
+    Finding::warning("broken-image", place, problem, remedy)
 }
 
 pub(super) fn unreadable(place: Place, failure: &Failure) -> Finding {
     let problem = format!("it cannot be read now: {}", failure.problem());
-    Finding::error(
-        "unreadable-image",
-        place,
-        problem,
-        "check the registry, and try again",
-    )
+    let remedy = "check the registry, and try again";
+    Finding::error("unreadable-image", place, problem, remedy)
 }
 
 pub(super) fn stale(place: Place, failure: &Failure) -> Finding {
@@ -302,10 +295,6 @@ pub(super) fn stale(place: Place, failure: &Failure) -> Finding {
         "it cannot be read now, so its last known state is used: {}",
         failure.problem()
     );
-    Finding::warning(
-        "stale-image",
-        place,
-        problem,
-        "check the registry, and try again",
-    )
+    let remedy = "check the registry, and try again";
+    Finding::warning("stale-image", place, problem, remedy)
 }

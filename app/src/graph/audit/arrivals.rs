@@ -6,7 +6,6 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use anyhow::anyhow;
 use jiff::Timestamp;
 use towpath_core::audit::Arrivals;
 use towpath_sources::Git;
@@ -19,9 +18,7 @@ pub(super) fn read(directory: &Path) -> anyhow::Result<Option<Arrivals>> {
     if git.commit("HEAD").is_err() {
         return Ok(Some(Arrivals::new()));
     }
-    let history = git
-        .history("HEAD", &["blocked-edges"])
-        .map_err(|finding| anyhow!("{finding}"))?;
+    let history = git.history("HEAD", &["blocked-edges"])?;
     let changes = history
         .iter()
         .flat_map(|commit| commit.changes.iter().map(|change| (commit.at, change)));

@@ -3,9 +3,8 @@
 use std::collections::BTreeSet;
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 
-use anyhow::{anyhow, bail};
+use anyhow::bail;
 use clap::Args;
 use jiff::Timestamp;
 use towpath_core::change::{Only, diff, touched};
@@ -17,10 +16,10 @@ use towpath_formats::change::{Details, json, text};
 use towpath_formats::fleet::cluster_list;
 use towpath_sources::read_file;
 
-use crate::cli::print;
 use crate::clock::NowArgs;
 use crate::config::SourceArgs;
-use crate::output::{Output, OutputArgs};
+use crate::example::Origin;
+use crate::output::OutputArgs;
 use crate::sources::address::Role;
 use crate::sources::{Needs, Sources};
 
@@ -55,7 +54,7 @@ pub(crate) struct DiffArgs {
     output: OutputArgs,
 }
 
-pub(super) fn run(args: &DiffArgs) -> anyhow::Result<ExitCode> {
+pub(super) fn run(args: &DiffArgs) -> anyhow::Result<bool> {
     let now = args.now.at();
     let mut settings = args.sources.settings(Needs::Releases, None)?;
     if settings.is_example() {
@@ -84,25 +83,16 @@ pub(super) fn run(args: &DiffArgs) -> anyhow::Result<ExitCode> {
         .map(|path| clusters(path, &only, now))
         .transpose()?;
     let touched = clusters.map(|clusters| touched(&before, &after, &clusters, now));
-    match args.output.form {
-        Output::Json => print(&format!(
-            "{:#}\n",
-            json(&differences, touched.as_ref(), &unknown)
-        ))?,
-        Output::Text => {
-            let details = if args.details {
-                Details::Shown
-            } else {
-                Details::Left
-            };
-            print(&text(&differences, touched.as_ref(), &unknown, details))?;
-        }
-    }
-    Ok(if args.exit_code && !differences.is_empty() {
-        ExitCode::from(1)
-    } else {
-        ExitCode::SUCCESS
-    })
+    let details = match args.details {
+        true => Details::Shown,
+        false => Details::Left,
+    };
+    args.output.print(
+        Origin::Named,
+        || text(&differences, touched.as_ref(), &unknown, details),
+        || json(&differences, touched.as_ref(), &unknown),
+    )?;
+    Ok(differences.is_empty() || !args.exit_code)
 }
 
 /// Releases that the change lists and nobody knows: what it does to clients with them cannot be told.
@@ -159,8 +149,7 @@ fn only(args: &DiffArgs, graphs: [&Graph; 2]) -> anyhow::Result<Only> {
 
 /// The clusters of a list, in so far as they are asked about. What cannot be read of it is said, and left out.
 fn clusters(path: &Path, only: &Only, now: Timestamp) -> anyhow::Result<Vec<ClusterState>> {
-    let bytes =
-        read_file(path, cluster_list::MAX_BYTES as u64).map_err(|finding| anyhow!("{finding}"))?;
+    let bytes = read_file(path, cluster_list::MAX_BYTES as u64)?;
     let (mut list, findings) =
         cluster_list::read(&Place::file(path.display().to_string()), &bytes, now);
     for finding in findings.iter().filter(|finding| finding.is_error()) {

@@ -89,10 +89,7 @@ mod tests {
     use super::*;
 
     fn file(path: &str) -> SourceFile {
-        SourceFile {
-            path: path.to_owned(),
-            bytes: path.as_bytes().into(),
-        }
+        SourceFile::new(path, path.as_bytes())
     }
 
     fn names(folder: &Path) -> Vec<String> {

@@ -41,10 +41,7 @@ fn intake() -> Intake {
 }
 
 fn file(path: &str, text: &str) -> SourceFile {
-    SourceFile {
-        path: path.into(),
-        bytes: text.as_bytes().into(),
-    }
+    SourceFile::new(path, text.as_bytes())
 }
 
 fn read(files: Vec<SourceFile>) -> Result<SourceReading, Finding> {
