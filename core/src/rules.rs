@@ -20,7 +20,7 @@ pub trait Rule<Q: Question>: Send + Sync {
 }
 
 /// A rule that keeps nothing: the kinds of reasons that it gives, and functions.
-pub(crate) struct PlainRule<Q: Question> {
+pub struct PlainRule<Q: Question> {
     codes: &'static [&'static Code],
     judge: fn(&Q::At<'_>) -> Verdict,
     /// Whether it stands in the way, for one that is asked millions of times: it answers without words.

@@ -12,7 +12,7 @@ use super::ClientClass;
 use crate::cluster::Cluster;
 use crate::finding::Place;
 use crate::graph::model::BlockSetId;
-use crate::graph::rules::{Edges, HardBlock, TargetedBlock};
+use crate::graph::rules::{Edges, HARD_BLOCKS, TARGETED_BLOCKS};
 use crate::graph::{BlockId, Edge, Graph, ReleaseId, RiskId, Situation};
 use crate::rules::{Policy, Rule};
 use crate::verdict::Answer;
@@ -124,9 +124,9 @@ fn judge(
 
 /// The blocks that keep the cluster from an edge: those that a rule on blocks names.
 fn holding(edge: Edge, at: &Situation<'_>) -> Box<[BlockId]> {
-    let reasons = HardBlock
+    let reasons = HARD_BLOCKS
         .judge(&at.about(edge))
-        .and(TargetedBlock.judge(&at.about(edge)))
+        .and(TARGETED_BLOCKS.judge(&at.about(edge)))
         .reasons;
     let named: BTreeSet<&Place> = reasons.iter().filter_map(|one| one.place()).collect();
     let ids = at.graph.block_ids_in(edge.blocks).iter().copied();

@@ -7,7 +7,7 @@ use jiff::Timestamp;
 
 use crate::cluster::Cluster;
 use crate::finding::Place;
-use crate::graph::rules::HardBlock;
+use crate::graph::rules::HARD_BLOCKS;
 use crate::graph::{Audience, Channel, ChannelName, ChannelView, Edge, Graph, Situation, Window};
 use crate::rules::Rule;
 use crate::version::{Arch, Version};
@@ -96,7 +96,7 @@ impl<'a> Edges<'a> {
     fn add(&mut self, edge: Edge, at: &Situation<'a>) {
         let from = &at.graph.release(edge.from).version;
         self.from.insert(from.clone());
-        if HardBlock.judge(&at.about(edge)).is_offered() {
+        if HARD_BLOCKS.judge(&at.about(edge)).is_offered() {
             self.reaching_from.insert(from.clone());
         }
         for block in at.graph.blocks_on(edge) {

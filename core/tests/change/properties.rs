@@ -6,7 +6,7 @@ use jiff::{SignedDuration, Timestamp};
 use proptest::prelude::*;
 use towpath_core::change::{Only, PresubmitOptions, diff, presubmit};
 use towpath_core::cluster::{Cluster, ClusterId, Fact, Platform};
-use towpath_core::graph::rules::{Edges, PhasedRollout};
+use towpath_core::graph::rules::{Edges, PHASED_ROLLOUT};
 use towpath_core::graph::{ChannelName, Graph, Membership, Position, Situation, Window, recommend};
 use towpath_core::rules::{Policy, Rule};
 use towpath_core::version::{Arch, Version};
@@ -175,8 +175,8 @@ proptest! {
         let refuses = findings.iter().any(|finding| finding.code == "rollout-loses");
         for id in ids.into_iter().map(Some).chain([None]) {
             let cluster = cluster(id, None);
-            let after = offered(&new, &PhasedRollout, &cluster, now);
-            let lost = offered(&base, &PhasedRollout, &cluster, now).into_iter().any(|edge| !after.contains(&edge));
+            let after = offered(&new, &PHASED_ROLLOUT, &cluster, now);
+            let lost = offered(&base, &PHASED_ROLLOUT, &cluster, now).into_iter().any(|edge| !after.contains(&edge));
             prop_assert!(refuses || !lost, "{:?} loses", cluster.id);
         }
     }

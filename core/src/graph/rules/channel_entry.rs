@@ -1,10 +1,9 @@
 //! Channel entry: both ends of an edge must be in the cluster's channel, and must have entered it.
 
-use super::{EdgeQuestion, Edges};
+use super::{EdgeQuestion, EdgeRule};
 use crate::cluster::Cluster;
 use crate::finding::Place;
 use crate::graph::{Channel, ReleaseId, has_entered};
-use crate::rules::Rule;
 use crate::verdict::{Code, Reason, Value, Verdict};
 use crate::version::Version;
 
@@ -29,20 +28,14 @@ static NOT_YET_IN_CHANNEL: Code = Code::new(
 ]);
 
 /// Makes clusters wait for a release to enter their channel; refuses what is not in it.
-pub struct ChannelEntry;
+pub(super) static RULE: EdgeRule = EdgeRule::new(&[&NOT_IN_CHANNEL, &NOT_YET_IN_CHANNEL], judge);
 
-impl Rule<Edges> for ChannelEntry {
-    fn codes(&self) -> Vec<&'static Code> {
-        vec![&NOT_IN_CHANNEL, &NOT_YET_IN_CHANNEL]
-    }
-
-    fn judge(&self, q: &EdgeQuestion<'_>) -> Verdict {
-        let channel = q.graph.channel(q.cluster.channel.as_str());
-        [q.edge.from, q.edge.to]
-            .into_iter()
-            .map(|release| judge_release(release, channel, q))
-            .collect()
-    }
+fn judge(q: &EdgeQuestion<'_>) -> Verdict {
+    let channel = q.graph.channel(q.cluster.channel.as_str());
+    [q.edge.from, q.edge.to]
+        .into_iter()
+        .map(|release| judge_release(release, channel, q))
+        .collect()
 }
 
 fn judge_release(release: ReleaseId, channel: Option<&Channel>, q: &EdgeQuestion<'_>) -> Verdict {

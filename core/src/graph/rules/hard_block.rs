@@ -3,9 +3,8 @@
 //! This includes blocks whose audience we do not understand, because too many blocks can be
 //! undone.
 
-use super::{EdgeQuestion, Edges};
+use super::{EdgeQuestion, EdgeRule};
 use crate::graph::{Audience, KeptBlock};
-use crate::rules::Rule;
 use crate::verdict::{Code, Reason, Verdict};
 
 static HARD_BLOCK: Code = Code::new(
@@ -31,19 +30,16 @@ static PAYLOAD_DISPUTED: Code = Code::new(
 .with(&[("what", "releases and mirror name different payloads for it")]);
 
 /// Refuses edges that a block stops for everybody.
-pub struct HardBlock;
+pub(crate) static RULE: EdgeRule = EdgeRule::new(
+    &[&HARD_BLOCK, &BLOCK_NOT_UNDERSTOOD, &PAYLOAD_DISPUTED],
+    judge,
+);
 
-impl Rule<Edges> for HardBlock {
-    fn codes(&self) -> Vec<&'static Code> {
-        vec![&HARD_BLOCK, &BLOCK_NOT_UNDERSTOOD, &PAYLOAD_DISPUTED]
-    }
-
-    fn judge(&self, q: &EdgeQuestion<'_>) -> Verdict {
-        q.graph
-            .blocks_on(q.edge)
-            .filter_map(|block| Some(Verdict::refuse(objection(block)?.at(&block.origin))))
-            .collect()
-    }
+fn judge(q: &EdgeQuestion<'_>) -> Verdict {
+    q.graph
+        .blocks_on(q.edge)
+        .filter_map(|block| Some(Verdict::refuse(objection(block)?.at(&block.origin))))
+        .collect()
 }
 
 fn objection(block: &KeptBlock) -> Option<Reason> {

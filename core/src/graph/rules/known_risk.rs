@@ -3,8 +3,7 @@
 //! The service cannot see inside the cluster. It passes on how the cluster finds out (PromQL,
 //! `Always`).
 
-use super::{EdgeQuestion, Edges};
-use crate::rules::Rule;
+use super::{EdgeQuestion, EdgeRule};
 use crate::verdict::{Code, Verdict};
 
 /// A known risk, which the cluster weighs itself.
@@ -16,27 +15,21 @@ pub static KNOWN_RISK: Code = Code::new(
 .with(&[("risk", "SlowStart"), ("url", "https://example.com")]);
 
 /// Attaches the risks that blocks declare.
-pub struct KnownRisk;
+pub(super) static RULE: EdgeRule = EdgeRule::new(&[&KNOWN_RISK], judge);
 
-impl Rule<Edges> for KnownRisk {
-    fn codes(&self) -> Vec<&'static Code> {
-        vec![&KNOWN_RISK]
-    }
-
-    fn judge(&self, q: &EdgeQuestion<'_>) -> Verdict {
-        let risky = q
-            .graph
-            .blocks_on(q.edge)
-            .filter_map(|block| block.risk.map(|risk| (block, risk)));
-        risky
-            .map(|(block, id)| {
-                let risk = q.graph.risk(id);
-                let facts = [
-                    ("risk", risk.name.as_str().into()),
-                    ("url", risk.url.as_str().into()),
-                ];
-                Verdict::recommend_unless(id, KNOWN_RISK.because(facts).at(&block.origin))
-            })
-            .collect()
-    }
+fn judge(q: &EdgeQuestion<'_>) -> Verdict {
+    let risky = q
+        .graph
+        .blocks_on(q.edge)
+        .filter_map(|block| block.risk.map(|risk| (block, risk)));
+    risky
+        .map(|(block, id)| {
+            let risk = q.graph.risk(id);
+            let facts = [
+                ("risk", risk.name.as_str().into()),
+                ("url", risk.url.as_str().into()),
+            ];
+            Verdict::recommend_unless(id, KNOWN_RISK.because(facts).at(&block.origin))
+        })
+        .collect()
 }

@@ -10,21 +10,20 @@ mod phased_rollout;
 mod source_stale;
 mod targeted_block;
 
+pub use channel_entry::NOT_IN_CHANNEL;
 pub(crate) use channel_entry::not_in_channel;
-pub use channel_entry::{ChannelEntry, NOT_IN_CHANNEL};
 pub use enrolled::Enrolled;
-pub use hard_block::HardBlock;
-pub use known_risk::{KNOWN_RISK, KnownRisk};
+pub(crate) use hard_block::RULE as HARD_BLOCKS;
+pub use known_risk::KNOWN_RISK;
 pub use managed::Managed;
-pub use phased_rollout::{PhasedRollout, ROLLOUT_WITHOUT_ID};
-pub use source_stale::SourceStale;
-pub use targeted_block::TargetedBlock;
+pub use phased_rollout::{ROLLOUT_WITHOUT_ID, RULE as PHASED_ROLLOUT};
+pub(crate) use targeted_block::RULE as TARGETED_BLOCKS;
 
 use jiff::Timestamp;
 
 use crate::cluster::Cluster;
 use crate::graph::{Edge, Graph, Situation};
-use crate::rules::{Policy, Question, Rule};
+use crate::rules::{PlainRule, Policy, Question, Rule};
 use crate::verdict::Code;
 
 /// Questions about edges.
@@ -33,6 +32,8 @@ pub struct Edges;
 impl Question for Edges {
     type At<'a> = EdgeQuestion<'a>;
 }
+
+type EdgeRule = PlainRule<Edges>;
 
 /// May this client take this edge now?
 #[derive(Debug, Clone, Copy)]
@@ -62,11 +63,11 @@ impl<'a> Situation<'a> {
 
 /// Rules whose verdict depends on the graph, the edge's blocks and the cluster alone, never on time.
 /// The compiled sheets rely on that, and judge each set of blocks once.
-static STANDING: Policy<Edges> = Policy(&[&HardBlock, &KnownRisk, &SourceStale, &TargetedBlock]);
-static BLOCKS: Policy<Edges> = Policy(&[&HardBlock, &KnownRisk, &TargetedBlock]);
-static GRAPH: Policy<Edges> = Policy(&[&STANDING, &PhasedRollout]);
-static TIMING: Policy<Edges> = Policy(&[&PhasedRollout, &ChannelEntry]);
-static ANYWHERE: Policy<Edges> = Policy(&[&GRAPH, &ChannelEntry]);
+static STANDING: Policy<Edges> = Policy(&[&BLOCKS, &source_stale::RULE]);
+static BLOCKS: Policy<Edges> = Policy(&[&HARD_BLOCKS, &known_risk::RULE, &TARGETED_BLOCKS]);
+static GRAPH: Policy<Edges> = Policy(&[&STANDING, &PHASED_ROLLOUT]);
+static TIMING: Policy<Edges> = Policy(&[&PHASED_ROLLOUT, &channel_entry::RULE]);
+static ANYWHERE: Policy<Edges> = Policy(&[&GRAPH, &channel_entry::RULE]);
 
 impl Policy<Edges> {
     /// Rules whose verdict depends on the graph, the edge's blocks and the cluster alone, never on time.

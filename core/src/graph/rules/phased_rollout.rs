@@ -4,11 +4,10 @@
 //! A cluster without an id has no place in the queue and sees the edge when the window ends. Edges
 //! that are not in the cluster's channel never come to this rule.
 
-use super::{EdgeQuestion, Edges};
+use super::{EdgeQuestion, EdgeRule};
 use crate::cluster::Fact;
 use crate::finding::Place;
 use crate::graph::{Channel, Membership, Position, Window};
-use crate::rules::Rule;
 use crate::verdict::{Code, Reason, Value, Verdict};
 
 /// The rollout has not reached this cluster.
@@ -38,28 +37,22 @@ pub static ROLLOUT_WITHOUT_ID: Code = Code::new(
 ]);
 
 /// Makes clusters wait for their turn.
-pub struct PhasedRollout;
+pub static RULE: EdgeRule = EdgeRule::new(&[&ROLLOUT_NOT_REACHED, &ROLLOUT_WITHOUT_ID], judge);
 
-impl Rule<Edges> for PhasedRollout {
-    fn codes(&self) -> Vec<&'static Code> {
-        vec![&ROLLOUT_NOT_REACHED, &ROLLOUT_WITHOUT_ID]
-    }
-
-    fn judge(&self, q: &EdgeQuestion<'_>) -> Verdict {
-        let channel = q.graph.channel(q.cluster.channel.as_str());
-        let phase = channel.and_then(|channel| Phase::of(channel, q));
-        let Some(phase) = phase.filter(|phase| !phase.window.is_over(q.now)) else {
-            return Verdict::recommend();
-        };
-        let Fact::Known(cluster) = &q.cluster.id else {
-            return Verdict::wait(phase.waits_for_its_end());
-        };
-        // phased rollouts: edges appear at or after start, and by start + duration
-        let due = phase.window.due(Position::of(cluster, phase.to.rotation));
-        match q.now >= due {
-            true => Verdict::recommend(),
-            false => Verdict::wait(phase.waits_for(due)),
-        }
+fn judge(q: &EdgeQuestion<'_>) -> Verdict {
+    let channel = q.graph.channel(q.cluster.channel.as_str());
+    let phase = channel.and_then(|channel| Phase::of(channel, q));
+    let Some(phase) = phase.filter(|phase| !phase.window.is_over(q.now)) else {
+        return Verdict::recommend();
+    };
+    let Fact::Known(cluster) = &q.cluster.id else {
+        return Verdict::wait(phase.waits_for_its_end());
+    };
+    // phased rollouts: edges appear at or after start, and by start + duration
+    let due = phase.window.due(Position::of(cluster, phase.to.rotation));
+    match q.now >= due {
+        true => Verdict::recommend(),
+        false => Verdict::wait(phase.waits_for(due)),
     }
 }
 

@@ -4,9 +4,8 @@
 //! An old copy may lack a block. Releases stay visible, but every edge waits, for everybody, until
 //! a good copy arrives.
 
-use super::{EdgeQuestion, Edges};
+use super::{EdgeQuestion, EdgeRule};
 use crate::graph::StaleSource;
-use crate::rules::Rule;
 use crate::verdict::{Code, Verdict};
 
 static SOURCE_STALE: Code = Code::new(
@@ -20,21 +19,15 @@ static SOURCE_STALE: Code = Code::new(
 ]);
 
 /// Makes everybody wait while a source is too old.
-pub struct SourceStale;
+pub(super) static RULE: EdgeRule = EdgeRule::new(&[&SOURCE_STALE], judge);
 
-impl Rule<Edges> for SourceStale {
-    fn codes(&self) -> Vec<&'static Code> {
-        vec![&SOURCE_STALE]
-    }
-
-    fn judge(&self, q: &EdgeQuestion<'_>) -> Verdict {
-        let wait = |stale: &StaleSource| {
-            let facts = [
-                ("source", (&stale.source).into()),
-                ("lastGood", stale.last_good.into()),
-            ];
-            Verdict::wait(SOURCE_STALE.because(facts))
-        };
-        q.graph.stale().iter().map(wait).collect()
-    }
+fn judge(q: &EdgeQuestion<'_>) -> Verdict {
+    let wait = |stale: &StaleSource| {
+        let facts = [
+            ("source", (&stale.source).into()),
+            ("lastGood", stale.last_good.into()),
+        ];
+        Verdict::wait(SOURCE_STALE.because(facts))
+    };
+    q.graph.stale().iter().map(wait).collect()
 }

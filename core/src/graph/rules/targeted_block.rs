@@ -5,10 +5,9 @@
 
 use std::collections::BTreeSet;
 
-use super::{EdgeQuestion, Edges};
+use super::{EdgeQuestion, EdgeRule};
 use crate::cluster::{Fact, Platform};
 use crate::graph::Audience;
-use crate::rules::Rule;
 use crate::verdict::{Code, Reason, Value, Verdict};
 
 static PLATFORM_BLOCKED: Code = Code::new(
@@ -27,24 +26,18 @@ static PLATFORM_UNKNOWN: Code = Code::new(
 .with(&[("platforms", "AWS")]);
 
 /// Refuses edges that a block stops for the cluster's platform.
-pub struct TargetedBlock;
+pub(crate) static RULE: EdgeRule = EdgeRule::new(&[&PLATFORM_BLOCKED, &PLATFORM_UNKNOWN], judge);
 
-impl Rule<Edges> for TargetedBlock {
-    fn codes(&self) -> Vec<&'static Code> {
-        vec![&PLATFORM_BLOCKED, &PLATFORM_UNKNOWN]
-    }
-
-    fn judge(&self, q: &EdgeQuestion<'_>) -> Verdict {
-        let blocks = q.graph.blocks_on(q.edge);
-        let refusal = |block: &crate::graph::KeptBlock| match &block.stops {
-            Some(Audience::Platforms(stopped)) => {
-                let reason = objection(&q.cluster.platform, stopped)?;
-                Some(Verdict::refuse(reason.at(&block.origin)))
-            }
-            _ => None,
-        };
-        blocks.filter_map(refusal).collect()
-    }
+fn judge(q: &EdgeQuestion<'_>) -> Verdict {
+    let blocks = q.graph.blocks_on(q.edge);
+    let refusal = |block: &crate::graph::KeptBlock| match &block.stops {
+        Some(Audience::Platforms(stopped)) => {
+            let reason = objection(&q.cluster.platform, stopped)?;
+            Some(Verdict::refuse(reason.at(&block.origin)))
+        }
+        _ => None,
+    };
+    blocks.filter_map(refusal).collect()
 }
 
 fn objection(platform: &Fact<Platform>, stopped: &BTreeSet<Platform>) -> Option<Reason> {
