@@ -67,7 +67,7 @@ pub(crate) struct ShapeArgs {
     #[arg(long, value_name = "N", conflicts_with = "shape", value_parser = clap::value_parser!(u32).range(0..=i64::from(shape::MAX_NODES)))]
     nodes: Option<u32>,
     /// How many worker nodes may be unavailable at once: 3, or 10%. [default: 1]
-    #[arg(long, value_name = "N|P%", conflicts_with = "shape", value_parser = max_unavailable)]
+    #[arg(long, value_name = "N|P%", requires = "nodes", conflicts_with = "shape", value_parser = max_unavailable)]
     max_unavailable: Option<MaxUnavailable>,
     /// All nodes are bare metal, which takes longer to reboot.
     #[arg(long, conflicts_with = "shape")]

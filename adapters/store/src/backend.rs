@@ -158,6 +158,19 @@ impl TryFrom<StoreAddress> for Place {
     }
 }
 
+/// As people are told of it: without a password.
+impl std::fmt::Display for Place {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Memory => f.write_str("sqlite::memory:"),
+            Self::File(path) | Self::BackupFile(path) | Self::ReadOnlyFile(path) => {
+                write!(f, "sqlite:{}", path.display())
+            }
+            Self::Postgres { .. } => f.write_str("that PostgreSQL database"),
+        }
+    }
+}
+
 impl Place {
     pub(crate) fn backend(&self) -> Backend {
         match self {

@@ -12,6 +12,11 @@ pub enum StoreError {
     /// Another scheduler holds the lease: stop acting.
     #[error("the lease was lost to another scheduler")]
     Fenced,
+    /// There is no store there: the address may be mistyped.
+    #[error(
+        "there is no store at {0}; check the address: only `fleet run`, `fleet import`, `fleet restore` and `serve` make a new store"
+    )]
+    Missing(String),
     /// The data is damaged: restore a backup.
     #[error("the store is damaged: {0}; run a check, and restore a backup if needed")]
     Corrupt(String),
@@ -36,6 +41,7 @@ impl StoreError {
         match self {
             Self::Unavailable(_) => "unavailable",
             Self::Fenced => "fenced",
+            Self::Missing(_) => "missing",
             Self::Corrupt(_) => "corrupt",
             Self::NewerSchema { .. } => "newer-schema",
             Self::Bad(_) => "bad",

@@ -95,6 +95,24 @@ impl Store {
         Ok(store)
     }
 
+    /// Opens a store that exists already. A mistyped address makes no new one.
+    pub async fn open_existing(address: impl Into<StoreAddress>) -> Result<Self> {
+        let place = Place::try_from(address.into())?;
+        let missing = StoreError::Missing(place.to_string());
+        if let Place::File(path) = &place
+            && !path.exists()
+        {
+            return Err(missing);
+        }
+        let store = Self::connect(place).await?;
+        if schema::found(&mut store.snapshot().await?).await? == 0 {
+            store.close().await;
+            return Err(missing);
+        }
+        schema::migrate(&store).await?;
+        Ok(store)
+    }
+
     pub fn backend(&self) -> Backend {
         self.inner.place.backend()
     }

@@ -971,6 +971,19 @@ fn many_may_open_a_new_store_at_once() {
 }
 
 #[test]
+fn who_expects_a_store_does_not_make_one() {
+    both(async |place| {
+        for _ in 0..2 {
+            let refused = Store::open_existing(&place.url).await.unwrap_err();
+            assert_eq!(refused.code(), "missing", "{refused}");
+        }
+        place.open().await.close().await;
+        let store = Store::open_existing(&place.url).await.unwrap();
+        assert_eq!(store.clusters().await.unwrap(), []);
+    });
+}
+
+#[test]
 fn a_newer_schema_is_refused() {
     both(async |place| {
         place.open().await.close().await;

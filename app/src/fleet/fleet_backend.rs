@@ -8,7 +8,9 @@ use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 use tokio::sync::{Semaphore, mpsc, oneshot};
 use towpath_core::cluster::ClusterId;
-use towpath_core::fleet::{Approval, ClusterIdx, Filter, Pause, find_cluster, why_of};
+use towpath_core::fleet::{
+    Approval, ClusterState, Filter, Name, Pause, UpgradePolicy, find_cluster, why_of,
+};
 use towpath_core::repeats::Repeats;
 use towpath_core::simulate::forecast_days;
 use towpath_core::version::Version;
@@ -182,15 +184,30 @@ async fn write(
 
 /// How many clusters a pause stops: none, and somebody has mistyped something.
 fn covered(published: &RwLock<DecidedFleet>, pause: &Pause) -> usize {
+    counted(published, |state, policy| {
+        pause.covers(&state.organisation, policy.sector.as_deref())
+    })
+}
+
+/// How many clusters an approval is for.
+fn approved(published: &RwLock<DecidedFleet>, approval: &Approval) -> usize {
+    counted(published, |state, _| {
+        let is_named = |name: &Name| *name == state.name;
+        state.organisation == approval.organisation
+            && approval.cluster.as_ref().is_none_or(is_named)
+    })
+}
+
+fn counted(
+    published: &RwLock<DecidedFleet>,
+    is_meant: impl Fn(&ClusterState, &UpgradePolicy) -> bool,
+) -> usize {
     let published = published.read().unwrap_or_else(PoisonError::into_inner);
     let roster = published.planner.roster();
-    let is_covered = |member: &&ClusterIdx| {
-        pause.covers(
-            &roster.cluster(**member).organisation,
-            roster.policy(**member).sector.as_deref(),
-        )
-    };
-    roster.in_order().iter().filter(is_covered).count()
+    let members = roster.in_order().iter();
+    members
+        .filter(|member| is_meant(roster.cluster(**member), roster.policy(**member)))
+        .count()
 }
 
 impl FleetApi for FleetBackend {
@@ -263,6 +280,11 @@ impl FleetBackend {
                 let clusters = published_fleet
                     .published()
                     .map(|published| covered(&published, &pause));
+                let is_everywhere = pause.organisation.is_none() && pause.sector.is_none();
+                if clusters == Some(0) && !is_everywhere {
+                    let nobody = "nobody is concerned, and nothing was paused: no cluster is there; look at the names";
+                    return FleetAnswer::NotFound(nobody.into());
+                }
                 let paused = store.pause(&pause).await;
                 done(paused.map(|()| json!({"kind": "paused", "clusters": clusters})))
             }
@@ -291,6 +313,13 @@ impl FleetBackend {
                     by: by.into(),
                     at: now,
                 };
+                let clusters = published_fleet
+                    .published()
+                    .map(|published| approved(&published, &approval));
+                if clusters == Some(0) {
+                    let nobody = "nobody is concerned, and nothing was approved: there is no such cluster or organisation; look at the names";
+                    return FleetAnswer::NotFound(nobody.into());
+                }
                 let approved = store.approve(&approval).await;
                 done(approved.map(|()| json!({"kind": "approved"})))
             }

@@ -12,6 +12,7 @@ pub(crate) mod run;
 pub(crate) mod scheduler;
 
 use std::io::Write;
+use std::num::NonZeroUsize;
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -56,12 +57,12 @@ pub(crate) enum FleetCommand {
     #[command(
         after_help = "Example:\n  towpath fleet plan --fleet ./fleet --clusters clusters.json --held-by soak"
     )]
-    Plan(FleetReadArgs),
+    Plan(FleetPartArgs),
     /// Show each organisation, sector and workload: versions, soak, running upgrades, and what is next.
     #[command(
         after_help = "Example:\n  towpath fleet status --fleet ./fleet --store sqlite:towpath.db --sector prod"
     )]
-    Status(FleetReadArgs),
+    Status(FleetPartArgs),
     /// Explain one cluster: for each candidate version, what each rule requires, and when it will be met.
     ///
     /// With a version: exit 0 if it starts now, 1 if not.
@@ -77,7 +78,7 @@ pub(crate) enum FleetCommand {
     },
     /// Show how long each workload has run on each version, and which clusters run it now.
     #[command(after_help = "Example:\n  towpath fleet history --output markdown")]
-    History(FleetReadArgs<HistoryOutput>),
+    History(FleetPartArgs<HistoryOutput>),
     /// Forecast what will start in the next days, if nothing fails.
     #[command(after_help = "Example:\n  towpath fleet forecast --days 14")]
     Forecast {
@@ -85,7 +86,7 @@ pub(crate) enum FleetCommand {
         #[arg(long, default_value_t = 14)]
         days: u32,
         #[command(flatten)]
-        look: FleetReadArgs,
+        part: FleetPartArgs,
     },
     /// Run the fleet scheduler: decide at intervals, and start upgrades. Several can share one PostgreSQL store; one of them acts.
     #[command(
@@ -96,7 +97,7 @@ pub(crate) enum FleetCommand {
         #[arg(long)]
         once: bool,
         /// Make a scheduling pass this often.
-        #[arg(long, default_value_t = 60, value_name = "SECONDS")]
+        #[arg(long, default_value_t = 60, value_name = "SECONDS", conflicts_with = "once", value_parser = clap::value_parser!(u64).range(1..=86_400))]
         every: u64,
         /// Read clusters from the OCM-style API at this address, and schedule upgrades there.
         #[arg(long, env = "TOWPATH_OCM", value_name = "URL")]
@@ -196,9 +197,21 @@ pub(crate) struct FleetArgs {
     #[command(flatten)]
     now: NowArgs,
     #[command(flatten)]
+    sources: SourceArgs,
+}
+
+/// A part of what to look at, and how to show it.
+#[derive(Debug, Args)]
+pub(crate) struct FleetPartArgs<F = Output>
+where
+    F: ValueEnum + Default + Send + Sync + 'static,
+{
+    #[command(flatten)]
+    look: FleetArgs,
+    #[command(flatten)]
     filters: Filters,
     #[command(flatten)]
-    sources: SourceArgs,
+    output: OutputArgs<F>,
 }
 
 /// Which part of the fleet.
@@ -218,7 +231,7 @@ struct Filters {
     held_by: Option<String>,
     /// The most rows to show.
     #[arg(long, value_name = "N")]
-    limit: Option<usize>,
+    limit: Option<NonZeroUsize>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
@@ -240,6 +253,30 @@ struct Picture {
     graph: Option<Graph>,
     findings: Vec<Finding>,
     origin: Origin,
+}
+
+impl Filters {
+    fn filter(&self) -> anyhow::Result<Filter> {
+        let filter = Filter {
+            organisation: self.org.clone(),
+            sector: self.sector.clone(),
+            workload: self.workload.clone(),
+            cluster: None,
+            held_by: self.held_by.clone(),
+            limit: self.limit.map(NonZeroUsize::get),
+            after: None,
+        };
+        filter.check()?;
+        Ok(filter)
+    }
+
+    /// The room that tables have.
+    fn room(&self) -> Room {
+        Room {
+            rows: self.limit.map(NonZeroUsize::get),
+            width: terminal_width(),
+        }
+    }
 }
 
 impl FleetArgs {
@@ -279,28 +316,6 @@ impl FleetArgs {
         };
         origin.tell_how("name your own with --fleet");
         Ok((settings, origin))
-    }
-
-    fn filter(&self) -> anyhow::Result<Filter> {
-        let filter = Filter {
-            organisation: self.filters.org.clone(),
-            sector: self.filters.sector.clone(),
-            workload: self.filters.workload.clone(),
-            cluster: None,
-            held_by: self.filters.held_by.clone(),
-            limit: self.filters.limit,
-            after: None,
-        };
-        filter.check()?;
-        Ok(filter)
-    }
-
-    /// The room that tables have.
-    fn room(&self) -> Room {
-        Room {
-            rows: self.filters.limit,
-            width: terminal_width(),
-        }
     }
 
     async fn picture(&self) -> anyhow::Result<Picture> {
@@ -378,11 +393,16 @@ impl Drop for OpenStore {
     }
 }
 
+/// Opens a store that exists already.
 async fn open(address: impl Into<StoreAddress>) -> anyhow::Result<OpenStore> {
-    Store::open(address)
-        .await
-        .map(OpenStore)
-        .context("the store cannot be opened")
+    let store = Store::open_existing(address).await;
+    store.map(OpenStore).context("the store cannot be opened")
+}
+
+/// Opens a store, and makes it if there is none.
+async fn open_or_make(address: impl Into<StoreAddress>) -> anyhow::Result<OpenStore> {
+    let store = Store::open(address).await;
+    store.map(OpenStore).context("the store cannot be opened")
 }
 
 /// Runs a command of the fleet.
@@ -399,8 +419,12 @@ pub(crate) fn execute(command: FleetCommand) -> anyhow::Result<bool> {
 async fn answer(command: FleetCommand) -> anyhow::Result<bool> {
     match command {
         FleetCommand::Lint(look) => lint(look).await,
-        FleetCommand::Plan(FleetReadArgs { look, output }) => {
-            let (picture, filter) = (look.picture().await?, look.filter()?);
+        FleetCommand::Plan(FleetPartArgs {
+            look,
+            filters,
+            output,
+        }) => {
+            let (picture, filter) = (look.picture().await?, filters.filter()?);
             warn(&picture.findings)?;
             let Picture {
                 planner, decision, ..
@@ -408,16 +432,20 @@ async fn answer(command: FleetCommand) -> anyhow::Result<bool> {
             let plan = filter.plan(planner, decision);
             output.print(
                 picture.origin,
-                || text::plan(planner, &plan, look.room()),
+                || text::plan(planner, &plan, filters.room()),
                 || json::plan(planner, &plan, filter.limit),
             )?;
             Ok(true)
         }
-        FleetCommand::Status(FleetReadArgs { look, output }) => {
-            let (picture, filter) = (look.picture().await?, look.filter()?);
+        FleetCommand::Status(FleetPartArgs {
+            look,
+            filters,
+            output,
+        }) => {
+            let (picture, filter) = (look.picture().await?, filters.filter()?);
             let rows = filter.status(&picture.planner, &picture.decision);
             let shown = &rows[..filter.limit.unwrap_or(rows.len()).min(rows.len())];
-            let text = || text::status(&rows, look.room());
+            let text = || text::status(&rows, filters.room());
             output.print(picture.origin, text, || json::status(shown))?;
             Ok(true)
         }
@@ -444,8 +472,12 @@ async fn answer(command: FleetCommand) -> anyhow::Result<bool> {
                 .any(|candidate| candidate.verdict.is_offered());
             Ok(starts || to.is_none())
         }
-        FleetCommand::History(FleetReadArgs { look, output }) => {
-            let (picture, filter) = (look.picture().await?, look.filter()?);
+        FleetCommand::History(FleetPartArgs {
+            look,
+            filters,
+            output,
+        }) => {
+            let (picture, filter) = (look.picture().await?, filters.filter()?);
             let rows = filter.history(&picture.planner, picture.decision.at);
             print(&match output.form {
                 HistoryOutput::Json => picture.origin.mark(json::history(&rows)),
@@ -456,9 +488,14 @@ async fn answer(command: FleetCommand) -> anyhow::Result<bool> {
         }
         FleetCommand::Forecast {
             days,
-            look: FleetReadArgs { look, output },
+            part:
+                FleetPartArgs {
+                    look,
+                    filters,
+                    output,
+                },
         } => {
-            let (picture, filter) = (look.picture().await?, look.filter()?);
+            let (picture, filter) = (look.picture().await?, filters.filter()?);
             let now = picture.decision.at;
             let meant = filter.names(&picture.planner, now);
             let mut progress = Progress::new(now, days);
@@ -466,8 +503,9 @@ async fn answer(command: FleetCommand) -> anyhow::Result<bool> {
             let graph = picture.graph.as_ref();
             let forecasts = forecast_days(&meant, picture.input, graph, now, days, &mut tell)?;
             progress.end();
-            let text = || text::forecast(&forecasts, days, look.room());
-            output.print(picture.origin, text, || json::forecast(&forecasts))?;
+            let text = || text::forecast(&forecasts, days, filters.room());
+            let shown = &forecasts[..filter.limit.unwrap_or(forecasts.len()).min(forecasts.len())];
+            output.print(picture.origin, text, || json::forecast(shown))?;
             Ok(true)
         }
         FleetCommand::Run {

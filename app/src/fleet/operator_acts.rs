@@ -4,12 +4,12 @@ use std::collections::BTreeSet;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, bail};
+use anyhow::{Context, bail, ensure};
 use clap::Args;
 use jiff::{SignedDuration, Timestamp};
 use towpath_core::cluster::ClusterId;
 use towpath_core::finding::{Finding, Place};
-use towpath_core::fleet::{Approval, Name, Pause};
+use towpath_core::fleet::{Approval, ClusterState, Name, Pause};
 use towpath_core::version::Version;
 use towpath_formats::findings::one_a_line;
 use towpath_formats::fleet;
@@ -20,7 +20,7 @@ use towpath_sources::read_file;
 use towpath_store::{ClusterReport, RecordOutcome, Store, StoreAddress, UpgradeSelection};
 
 use super::facts::Files;
-use super::{DEFAULT_STORE, open};
+use super::{DEFAULT_STORE, open, open_or_make};
 use crate::cli::{print, terminal_width};
 use crate::clock::NowArgs;
 use crate::example::Origin;
@@ -54,10 +54,10 @@ pub(crate) struct PauseArgs {
     /// Only in this organisation.
     #[arg(long, value_name = "ID")]
     org: Option<String>,
-    /// Only in this sector.
-    #[arg(long, value_name = "NAME")]
+    /// Only in this sector. Needs --fleet, to check that the sector exists.
+    #[arg(long, value_name = "NAME", requires = "fleet")]
     sector: Option<String>,
-    /// Check in the fleet's policy in this directory that the sector exists.
+    /// The fleet's policy, which says which sectors there are.
     #[arg(long, env = "TOWPATH_FLEET", value_name = "DIR")]
     fleet: Option<PathBuf>,
     /// The reason for the pause, shown to anyone who asks.
@@ -197,10 +197,7 @@ fn place(org: Option<&str>, sector: Option<&str>) -> String {
 }
 
 pub(super) async fn pause(args: PauseArgs) -> anyhow::Result<bool> {
-    let said = format!(
-        "Paused {}. Planned upgrades are cancelled; running ones continue.\n",
-        place(args.org.as_deref(), args.sector.as_deref())
-    );
+    let place = place(args.org.as_deref(), args.sector.as_deref());
     let pause = Pause {
         organisation: args.org.map(Into::into),
         sector: args.sector.map(Into::into),
@@ -209,34 +206,41 @@ pub(super) async fn pause(args: PauseArgs) -> anyhow::Result<bool> {
         why: args.why.into(),
     };
     let store = open(&args.store).await?;
+    if let Some(organisation) = &pause.organisation {
+        check_organisation(&store, organisation).await?;
+    }
+    if let (Some(sector), Some(policy)) = (&pause.sector, &args.fleet) {
+        let sectors = sectors(policy, pause.organisation.as_deref())?;
+        ensure!(
+            sectors.contains(sector),
+            "nothing was paused: the policy has no sector {sector} there; its sectors: {}",
+            listed(&sectors)
+        );
+    }
     store.pause(&pause).await?;
-    print(&said)?;
-    let known: BTreeSet<Name> = store
+    yes(&format!(
+        "Paused {place}. Planned upgrades are cancelled; running ones continue.\n"
+    ))
+}
+
+/// The clusters of an organisation. It is an error if there are none: somebody has mistyped it.
+async fn check_organisation(
+    store: &Store,
+    organisation: &str,
+) -> anyhow::Result<Vec<ClusterState>> {
+    let (known, others): (Vec<_>, Vec<_>) = store
         .clusters()
         .await?
         .into_iter()
-        .map(|stored| stored.state.organisation)
-        .collect();
-    let sectors = args
-        .fleet
-        .as_deref()
-        .map(|policy| sectors(policy, pause.organisation.as_deref()))
-        .transpose()?;
-    let nobody = match (&pause.organisation, &pause.sector, sectors) {
-        (Some(organisation), ..) if !known.contains(organisation) => Some(format!(
-            "no known cluster is in organisation {organisation}; known organisations: {}",
-            listed(&known)
-        )),
-        (_, Some(sector), Some(sectors)) if !sectors.contains(sector) => Some(format!(
-            "the policy has no sector {sector} there; its sectors: {}",
-            listed(&sectors)
-        )),
-        _ => None,
-    };
-    if let Some(problem) = &nobody {
-        print(&format!("But {problem}\n"))?;
-    }
-    Ok(nobody.is_none())
+        .map(|stored| stored.state)
+        .partition(|state| *state.organisation == *organisation);
+    let others = others.into_iter().map(|state| state.organisation);
+    ensure!(
+        !known.is_empty(),
+        "nobody is concerned, and nothing was changed: no known cluster is in organisation {organisation}; known organisations: {}",
+        listed(&others.collect())
+    );
+    Ok(known)
 }
 
 /// The sectors that the policy has, in one organisation or in all of them.
@@ -253,11 +257,14 @@ fn sectors(policy: &Path, organisation: Option<&str>) -> anyhow::Result<BTreeSet
 }
 
 fn listed(names: &BTreeSet<Name>) -> String {
-    names
-        .iter()
-        .map(|name| &**name)
-        .collect::<Vec<_>>()
-        .join(", ")
+    match names.is_empty() {
+        true => "none".to_owned(),
+        false => names
+            .iter()
+            .map(|name| &**name)
+            .collect::<Vec<_>>()
+            .join(", "),
+    }
 }
 
 pub(super) async fn resume(args: ResumeArgs) -> anyhow::Result<bool> {
@@ -295,13 +302,30 @@ pub(super) async fn approve(args: ApproveArgs) -> anyhow::Result<bool> {
         by: args.by.into(),
         at: Timestamp::now(),
     };
-    open(&args.store).await?.approve(&approval).await?;
+    let store = open(&args.store).await?;
+    let known = check_organisation(&store, &approval.organisation).await?;
+    if let Some(name) = &approval.cluster {
+        let names: BTreeSet<Name> = known.into_iter().map(|state| state.name).collect();
+        ensure!(
+            names.contains(name),
+            "nobody is concerned, and nothing was approved: {} has no cluster {name}; its clusters: {}",
+            approval.organisation,
+            listed(&names)
+        );
+    }
+    store.approve(&approval).await?;
     yes(&said)
 }
 
 pub(super) async fn acknowledge(args: AcknowledgeArgs) -> anyhow::Result<bool> {
     let cluster = cluster_id(&args.cluster)?;
     let store = open(&args.store).await?;
+    let mut known = store.clusters().await?.into_iter();
+    ensure!(
+        known.any(|stored| stored.state.id == cluster),
+        "nobody is concerned, and nothing was acknowledged: there is no cluster {}; `towpath fleet status` shows which there are",
+        args.cluster
+    );
     store
         .acknowledge_gate(&cluster, &args.gate, &args.by, Timestamp::now())
         .await?;
@@ -319,7 +343,7 @@ pub(super) async fn import(args: ImportArgs) -> anyhow::Result<bool> {
     let bytes = read_file(&args.list, cluster_list::MAX_BYTES as u64)?;
     let place = Place::file(args.list.display().to_string());
     let (list, findings) = cluster_list::read(&place, &bytes, Timestamp::now());
-    let store = open(&args.store).await?;
+    let store = open_or_make(&args.store).await?;
     let (mut new, mut known) = (0, 0);
     for batch in list.clusters.chunks(BATCH) {
         let reports = batch

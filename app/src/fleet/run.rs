@@ -22,7 +22,7 @@ use super::complaint::Complaint;
 use super::fleet_backend::{FleetBackend, FleetBackendSlot};
 use super::published_fleet::{DecidedFleet, GraphSource, PassOutcome, PublishedFleet};
 use super::scheduler::Scheduler;
-use super::{facts, needed, open};
+use super::{facts, needed, open_or_make};
 use crate::config::{FleetSettings, Settings};
 
 /// The most series of remaining soak; the web adapter has its own limit.
@@ -42,7 +42,7 @@ pub(crate) async fn run(settings: Settings, once: bool, every: u64) -> anyhow::R
     let graph = facts::graph(&settings, now)?.map_or(GraphSource::None, |graph| {
         GraphSource::Fixed(Arc::new(graph))
     });
-    let store = open(fleet.store_address()).await?;
+    let store = open_or_make(fleet.store_address()).await?;
     let mut scheduler = Scheduler::new(
         store.clone(),
         fleet.clone(),

@@ -254,10 +254,17 @@ fn a_cluster_writes_only_its_own_and_only_administrators_change_things() {
         (200, json!(1))
     );
     let misspelt = json!({"organisation": "dmeo", "by": "ada", "why": "INC-1"});
-    assert_eq!(
-        post(&towpath, "/api/v1/fleet/pause", &admin, &misspelt).json()["clusters"],
-        0
-    );
+    let nobody = post(&towpath, "/api/v1/fleet/pause", &admin, &misspelt);
+    assert_eq!(nobody.status, 404, "{}", nobody.json());
+    for (organisation, cluster, status) in [
+        ("dmeo", None, 404),
+        ("demo", Some("nobody"), 404),
+        ("demo", None, 200),
+    ] {
+        let approval = json!({"organisation": organisation, "cluster": cluster, "version": "4.20.2", "by": "ada"});
+        let answer = post(&towpath, "/api/v1/fleet/approve", &admin, &approval);
+        assert_eq!(answer.status, status, "{approval}");
+    }
     towpath.until("the pause holds", |t| {
         t.get("/api/v1/fleet/holds").json()["pause"] == 1
     });

@@ -1,0 +1,138 @@
+//! The fleet's commands act on what they were told, and on nothing else.
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+fn towpath(folder: &Path, command: &str) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_towpath"))
+        .args(command.split(' '))
+        .current_dir(folder)
+        .output()
+        .expect("it runs")
+}
+
+fn refused(folder: &Path, command: &str) -> String {
+    let told = towpath(folder, command);
+    let text = String::from_utf8(told.stderr.clone()).expect("text");
+    assert_eq!(told.status.code(), Some(2), "{command}: {told:?}");
+    text
+}
+
+fn succeeds(folder: &Path, command: &str) {
+    let told = towpath(folder, command);
+    assert_eq!(told.status.code(), Some(0), "{command}: {told:?}");
+}
+
+/// A folder with the example's files.
+fn site() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().expect("a folder");
+    succeeds(folder.path(), "example .");
+    folder
+}
+
+#[test]
+fn a_flag_that_a_command_does_not_honour_is_not_there() {
+    let folder = tempfile::tempdir().unwrap();
+    for (command, flag) in [
+        ("fleet run --once --org acme", "--org"),
+        ("fleet run --once --sector prod", "--sector"),
+        ("fleet run --once --workload w", "--workload"),
+        ("fleet run --once --held-by soak", "--held-by"),
+        ("fleet run --once --limit 3", "--limit"),
+        ("fleet run --once --output json", "--output"),
+        ("fleet lint --org acme", "--org"),
+        ("fleet why shop-eu --sector prod", "--sector"),
+    ] {
+        let text = refused(folder.path(), command);
+        let expected = format!("unexpected argument '{flag}' found");
+        assert!(text.contains(&expected), "{command}: {text}");
+    }
+    for (command, problem) in [
+        ("fleet run --once --every 5", "cannot be used with"),
+        ("fleet run --every 0", "0 is not in 1..=86400"),
+        ("fleet plan --limit 0", "number would be zero"),
+        (
+            "fleet plan --output markdown",
+            "possible values: text, json",
+        ),
+        (
+            "duration estimate 4.14.30 4.15.20 --max-unavailable 3",
+            "--nodes",
+        ),
+        ("fleet pause --sector prod --why INC-7", "--fleet"),
+    ] {
+        let text = refused(folder.path(), command);
+        assert!(text.contains(problem), "{command}: {text}");
+    }
+}
+
+#[test]
+fn no_command_but_those_that_fill_a_store_makes_one() {
+    let site = site();
+    for command in [
+        "fleet pause --why INC-7",
+        "fleet resume",
+        "fleet approve 4.20.5 --org acme",
+        "fleet acknowledge gate-1 --cluster c",
+        "fleet forget c",
+        "fleet check",
+        "fleet backup copy.db",
+        "fleet upgrades",
+        "fleet replay",
+        "fleet plan --fleet fleet",
+        "fleet status --fleet fleet",
+        "fleet why shop-eu --fleet fleet",
+        "fleet history --fleet fleet",
+        "fleet forecast --fleet fleet",
+        "fleet lint --fleet fleet",
+    ] {
+        let text = refused(site.path(), &format!("{command} --store sqlite:typo.db"));
+        assert!(
+            text.contains("there is no store at sqlite:typo.db"),
+            "{command}: {text}"
+        );
+        assert!(!site.path().join("typo.db").exists(), "{command}");
+        assert!(!site.path().join("copy.db").exists(), "{command}");
+    }
+    // A file of somebody else's, or an empty one, is not taken for a store either.
+    std::fs::write(site.path().join("empty.db"), "").unwrap();
+    let text = refused(site.path(), "fleet check --store sqlite:empty.db");
+    assert!(
+        text.contains("there is no store at sqlite:empty.db"),
+        "{text}"
+    );
+}
+
+#[test]
+fn what_concerns_nobody_is_refused_and_changes_nothing() {
+    let site = site();
+    let folder = site.path();
+    succeeds(folder, "fleet import clusters.json --store sqlite:fleet.db");
+    for (command, problem) in [
+        (
+            "fleet pause --org acem --why INC-7",
+            "no known cluster is in organisation acem; known organisations: ",
+        ),
+        (
+            "fleet approve 4.20.5 --org acem",
+            "no known cluster is in organisation acem",
+        ),
+        (
+            "fleet approve 4.20.5 --org acme --cluster nobody",
+            "acme has no cluster nobody; its clusters: ",
+        ),
+        (
+            "fleet acknowledge gate-1 --cluster 99999999-0000-4000-8000-000000000005",
+            "there is no cluster 99999999",
+        ),
+    ] {
+        let text = refused(folder, &format!("{command} --store sqlite:fleet.db"));
+        assert!(
+            text.contains("nobody is concerned") && text.contains(problem),
+            "{command}: {text}"
+        );
+    }
+    let told = towpath(folder, "fleet resume --org acem --store sqlite:fleet.db");
+    let text = String::from_utf8(told.stdout).unwrap();
+    assert_eq!(text, "Nothing was paused in organisation acem.\n");
+}
