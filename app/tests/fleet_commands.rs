@@ -1,5 +1,7 @@
 //! The fleet's commands act on what they were told, and on nothing else.
 
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Command, Output};
 
@@ -94,12 +96,56 @@ fn no_command_but_those_that_fill_a_store_makes_one() {
         assert!(!site.path().join("typo.db").exists(), "{command}");
         assert!(!site.path().join("copy.db").exists(), "{command}");
     }
-    // A file of somebody else's, or an empty one, is not taken for a store either.
-    std::fs::write(site.path().join("empty.db"), "").unwrap();
-    let text = refused(site.path(), "fleet check --store sqlite:empty.db");
+    // What is somebody else's is not taken for a store either, and stays as it is.
+    let folder = site.path();
+    std::fs::create_dir(folder.join("dir")).unwrap();
+    std::fs::write(folder.join("text"), "abc").unwrap();
+    std::fs::write(folder.join("empty.db"), "").unwrap();
+    for (name, mode) in [("dir", 0o755), ("text", 0o644), ("empty.db", 0o644)] {
+        let path = folder.join(name);
+        std::fs::set_permissions(&path, Permissions::from_mode(mode)).unwrap();
+        for command in ["fleet check", "fleet import clusters.json"] {
+            if (name, command) != ("empty.db", "fleet import clusters.json") {
+                refused(folder, &format!("{command} --store sqlite:{name}"));
+                assert_eq!(
+                    std::fs::metadata(&path).unwrap().permissions().mode() & 0o777,
+                    mode,
+                    "{name}"
+                );
+            }
+        }
+    }
+    assert_eq!(std::fs::read(folder.join("empty.db")).unwrap(), b"");
+    assert_eq!(std::fs::read(folder.join("text")).unwrap(), b"abc");
+    let text = refused(folder, "fleet check --store sqlite:empty.db");
     assert!(
         text.contains("there is no store at sqlite:empty.db"),
         "{text}"
+    );
+}
+
+#[test]
+fn another_file_is_no_empty_list_of_clusters() {
+    let site = site();
+    let folder = site.path();
+    let files = "--fleet fleet --store sqlite:fleet.db --now 2026-11-18T12:00:00Z";
+    succeeds(
+        folder,
+        &format!("fleet run --once --clusters clusters.json {files}"),
+    );
+    let told = towpath(
+        folder,
+        &format!("fleet run --once --clusters fleet/organisation.yaml {files}"),
+    );
+    let told = format!("{told:?}");
+    assert!(told.contains("this is not a list of clusters"), "{told}");
+    refused(folder, "fleet import releases.json --store sqlite:other.db");
+    assert!(!folder.join("other.db").exists());
+    let upgrades = towpath(folder, "fleet upgrades --store sqlite:fleet.db");
+    let upgrades = String::from_utf8(upgrades.stdout).unwrap();
+    assert!(
+        upgrades.contains("planned") && !upgrades.contains("cancelled"),
+        "{upgrades}"
     );
 }
 
@@ -123,7 +169,7 @@ fn what_concerns_nobody_is_refused_and_changes_nothing() {
         ),
         (
             "fleet acknowledge gate-1 --cluster 99999999-0000-4000-8000-000000000005",
-            "there is no cluster 99999999",
+            "no cluster has the id 99999999",
         ),
     ] {
         let text = refused(folder, &format!("{command} --store sqlite:fleet.db"));
@@ -132,7 +178,21 @@ fn what_concerns_nobody_is_refused_and_changes_nothing() {
             "{command}: {text}"
         );
     }
+    // To pause is the safe side: a policy that cannot be read does not stand in the way.
+    let told = towpath(
+        folder,
+        "fleet pause --org acme --sector prod --fleet nowhere --why INC-7 --store sqlite:fleet.db",
+    );
+    let text = String::from_utf8(told.stdout).unwrap();
+    assert_eq!(told.status.code(), Some(1), "{text}");
+    assert!(
+        text.contains("Paused in sector prod") && text.contains("nobody could check"),
+        "{text}"
+    );
     let told = towpath(folder, "fleet resume --org acem --store sqlite:fleet.db");
     let text = String::from_utf8(told.stdout).unwrap();
-    assert_eq!(text, "Nothing was paused in organisation acem.\n");
+    assert!(
+        text.starts_with("Nothing was paused in organisation acem.\n  paused in sector prod"),
+        "{text}"
+    );
 }

@@ -86,6 +86,13 @@ target: '4.22'
 }
 
 #[test]
+fn a_policy_of_comments_only_is_an_empty_one() {
+    for text in ["", "# nothing yet\n", "---\n# nothing yet\n"] {
+        assert_eq!(policy(text).unwrap(), AgentPolicy::default(), "{text:?}");
+    }
+}
+
+#[test]
 fn a_policy_that_is_not_understood_is_refused_with_all_that_is_wrong() {
     let told = policy(
         "windows:

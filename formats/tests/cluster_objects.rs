@@ -228,6 +228,18 @@ fn history_counts_back_to_the_last_that_completed() {
 }
 
 #[test]
+fn an_api_may_name_the_openshift_that_removes_it() {
+    for (said, meant) in [("1.22", 22), ("4.9", 22), ("4.16", 29)] {
+        let object = format!(
+            "kind: APIRequestCount\nmetadata: {{name: a.v1beta1.g}}\nstatus: {{removedInRelease: '{said}'}}\n"
+        );
+        let facts = read(&[("a.yaml", &object)]).unwrap().facts;
+        let removed = facts.apis.known().unwrap()[0].removed_in.unwrap();
+        assert_eq!((removed.major, removed.minor), (1, meant), "{said}");
+    }
+}
+
+#[test]
 fn what_is_broken_is_told_and_unknown_is_not_fine() {
     let version = "kind: ClusterVersion\nmetadata: {name: version}\nstatus:\n  conditions:\n  - {type: Failing, status: 'True', reason: Stuck, message: M}\n";
     let operator = "kind: ClusterOperator\nmetadata: {name: etcd}\nstatus:\n  conditions:\n  - {type: Degraded, status: Unknown}\n  - {type: Available, status: 'False', reason: Gone, message: M}\n";

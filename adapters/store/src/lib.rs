@@ -91,16 +91,16 @@ impl Store {
     /// A schema newer than this program is left alone and refused.
     pub async fn open(address: impl Into<StoreAddress>) -> Result<Self> {
         let store = Self::connect(Place::try_from(address.into())?).await?;
-        schema::migrate(&store).await?;
-        Ok(store)
+        store.migrated().await
     }
 
     /// Opens a store that exists already. A mistyped address makes no new one.
     pub async fn open_existing(address: impl Into<StoreAddress>) -> Result<Self> {
         let place = Place::try_from(address.into())?;
         let missing = StoreError::Missing(place.to_string());
+        // SQLite would write into an empty file.
         if let Place::File(path) = &place
-            && !path.exists()
+            && std::fs::metadata(path).map_or(true, |known| known.is_file() && known.len() == 0)
         {
             return Err(missing);
         }
@@ -109,8 +109,15 @@ impl Store {
             store.close().await;
             return Err(missing);
         }
-        schema::migrate(&store).await?;
-        Ok(store)
+        store.migrated().await
+    }
+
+    async fn migrated(self) -> Result<Self> {
+        schema::migrate(&self).await?;
+        if let Place::File(path) = &self.inner.place {
+            private::close(path);
+        }
+        Ok(self)
     }
 
     pub fn backend(&self) -> Backend {

@@ -12,11 +12,14 @@ const OWNERS: u32 = 0o600;
 /// The permissions of users outside the group.
 const OTHERS: u32 = 0o007;
 
-/// Creates the file if needed, so that SQLite never creates one that everybody can read. Removes read permission for others
-/// from existing files, which earlier versions created. Group permissions stay, because somebody set them on purpose.
+/// Creates the file if needed, so that SQLite never creates one that everybody can read.
 ///
 /// An existing file is never opened here: closing it would release SQLite's locks of this process.
 pub(crate) fn prepare(path: &Path) -> Result<()> {
+    if fs::metadata(path).is_ok_and(|known| !known.is_file()) {
+        let problem = format!("{} is not a file; name the store's file", path.display());
+        return Err(StoreError::Bad(problem));
+    }
     match OpenOptions::new()
         .write(true)
         .create_new(true)
@@ -24,16 +27,19 @@ pub(crate) fn prepare(path: &Path) -> Result<()> {
         .open(path)
     {
         Ok(_) => Ok(()),
-        Err(error) if error.kind() == ErrorKind::AlreadyExists => {
-            ["", "-wal", "-shm", "-journal"]
-                .iter()
-                .for_each(|suffix| close_to_others(&with_suffix(path, suffix)));
-            Ok(())
-        }
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(()),
         Err(error) => Err(StoreError::Unavailable(format!(
             "{} cannot be made: {error}",
             path.display()
         ))),
+    }
+}
+
+/// Removes read permission for others from a store that earlier versions created. Group permissions stay, because somebody
+/// set them on purpose. Only for files that are known to be a store: a mistyped address changes nobody's files.
+pub(crate) fn close(path: &Path) {
+    for suffix in ["", "-wal", "-shm", "-journal"] {
+        close_to_others(&with_suffix(path, suffix));
     }
 }
 

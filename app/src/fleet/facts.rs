@@ -252,17 +252,25 @@ impl Files {
             (Some(_), Some(path)) => list_file(path),
             (Some(_), None) => return Ok(ClusterList::default()),
         };
-        let (is_stale, file, read_at) = match (file, self.last_list.take()) {
-            (Ok(file), _) => (false, file, now),
-            (Err(finding), Some((last, read_at))) => {
+        let read = |file: &SourceFile, at: Timestamp| {
+            let place = Place::file(file.path.as_str());
+            let (list, found) = cluster_list::read(&place, &file.bytes, at);
+            match found.iter().find(|finding| finding.is_error()) {
+                Some(finding) if list.is_unusable => Err(finding.clone()),
+                _ => Ok((list, found)),
+            }
+        };
+        let fresh = file.and_then(|file| Ok((read(&file, now)?, file)));
+        let ((list, found), file, read_at) = match (fresh, self.last_list.take()) {
+            (Ok((list, file)), _) => (list, file, now),
+            (Err(finding), Some((file, read_at))) => {
                 findings.push(finding);
-                (true, last, read_at)
+                let (mut list, found) = read(&file, read_at)?;
+                list.unread += 1;
+                ((list, found), file, read_at)
             }
             (Err(finding), None) => return Err(finding),
         };
-        let place = Place::file(file.path.as_str());
-        let (mut list, found) = cluster_list::read(&place, &file.bytes, read_at);
-        list.unread += usize::from(is_stale);
         findings.extend(found);
         self.last_list = Some((file, read_at));
         Ok(list)

@@ -182,32 +182,22 @@ async fn write(
     }
 }
 
-/// How many clusters a pause stops: none, and somebody has mistyped something.
-fn covered(published: &RwLock<DecidedFleet>, pause: &Pause) -> usize {
-    counted(published, |state, policy| {
-        pause.covers(&state.organisation, policy.sector.as_deref())
-    })
-}
-
-/// How many clusters an approval is for.
-fn approved(published: &RwLock<DecidedFleet>, approval: &Approval) -> usize {
-    counted(published, |state, _| {
-        let is_named = |name: &Name| *name == state.name;
-        state.organisation == approval.organisation
-            && approval.cluster.as_ref().is_none_or(is_named)
-    })
-}
-
-fn counted(
-    published: &RwLock<DecidedFleet>,
-    is_meant: impl Fn(&ClusterState, &UpgradePolicy) -> bool,
-) -> usize {
-    let published = published.read().unwrap_or_else(PoisonError::into_inner);
-    let roster = published.planner.roster();
-    let members = roster.in_order().iter();
-    members
-        .filter(|member| is_meant(roster.cluster(**member), roster.policy(**member)))
-        .count()
+/// How many clusters somebody's decision is about; none if the fleet has not been read yet. If it is about nobody,
+/// somebody has mistyped something. A pass may hold the fleet for a second, so the wait is on a thread of its own.
+async fn concerned(
+    published: Option<Arc<RwLock<DecidedFleet>>>,
+    is_meant: impl Fn(&ClusterState, &UpgradePolicy) -> bool + Send + 'static,
+) -> Option<usize> {
+    let published = published?;
+    let count = move || {
+        let published = published.read().unwrap_or_else(PoisonError::into_inner);
+        let roster = published.planner.roster();
+        let members = roster.in_order().iter();
+        members
+            .filter(|member| is_meant(roster.cluster(**member), roster.policy(**member)))
+            .count()
+    };
+    tokio::task::spawn_blocking(count).await.ok()
 }
 
 impl FleetApi for FleetBackend {
@@ -277,9 +267,11 @@ impl FleetBackend {
                     at: now,
                     why: why.into(),
                 };
-                let clusters = published_fleet
-                    .published()
-                    .map(|published| covered(&published, &pause));
+                let asked = pause.clone();
+                let clusters = concerned(published_fleet.published(), move |state, policy| {
+                    asked.covers(&state.organisation, policy.sector.as_deref())
+                })
+                .await;
                 let is_everywhere = pause.organisation.is_none() && pause.sector.is_none();
                 if clusters == Some(0) && !is_everywhere {
                     let nobody = "nobody is concerned, and nothing was paused: no cluster is there; look at the names";
@@ -313,9 +305,13 @@ impl FleetBackend {
                     by: by.into(),
                     at: now,
                 };
-                let clusters = published_fleet
-                    .published()
-                    .map(|published| approved(&published, &approval));
+                let asked = approval.clone();
+                let clusters = concerned(published_fleet.published(), move |state, _| {
+                    let is_named = |name: &Name| *name == state.name;
+                    state.organisation == asked.organisation
+                        && asked.cluster.as_ref().is_none_or(is_named)
+                })
+                .await;
                 if clusters == Some(0) {
                     let nobody = "nobody is concerned, and nothing was approved: there is no such cluster or organisation; look at the names";
                     return FleetAnswer::NotFound(nobody.into());

@@ -117,9 +117,9 @@ pub(crate) enum FleetCommand {
         #[command(flatten)]
         look: FleetArgs,
     },
-    /// Pause the fleet, an organisation or a sector. Planned upgrades are cancelled; running ones continue.
+    /// Pause the fleet, an organisation or a sector. The next pass cancels planned upgrades; running ones continue.
     #[command(
-        after_help = "Example:\n  towpath fleet pause --org acme --sector prod --why INC-1234"
+        after_help = "Example:\n  towpath fleet pause --org acme --sector prod --fleet ./fleet --why INC-1234"
     )]
     Pause(operator_acts::PauseArgs),
     /// End a pause, so that upgrades may start again.

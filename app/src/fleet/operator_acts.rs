@@ -26,6 +26,9 @@ use crate::clock::NowArgs;
 use crate::example::Origin;
 use crate::output::OutputArgs;
 
+/// The most names that a message lists.
+const MAX_LISTED: usize = 20;
+
 /// Clusters per transaction.
 const BATCH: usize = 500;
 
@@ -136,7 +139,7 @@ pub(crate) struct ForgetArgs {
 #[derive(Debug, Args)]
 pub(crate) struct UpgradesArgs {
     /// The most upgrades to list, the newest first.
-    #[arg(long, default_value_t = 50)]
+    #[arg(long, default_value_t = 50, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     limit: u32,
     #[command(flatten)]
     output: OutputArgs,
@@ -209,18 +212,28 @@ pub(super) async fn pause(args: PauseArgs) -> anyhow::Result<bool> {
     if let Some(organisation) = &pause.organisation {
         check_organisation(&store, organisation).await?;
     }
+    let mut unchecked = None;
     if let (Some(sector), Some(policy)) = (&pause.sector, &args.fleet) {
-        let sectors = sectors(policy, pause.organisation.as_deref())?;
-        ensure!(
-            sectors.contains(sector),
-            "nothing was paused: the policy has no sector {sector} there; its sectors: {}",
-            listed(&sectors)
-        );
+        match sectors(policy, pause.organisation.as_deref()) {
+            Ok(sectors) => ensure!(
+                sectors.contains(sector),
+                "nothing was paused: the policy has no sector {sector} there; its sectors: {}",
+                listed(&sectors)
+            ),
+            // To pause is the safe side: a policy that is broken today must not stand in the way.
+            Err(problem) => unchecked = Some(problem),
+        }
     }
     store.pause(&pause).await?;
-    yes(&format!(
-        "Paused {place}. Planned upgrades are cancelled; running ones continue.\n"
-    ))
+    print(&format!(
+        "Paused {place}. The next pass cancels planned upgrades; running ones continue.\n"
+    ))?;
+    if let Some(problem) = &unchecked {
+        print(&format!(
+            "But nobody could check the sector's name, because the policy cannot be read: {problem:#}\n"
+        ))?;
+    }
+    Ok(unchecked.is_none())
 }
 
 /// The clusters of an organisation. It is an error if there are none: somebody has mistyped it.
@@ -257,13 +270,11 @@ fn sectors(policy: &Path, organisation: Option<&str>) -> anyhow::Result<BTreeSet
 }
 
 fn listed(names: &BTreeSet<Name>) -> String {
-    match names.is_empty() {
-        true => "none".to_owned(),
-        false => names
-            .iter()
-            .map(|name| &**name)
-            .collect::<Vec<_>>()
-            .join(", "),
+    let shown: Vec<&str> = names.iter().take(MAX_LISTED).map(|name| &**name).collect();
+    match names.len().saturating_sub(MAX_LISTED) {
+        0 if names.is_empty() => "none".to_owned(),
+        0 => shown.join(", "),
+        more => format!("{}, and {more} more", shown.join(", ")),
     }
 }
 
@@ -323,7 +334,7 @@ pub(super) async fn acknowledge(args: AcknowledgeArgs) -> anyhow::Result<bool> {
     let mut known = store.clusters().await?.into_iter();
     ensure!(
         known.any(|stored| stored.state.id == cluster),
-        "nobody is concerned, and nothing was acknowledged: there is no cluster {}; `towpath fleet status` shows which there are",
+        "nobody is concerned, and nothing was acknowledged: no cluster has the id {}; give the id and not the name (`towpath fleet why NAME -o json` shows it)",
         args.cluster
     );
     store
@@ -343,6 +354,7 @@ pub(super) async fn import(args: ImportArgs) -> anyhow::Result<bool> {
     let bytes = read_file(&args.list, cluster_list::MAX_BYTES as u64)?;
     let place = Place::file(args.list.display().to_string());
     let (list, findings) = cluster_list::read(&place, &bytes, Timestamp::now());
+    ensure!(!list.is_unusable, "{}", one_a_line(&findings).trim_end());
     let store = open_or_make(&args.store).await?;
     let (mut new, mut known) = (0, 0);
     for batch in list.clusters.chunks(BATCH) {
@@ -386,9 +398,16 @@ pub(super) async fn forget(args: ForgetArgs) -> anyhow::Result<bool> {
 
 pub(super) async fn upgrades(args: UpgradesArgs) -> anyhow::Result<bool> {
     let store = open(&args.store).await?;
-    let upgrades = store
-        .upgrades(&UpgradeSelection::Recent(args.limit))
-        .await?;
+    let one_more = UpgradeSelection::Recent(args.limit.saturating_add(1));
+    let mut upgrades = store.upgrades(&one_more).await?;
+    if upgrades.len() > args.limit as usize {
+        upgrades.truncate(args.limit as usize);
+        let limit = args.limit;
+        writeln!(
+            std::io::stderr(),
+            "towpath: only the newest {limit} are listed; --limit N lists more"
+        )?;
+    }
     let names: std::collections::BTreeMap<ClusterId, _> = store
         .clusters()
         .await?

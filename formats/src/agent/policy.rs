@@ -11,7 +11,7 @@ use towpath_core::fleet::Schedule;
 use towpath_core::version::Minor;
 
 use crate::fleet::maintenance::{self, exact};
-use crate::read::{Node, Reader, Record, shown, yaml};
+use crate::read::{Node, Reader, Record, Value, shown, yaml};
 
 /// The most windows.
 const MAX_WINDOWS: usize = 50;
@@ -51,7 +51,8 @@ pub fn read(place: &Place, bytes: &[u8]) -> Result<AgentPolicy, Vec<Finding>> {
     let node = yaml::tree(place, bytes).map_err(|finding| vec![finding])?;
     let mut reader = Reader::new(place);
     let mut policy = AgentPolicy::default();
-    if let Some(record) = reader.record(&node, "a policy", &FIELDS) {
+    let is_empty = node.value == Value::Nothing;
+    if !is_empty && let Some(record) = reader.record(&node, "a policy", &FIELDS) {
         fill(&mut reader, record, &mut policy);
     }
     match reader.findings.is_empty() {

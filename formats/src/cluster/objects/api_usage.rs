@@ -114,9 +114,16 @@ fn name(text: &str) -> Option<ApiName> {
 
 fn removal(reader: &mut Reader, node: &Node) -> Option<Minor> {
     let text = reader.text(node, "`removedInRelease`")?;
-    let minor = Minor::parse(text);
+    // Some APIs name the OpenShift that removes them.
+    let minor = Minor::parse(text).and_then(|minor| match minor.major {
+        1 => Some(minor),
+        _ => minor.kubernetes(),
+    });
     if minor.is_none() && !text.is_empty() {
-        let problem = format!("{:?} is not a minor version of Kubernetes", shown(text));
+        let problem = format!(
+            "{:?} is not a minor version of Kubernetes or OpenShift",
+            shown(text)
+        );
         reader.error("bad-version", node, problem, AGAIN);
     }
     minor

@@ -47,6 +47,8 @@ pub struct ClusterList {
     pub left_out: BTreeSet<ClusterId>,
     /// How many parts of the list could not be read. Nobody knows which clusters they name.
     pub unread: usize,
+    /// Whether nothing of it could be read: then it says nothing, not even that there are no clusters.
+    pub is_unusable: bool,
 }
 
 /// An organisation of a list.
@@ -78,7 +80,7 @@ pub fn read(place: &Place, bytes: &[u8], now: Timestamp) -> (ClusterList, Vec<Fi
         }
         Err(finding) => {
             reading.findings.push(finding);
-            reading.list.unread += 1;
+            (reading.list.unread, reading.list.is_unusable) = (1, true);
             reading.missed("versionGates");
         }
     }
@@ -121,10 +123,21 @@ fn sections<'b>(
         let problem = format!("the list is larger than {MAX_BYTES} bytes");
         return Err(too_large(place, problem, "split it"));
     }
-    match bytes.iter().find(|b| !b.is_ascii_whitespace()) {
-        Some(b'{' | b'[') => entries::of_json(place, bytes),
-        _ => entries::of_yaml(place, yaml::tree(place, bytes)?),
+    let (sections, findings) = match bytes.iter().find(|b| !b.is_ascii_whitespace()) {
+        Some(b'{' | b'[') => entries::of_json(place, bytes)?,
+        _ => entries::of_yaml(place, yaml::tree(place, bytes)?)?,
+    };
+    // Somebody has named another file.
+    if sections.is_empty()
+        && findings
+            .iter()
+            .any(|finding| finding.code == "unknown-field")
+    {
+        let problem = "this is not a list of clusters: it has none of its parts";
+        let remedy = "name a list (`clusters: …`)";
+        return Err(Finding::error("wrong-kind", place.clone(), problem, remedy));
     }
+    Ok((sections, findings))
 }
 
 impl ListReading {
