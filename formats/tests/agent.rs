@@ -87,7 +87,7 @@ target: '4.22'
 
 #[test]
 fn a_policy_of_comments_only_is_an_empty_one() {
-    for text in ["", "# nothing yet\n", "---\n# nothing yet\n"] {
+    for text in ["# nothing yet\n", "---\n  # nothing yet\n\n# at all"] {
         assert_eq!(policy(text).unwrap(), AgentPolicy::default(), "{text:?}");
     }
 }

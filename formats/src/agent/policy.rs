@@ -11,7 +11,7 @@ use towpath_core::fleet::Schedule;
 use towpath_core::version::Minor;
 
 use crate::fleet::maintenance::{self, exact};
-use crate::read::{Node, Reader, Record, Value, shown, yaml};
+use crate::read::{Node, Reader, Record, shown, yaml};
 
 /// The most windows.
 const MAX_WINDOWS: usize = 50;
@@ -46,13 +46,24 @@ impl Default for AgentPolicy {
     }
 }
 
+/// Whether it has comments and nothing else. A file without anything may not have been written to its end.
+fn is_comment(bytes: &[u8]) -> bool {
+    let text = String::from_utf8_lossy(bytes);
+    let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+    let mut said = lines.clone();
+    said.any(|line| line.starts_with('#'))
+        && lines.all(|line| line.starts_with('#') || line == "---")
+}
+
 /// Reads the file. Either what it says, or everything that is wrong with it.
 pub fn read(place: &Place, bytes: &[u8]) -> Result<AgentPolicy, Vec<Finding>> {
+    if is_comment(bytes) {
+        return Ok(AgentPolicy::default());
+    }
     let node = yaml::tree(place, bytes).map_err(|finding| vec![finding])?;
     let mut reader = Reader::new(place);
     let mut policy = AgentPolicy::default();
-    let is_empty = node.value == Value::Nothing;
-    if !is_empty && let Some(record) = reader.record(&node, "a policy", &FIELDS) {
+    if let Some(record) = reader.record(&node, "a policy", &FIELDS) {
         fill(&mut reader, record, &mut policy);
     }
     match reader.findings.is_empty() {
