@@ -179,16 +179,21 @@ fn what_concerns_nobody_is_refused_and_changes_nothing() {
         );
     }
     // To pause is the safe side: a policy that cannot be read does not stand in the way.
-    let told = towpath(
-        folder,
-        "fleet pause --org acme --sector prod --fleet nowhere --why INC-7 --store sqlite:fleet.db",
-    );
-    let text = String::from_utf8(told.stdout).unwrap();
-    assert_eq!(told.status.code(), Some(1), "{text}");
-    assert!(
-        text.contains("Paused in sector prod") && text.contains("nobody could check"),
-        "{text}"
-    );
+    std::fs::write(folder.join("fleet/broken.yaml"), "sectors: [").unwrap();
+    for policy in ["nowhere", "fleet"] {
+        let told = towpath(
+            folder,
+            &format!(
+                "fleet pause --org acme --sector prod --fleet {policy} --why INC-7 --store sqlite:fleet.db"
+            ),
+        );
+        let text = String::from_utf8(told.stdout).unwrap();
+        assert_eq!(told.status.code(), Some(1), "{policy}: {text}");
+        assert!(
+            text.contains("Paused in sector prod") && text.contains("could not be checked"),
+            "{policy}: {text}"
+        );
+    }
     let told = towpath(folder, "fleet resume --org acem --store sqlite:fleet.db");
     let text = String::from_utf8(told.stdout).unwrap();
     assert!(

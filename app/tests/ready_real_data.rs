@@ -41,7 +41,7 @@ const CLUSTERS: [(&str, &str, &[&str]); 7] = [
             "4.14.1 -> 4.15 refused ClusterFailing ClusterFailing ClusterFailing ClusterFailing ClusterFailing KubeletUnknown NotUpgradeable NotUpgradeable ObjectsNotGiven ObjectsNotGiven ObjectsNotGiven UpdateInProgress",
         ],
     ),
-    // Its etcd is degraded: a patch may be the cure, so that is told.
+    // Its etcd is degraded. A patch may be the cure, so it is ready, with notes.
     (
         "4.14.1-degraded",
         "4.14.11",

@@ -19,11 +19,11 @@ pub trait Rule<Q: Question>: Send + Sync {
     fn judge(&self, question: &Q::At<'_>) -> Verdict;
 }
 
-/// A rule that keeps nothing: the kinds of reasons that it gives, and functions.
+/// A rule without data of its own: a row of codes and functions.
 pub struct PlainRule<Q: Question> {
     codes: &'static [&'static Code],
     judge: fn(&Q::At<'_>) -> Verdict,
-    /// Whether it stands in the way, for one that is asked millions of times: it answers without words.
+    /// A faster way to say whether the rule objects, for rules that a pass asks millions of times. It builds no reasons.
     holds: Option<fn(&Q::At<'_>) -> bool>,
 }
 
@@ -47,7 +47,7 @@ impl<Q: Question> PlainRule<Q> {
         }
     }
 
-    /// Whether it stands in the way.
+    /// Whether the rule objects.
     pub(crate) fn holds(&self, question: &Q::At<'_>) -> bool {
         match self.holds {
             Some(holds) => holds(question),

@@ -158,7 +158,7 @@ impl TryFrom<StoreAddress> for Place {
     }
 }
 
-/// As people are told of it: without a password.
+/// For messages. A password is never shown.
 impl std::fmt::Display for Place {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {

@@ -218,7 +218,7 @@ fn camel_case(id: &str) -> String {
     first.to_owned() + &parts.collect::<String>()
 }
 
-/// Options of which each is taken from the first, if it was given there, and else from the second.
+/// Merges two sets of options. An option that is set in the first wins.
 macro_rules! first_given {
     ($first:ident, $second:ident; $($option:ident),*) => {
         Self { $($option: $first.$option.or($second.$option),)* }

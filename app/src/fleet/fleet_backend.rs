@@ -246,7 +246,7 @@ impl FleetBackend {
                 });
                 match asked.await {
                     Ok((id, last_seen, told)) => {
-                        // Where the store is away, the rest is told all the same. What came after the pass waits for the next.
+                        // If the store is away, the answer lacks the updates. Updates that came after the pass are shown after the next pass.
                         let updates = store.agent_updates(&id, last_seen).await.ok();
                         let told = fleet::json::with_updates(told, updates.as_deref());
                         FleetAnswer::Json(told.to_string())

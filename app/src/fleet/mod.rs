@@ -188,7 +188,7 @@ pub(crate) struct FleetArgs {
     /// Read clusters from this list, in addition to those that report.
     #[arg(long, env = "TOWPATH_CLUSTERS", value_name = "FILE")]
     clusters: Option<PathBuf>,
-    /// The fleet's state: `sqlite:PATH` or `postgres://…`. [default: sqlite:towpath.db, if that file exists]
+    /// The fleet's state: `sqlite:PATH` or `postgres://…`. [default: sqlite:towpath.db; commands that only look use it if it exists]
     #[arg(long, env = "TOWPATH_STORE", value_name = "URL")]
     store: Option<String>,
     /// Read the password of the PostgreSQL store from this file.
@@ -207,11 +207,9 @@ where
     F: ValueEnum + Default + Send + Sync + 'static,
 {
     #[command(flatten)]
-    look: FleetArgs,
-    #[command(flatten)]
     filters: Filters,
     #[command(flatten)]
-    output: OutputArgs<F>,
+    read: FleetReadArgs<F>,
 }
 
 /// Which part of the fleet.
@@ -420,9 +418,8 @@ async fn answer(command: FleetCommand) -> anyhow::Result<bool> {
     match command {
         FleetCommand::Lint(look) => lint(look).await,
         FleetCommand::Plan(FleetPartArgs {
-            look,
             filters,
-            output,
+            read: FleetReadArgs { look, output },
         }) => {
             let (picture, filter) = (look.picture().await?, filters.filter()?);
             warn(&picture.findings)?;
@@ -438,9 +435,8 @@ async fn answer(command: FleetCommand) -> anyhow::Result<bool> {
             Ok(true)
         }
         FleetCommand::Status(FleetPartArgs {
-            look,
             filters,
-            output,
+            read: FleetReadArgs { look, output },
         }) => {
             let (picture, filter) = (look.picture().await?, filters.filter()?);
             let rows = filter.status(&picture.planner, &picture.decision);
@@ -473,9 +469,8 @@ async fn answer(command: FleetCommand) -> anyhow::Result<bool> {
             Ok(starts || to.is_none())
         }
         FleetCommand::History(FleetPartArgs {
-            look,
             filters,
-            output,
+            read: FleetReadArgs { look, output },
         }) => {
             let (picture, filter) = (look.picture().await?, filters.filter()?);
             let rows = filter.history(&picture.planner, picture.decision.at);
@@ -490,9 +485,8 @@ async fn answer(command: FleetCommand) -> anyhow::Result<bool> {
             days,
             part:
                 FleetPartArgs {
-                    look,
                     filters,
-                    output,
+                    read: FleetReadArgs { look, output },
                 },
         } => {
             let (picture, filter) = (look.picture().await?, filters.filter()?);

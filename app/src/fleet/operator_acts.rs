@@ -2,14 +2,14 @@
 
 use std::collections::BTreeSet;
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use anyhow::{Context, bail, ensure};
 use clap::Args;
 use jiff::{SignedDuration, Timestamp};
 use towpath_core::cluster::ClusterId;
 use towpath_core::finding::{Finding, Place};
-use towpath_core::fleet::{Approval, ClusterState, Name, Pause};
+use towpath_core::fleet::{Approval, ClusterState, FleetPolicy, Name, Pause};
 use towpath_core::version::Version;
 use towpath_formats::findings::one_a_line;
 use towpath_formats::fleet;
@@ -210,18 +210,26 @@ pub(super) async fn pause(args: PauseArgs) -> anyhow::Result<bool> {
     };
     let store = open(&args.store).await?;
     if let Some(organisation) = &pause.organisation {
-        check_organisation(&store, organisation).await?;
+        clusters_of(&store, organisation).await?;
     }
     let mut unchecked = None;
     if let (Some(sector), Some(policy)) = (&pause.sector, &args.fleet) {
-        match sectors(policy, pause.organisation.as_deref()) {
-            Ok(sectors) => ensure!(
-                sectors.contains(sector),
-                "nothing was paused: the policy has no sector {sector} there; its sectors: {}",
-                listed(&sectors)
-            ),
-            // To pause is the safe side: a policy that is broken today must not stand in the way.
-            Err(problem) => unchecked = Some(problem),
+        // To pause is the safe side: a policy that is broken today must not stand in the way.
+        match Files::new(policy, None).read(pause.at) {
+            Err(finding) => unchecked = Some(finding.to_string()),
+            Ok(read) => {
+                let sectors = sectors(&read.policy, pause.organisation.as_deref());
+                if !sectors.contains(sector) {
+                    ensure!(
+                        read.is_partial,
+                        "nothing was paused: the policy has no sector {sector} there; its sectors: {}",
+                        listed(&sectors)
+                    );
+                    let mut errors = read.findings.iter().filter(|finding| finding.is_error());
+                    let unnamed = || "a file cannot be read".to_owned();
+                    unchecked = Some(errors.next().map_or_else(unnamed, ToString::to_string));
+                }
+            }
         }
     }
     store.pause(&pause).await?;
@@ -230,17 +238,14 @@ pub(super) async fn pause(args: PauseArgs) -> anyhow::Result<bool> {
     ))?;
     if let Some(problem) = &unchecked {
         print(&format!(
-            "But nobody could check the sector's name, because the policy cannot be read: {problem:#}\n"
+            "But the sector's name could not be checked, because not all of the policy can be read: {problem}\n"
         ))?;
     }
     Ok(unchecked.is_none())
 }
 
 /// The clusters of an organisation. It is an error if there are none: somebody has mistyped it.
-async fn check_organisation(
-    store: &Store,
-    organisation: &str,
-) -> anyhow::Result<Vec<ClusterState>> {
+async fn clusters_of(store: &Store, organisation: &str) -> anyhow::Result<Vec<ClusterState>> {
     let (known, others): (Vec<_>, Vec<_>) = store
         .clusters()
         .await?
@@ -257,16 +262,14 @@ async fn check_organisation(
 }
 
 /// The sectors that the policy has, in one organisation or in all of them.
-fn sectors(policy: &Path, organisation: Option<&str>) -> anyhow::Result<BTreeSet<Name>> {
-    let read = Files::new(policy, None).read(Timestamp::now())?;
-    let meant = read
-        .policy
+fn sectors(policy: &FleetPolicy, organisation: Option<&str>) -> BTreeSet<Name> {
+    let meant = policy
         .organisations
         .iter()
         .filter(|(id, _)| organisation.is_none_or(|only| ***id == *only));
-    Ok(meant
+    meant
         .flat_map(|(_, organisation)| organisation.sectors.keys().cloned())
-        .collect())
+        .collect()
 }
 
 fn listed(names: &BTreeSet<Name>) -> String {
@@ -314,7 +317,7 @@ pub(super) async fn approve(args: ApproveArgs) -> anyhow::Result<bool> {
         at: Timestamp::now(),
     };
     let store = open(&args.store).await?;
-    let known = check_organisation(&store, &approval.organisation).await?;
+    let known = clusters_of(&store, &approval.organisation).await?;
     if let Some(name) = &approval.cluster {
         let names: BTreeSet<Name> = known.into_iter().map(|state| state.name).collect();
         ensure!(

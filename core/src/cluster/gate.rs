@@ -3,8 +3,9 @@
 //!
 //! The rules are those of `ready`, except what the cluster's own operators say. The cluster checks
 //! that itself. It also takes our answer into account, so reading it back would make our answer
-//! its own reason. What fails comes and goes during every update, so it is not told either: whoever
-//! starts an update looks at it then.
+//! its own reason. Failing operators are left out too: operators fail for a moment during every
+//! update, and this condition would change each time. The agent checks them before it starts an
+//! update.
 
 use std::collections::BTreeSet;
 

@@ -47,14 +47,14 @@ struct TimesOfDay {
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Numbers(Vec<Run>);
 
-/// Every so many numbers from the first on, in a circle: after the highest comes the lowest again.
+/// A range of numbers with a step. It may wrap: after the highest number comes the lowest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Run {
     first: i16,
     /// How far the last one is from the first.
     length: i16,
     every: i16,
-    /// How many numbers the circle has.
+    /// How many numbers there are before it wraps.
     circle: i16,
 }
 
