@@ -201,3 +201,40 @@ fn what_concerns_nobody_is_refused_and_changes_nothing() {
         "{text}"
     );
 }
+
+/// The versions that a list offers stay known: a later pass without the list judges by them.
+#[test]
+fn a_plan_that_was_made_with_a_list_stands_when_the_list_is_gone() {
+    let folder = site();
+    let policy = "{name: a, orgId: a, upgradePolicyClusters: [{name: shop, upgradePolicy: {workloads: [web], schedule: '* * * * *', conditions: {soakDays: 0}}}]}";
+    let list = r#"[{"id": "aaaaaaaa-0000-4000-8000-000000000001", "name": "shop", "organisation": "a", "version": "4.20.2", "availableUpgrades": ["4.20.4"]}]"#;
+    std::fs::create_dir(folder.path().join("own")).unwrap();
+    std::fs::write(folder.path().join("own/a.yaml"), policy).unwrap();
+    std::fs::write(folder.path().join("list.json"), list).unwrap();
+    let pass = |more: &str, now: &str| {
+        let command =
+            format!("fleet run --once --fleet own --store sqlite:own.db{more} --now {now}");
+        let told = towpath(folder.path(), &command);
+        assert!(told.status.success(), "{told:?}");
+        String::from_utf8(told.stdout).unwrap()
+    };
+    let first = pass(" --clusters list.json", "2026-11-16T12:00Z");
+    assert!(first.contains("1 planned"), "{first}");
+    assert!(first.contains("at most 30 minutes apart"), "{first}");
+    let second = pass("", "2026-11-16T13:00Z");
+    assert!(second.contains("1 began, 0 ended, 0 cancelled"), "{second}");
+    let third = pass(
+        " --graph-data graph-data --releases releases.json",
+        "2026-11-16T13:01Z",
+    );
+    assert!(third.contains("0 cancelled"), "{third}");
+}
+
+#[test]
+fn a_fleet_without_clusters_is_no_answer() {
+    let folder = site();
+    for command in ["plan", "status", "history", "forecast"] {
+        let text = refused(folder.path(), &format!("fleet {command} --fleet fleet"));
+        assert!(text.contains("no cluster is known"), "{command}: {text}");
+    }
+}

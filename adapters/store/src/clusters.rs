@@ -16,7 +16,7 @@ use crate::{Result, Store, Tx, bounded};
 /// A cluster as last reported, with its last known workloads.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StoredCluster {
-    /// Its last state, without offers, and with all acknowledged gates.
+    /// Its last state, with the offers of the list that it was last seen in, and with all acknowledged gates.
     pub state: ClusterState,
     /// Its last known workloads.
     pub workloads: BTreeSet<Name>,

@@ -33,7 +33,7 @@ const MAX_TRIES: u32 = 5;
 /// A report, parsed and as received.
 #[derive(Debug, Clone)]
 pub struct ClusterReport {
-    /// The parsed state. Offers are not stored: they come from the graph.
+    /// The parsed state. Only a list has offers; those are stored. A report has none: then the graph says.
     pub state: ClusterState,
     /// Whether it may bind the cluster to its organisation and name.
     pub authority: Authority,

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Display;
+use std::sync::Arc;
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -9,7 +10,7 @@ use sqlx::Row;
 use sqlx::any::AnyRow;
 use towpath_core::cluster::{ClusterId, Fact, Platform};
 use towpath_core::fleet::{
-    Binding, ClusterState, Health, Labels, Name, NodePool, Owner, Product, Span, Upgrade,
+    Binding, ClusterState, Health, Labels, Name, NodePool, Offer, Owner, Product, Span, Upgrade,
     UpgradeId, UpgradeState,
 };
 use towpath_core::graph::ChannelName;
@@ -44,6 +45,9 @@ pub(crate) struct Facts {
     uses_wif: Option<bool>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     gates: Vec<String>,
+    /// The versions that a list offered it. A report has none: then the graph says.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    offers: Vec<String>,
 }
 
 impl Facts {
@@ -80,6 +84,12 @@ impl Facts {
                 .acknowledged_gates
                 .iter()
                 .map(|gate| gate.to_string())
+                .collect(),
+            offers: state
+                .offers
+                .iter()
+                .filter(|offer| offer.objection.is_none())
+                .map(|offer| offer.version.to_string())
                 .collect(),
         }
     }
@@ -153,7 +163,7 @@ pub(crate) fn cluster(row: &AnyRow, names: &mut Interner) -> Result<ClusterState
         },
         sts: facts.uses_sts.or(facts.sts.then_some(true)).into(),
         wif: facts.uses_wif.into(),
-        offers: [].into(),
+        offers: names.offers(&facts.offers)?,
         acknowledged_gates: facts.gates.iter().map(|gate| names.name(gate)).collect(),
     })
 }
@@ -256,17 +266,35 @@ pub(crate) fn damaged(what: &str, found: impl Display) -> StoreError {
     StoreError::Corrupt(format!("{what} cannot be read: {found}"))
 }
 
-/// Shares equal names.
+/// Shares what is equal: names, and lists of offers.
 #[derive(Debug, Default)]
-pub(crate) struct Interner(BTreeSet<Name>);
+pub(crate) struct Interner {
+    names: BTreeSet<Name>,
+    offers: BTreeMap<Vec<String>, Arc<[Offer]>>,
+}
 
 impl Interner {
     pub(crate) fn name(&mut self, text: &str) -> Name {
-        if let Some(known) = self.0.get(text) {
+        if let Some(known) = self.names.get(text) {
             return known.clone();
         }
         let name = Name::from(text);
-        self.0.insert(name.clone());
+        self.names.insert(name.clone());
         name
+    }
+
+    fn offers(&mut self, versions: &[String]) -> Result<Arc<[Offer]>> {
+        if let Some(known) = self.offers.get(versions) {
+            return Ok(known.clone());
+        }
+        let offer = |text: &String| {
+            Ok(Offer {
+                version: version(text)?,
+                objection: None,
+            })
+        };
+        let offers: Arc<[Offer]> = versions.iter().map(offer).collect::<Result<_>>()?;
+        self.offers.insert(versions.to_vec(), offers.clone());
+        Ok(offers)
     }
 }

@@ -386,8 +386,9 @@ pub(crate) fn input(
         clusters.insert(state.id.clone(), state);
     }
     let mut book = graph.map(|graph| OfferBook::new(graph, now));
-    for state in clusters.values_mut() {
-        offer(state, book.as_mut());
+    let listed: BTreeSet<&ClusterId> = read.list.clusters.iter().map(|state| &state.id).collect();
+    for (id, state) in &mut clusters {
+        offer(state, listed.contains(id), book.as_mut());
     }
     let mut soak = known
         .ledger
@@ -419,9 +420,11 @@ pub(crate) fn input(
     input
 }
 
-/// What the cluster could go to: what was listed for it, else what the graph says.
-pub(crate) fn offer(state: &mut ClusterState, book: Option<&mut OfferBook<'_>>) {
-    if let (true, Some(book)) = (state.offers.is_empty(), book) {
+/// What the cluster could go to: what is listed for it now, else what the graph says. Where the graph does not know the
+/// cluster's channel or release, what was last listed for it counts.
+pub(crate) fn offer(state: &mut ClusterState, is_listed: bool, book: Option<&mut OfferBook<'_>>) {
+    let Some(book) = book else { return };
+    if state.offers.is_empty() || !is_listed && book.knows(state) {
         state.offers = book.offers(state);
     }
 }

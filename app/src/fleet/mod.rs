@@ -3,6 +3,7 @@
 mod complaint;
 mod facts;
 pub(crate) mod fleet_backend;
+mod lease;
 mod ocm;
 mod operator_acts;
 mod progress;
@@ -323,6 +324,12 @@ impl FleetArgs {
         let known = self.known(&settings, now).await?;
         let graph = facts::graph(&settings, now)?;
         let input = facts::input(&read, &known, graph.as_ref(), now);
+        if input.clusters.is_empty() {
+            warn(&read.findings)?;
+            bail!(
+                "no cluster is known, neither from a list nor from the store; name a list (--clusters FILE), import one (`towpath fleet import FILE`), or let clusters report to `towpath serve --fleet DIR`"
+            );
+        }
         let mut planner = FleetPlanner::new(input.clone());
         let decision = planner.pass(now);
         let mut findings = read.findings;

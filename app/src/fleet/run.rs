@@ -9,7 +9,9 @@ use anyhow::Context;
 use jiff::{SignedDuration, Timestamp};
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
-use towpath_core::fleet::{ClusterState, NOT_SOAKED, Name, UpgradeState, name_clashes};
+use towpath_core::fleet::{
+    ClusterState, NOT_SOAKED, Name, PUNCTUALITY, UpgradeState, name_clashes,
+};
 use towpath_core::retry::Backoff;
 use towpath_core::verdict::{Reason, Value};
 use towpath_store::{Store, StoreAddress, StoreError};
@@ -52,9 +54,11 @@ pub(crate) async fn run(settings: Settings, once: bool, every: u64) -> anyhow::R
     let mut stop = std::pin::pin!(crate::serve::stop_signal()?);
     let (mut complaint, began) = (Complaint::default(), Instant::now());
     let mut ticks = ticks(fleet.pass_every);
+    let taken_over = scheduler.taken_over();
     loop {
         tokio::select! {
             _ = ticks.tick() => {}
+            () = taken_over.notified() => {}
             () = &mut stop => break,
         }
         let now = settings.now.unwrap_or_else(Timestamp::now);
@@ -63,6 +67,9 @@ pub(crate) async fn run(settings: Settings, once: bool, every: u64) -> anyhow::R
                 tell(&outcome);
                 if once {
                     crate::cli::print(&outcome.to_string())?;
+                    if outcome.planned > 0 && fleet.ocm.is_none() {
+                        crate::cli::print(&next_pass_note())?;
+                    }
                 }
             }
             Err(error) if once => {
@@ -77,6 +84,14 @@ pub(crate) async fn run(settings: Settings, once: bool, every: u64) -> anyhow::R
     }
     scheduler.stop().await;
     Ok(true)
+}
+
+/// What somebody who makes single passes has to know.
+fn next_pass_note() -> String {
+    let minutes = PUNCTUALITY.as_mins();
+    format!(
+        "What is planned begins in the first pass after its time. Make the next passes at most {minutes} minutes apart, or leave out --once. A plan that is {minutes} minutes late begins only while its schedule is open.\n"
+    )
 }
 
 /// One that comes late does not make others come early.
@@ -246,9 +261,11 @@ async fn pass_until(
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
     let mut told = FleetMetrics::default();
+    let taken_over = scheduler.taken_over();
     loop {
         tokio::select! {
             _ = ticks.tick() => {}
+            () = taken_over.notified() => {}
             () = stopped.notified() => return scheduler.stop().await,
         }
         let now = clock();

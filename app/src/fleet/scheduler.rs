@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use jiff::{SignedDuration, Timestamp};
+use tokio::sync::Notify;
 use towpath_core::cluster::ClusterId;
 use towpath_core::finding::Finding;
 use towpath_core::fleet::{
@@ -22,14 +23,11 @@ use towpath_store::{
 };
 
 use super::facts::{self, Files, FleetReading, StoredFleet};
+use super::lease::LeaseKeeper;
 use super::ocm::OcmScheduler;
 use super::published_fleet::{DecidedFleet, GraphHandle, GraphSource, PassOutcome, PublishedFleet};
 use crate::config::FleetSettings;
 
-/// The lease's name in the store.
-const LEASE: &str = "scheduler";
-/// How long a replica keeps the lease without renewing it, at least.
-const SHORTEST_LEASE: Duration = Duration::from_secs(5);
 /// Offers change with time alone (a release enters a channel), so they are looked up anew this often.
 const REREAD: SignedDuration = SignedDuration::from_mins(10);
 /// How often it is looked for what nobody needs any more, …
@@ -44,7 +42,7 @@ pub(crate) struct Scheduler {
     pub(crate) store: Store,
     pub(crate) published_fleet: Arc<PublishedFleet>,
     settings: FleetSettings,
-    owner: String,
+    keeper: LeaseKeeper,
     files: Files,
     graph: GraphSource,
     ocm: Option<OcmScheduler>,
@@ -79,11 +77,12 @@ impl Scheduler {
             std::process::id(),
             Timestamp::now().as_nanosecond()
         );
+        let keeper = LeaseKeeper::new(store.clone(), owner, settings.pass_every);
         Ok(Self {
             store,
             published_fleet,
             settings,
-            owner,
+            keeper,
             files,
             graph,
             ocm,
@@ -103,18 +102,23 @@ impl Scheduler {
         if outcome.is_err() {
             // Nobody knows how much of what had changed was followed.
             self.made_of = None;
+            self.keeper.pass_failed();
         }
         outcome
+    }
+
+    /// Told when this scheduler has taken over from another between two passes. Then it is time for one.
+    pub(crate) fn taken_over(&self) -> Arc<Notify> {
+        self.keeper.taken()
     }
 
     async fn try_pass(&mut self, now: Timestamp) -> anyhow::Result<PassOutcome> {
         let begun = Instant::now();
         // Before the store is asked for anything: whom a policy names is held also while the store is away.
         let policy_changed = self.read_files(now).await?;
-        let ttl = (self.settings.pass_every * 3).max(SHORTEST_LEASE);
         let lease = self
-            .store
-            .acquire(LEASE, &self.owner, ttl)
+            .keeper
+            .acquire()
             .await
             .context("the lease cannot be acquired")?;
         self.lease.clone_from(&lease);
@@ -253,6 +257,7 @@ impl Scheduler {
 
     /// Lets another replica take over at once.
     pub(crate) async fn stop(&mut self) {
+        self.keeper.stop().await;
         if let Some(lease) = self.lease.take()
             && let Err(error) = self.store.release(&lease).await
         {
@@ -402,7 +407,7 @@ impl Scheduler {
                     continue;
                 }
                 self.known.clusters.insert(state.id.clone(), state.clone());
-                facts::offer(&mut state, book.as_mut());
+                facts::offer(&mut state, false, book.as_mut());
                 let credit = credits.remove(&state.id).unwrap_or_default();
                 let one = credit.first().map(|(version, seconds)| (version, *seconds));
                 if credit.len() > 1 || !published.planner.seen(state, one) {

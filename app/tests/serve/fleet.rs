@@ -52,6 +52,11 @@ upgradePolicyClusters:
 
     /// The same, where only who has a token may look at the fleet.
     pub(crate) fn serve_closed(&self, store: &str, more: &[&str]) -> Towpath {
+        self.serve_every("1", store, more)
+    }
+
+    /// The same, with that many seconds between passes.
+    fn serve_every(&self, seconds: &str, store: &str, more: &[&str]) -> Towpath {
         let (policy, keys) = (self.path("policy"), self.path("keys"));
         let options = [
             "--fleet",
@@ -61,7 +66,7 @@ upgradePolicyClusters:
             "--token-keys",
             text(&keys),
             "--pass-seconds",
-            "1",
+            seconds,
         ];
         let towpath = Towpath::serve_folder(&self.path("data"), &[&options, more].concat());
         towpath.until("a pass was made", |t| {
@@ -303,6 +308,20 @@ fn a_store_that_is_away_stops_the_fleet_and_not_the_graph() {
         "a cluster that may be managed waits until that is known"
     );
     assert_eq!(towpath.get("/api/v1/fleet/plan").status, 503);
+}
+
+/// The next pass of the second one is an hour away.
+#[test]
+fn when_a_scheduler_is_killed_another_acts_long_before_its_next_pass() {
+    let fleet = Fleet::new();
+    let is_scheduler =
+        |towpath: &Towpath| towpath.get("/readyz").json()["fleet"]["isScheduler"] == true;
+    let first = fleet.serve_every("3600", &fleet.sqlite(), &[]);
+    first.until("the first one schedules", is_scheduler);
+    let second = fleet.serve_every("3600", &fleet.sqlite(), &[]);
+    assert!(!is_scheduler(&second), "one at a time");
+    drop(first);
+    second.until("the second one schedules", is_scheduler);
 }
 
 #[test]

@@ -33,7 +33,7 @@ pub use history::{HistoryRow, history};
 pub use ledger::{Ledger, Tenure, oldest_needed};
 pub use offers::OfferBook;
 pub(crate) use plans::PLAN_CODES;
-pub use plans::{Cancellation, EXPECTED, GRACE, OverdueUpgrade, UpgradeEnd};
+pub use plans::{Cancellation, EXPECTED, GRACE, OverdueUpgrade, PUNCTUALITY, UpgradeEnd};
 pub use retention::{PRUNING_STEP, pruning_clock};
 pub use rules::{NOT_SOAKED, RuleId, fleet_codes};
 pub use status::{Next, StatusRow, status};

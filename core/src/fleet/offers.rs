@@ -42,6 +42,13 @@ impl<'a> OfferBook<'a> {
         }
     }
 
+    /// Whether the graph can say what this cluster is offered: it has the cluster's channel, and its release.
+    pub fn knows(&self, state: &ClusterState) -> bool {
+        let channel = state.channel.as_ref();
+        channel.is_some_and(|channel| self.graph.channel(channel.as_str()).is_some())
+            && self.graph.find(&state.version, &state.arch).is_some()
+    }
+
     /// What a cluster is offered. One that follows no channel is offered nothing.
     pub fn offers(&mut self, state: &ClusterState) -> Arc<[Offer]> {
         let Some(channel) = &state.channel else {

@@ -15,8 +15,9 @@ use crate::verdict::{Code, Verdict};
 
 /// A cluster that has not begun by then, and has reported since, will not.
 pub const GRACE: SignedDuration = SignedDuration::from_hours(2);
-/// A plan begins at its time, or not much later. Otherwise it is planned again.
-const PUNCTUALITY: SignedDuration = SignedDuration::from_mins(30);
+/// A plan begins at its time, or at most this much later. After that it begins only while its schedule is open; otherwise it
+/// is planned again.
+pub const PUNCTUALITY: SignedDuration = SignedDuration::from_mins(30);
 /// A node pool that is not there by then will not be: nobody tells whether it began.
 const POOL_LIMIT: SignedDuration = SignedDuration::from_hours(24);
 /// What usually suffices for an upgrade.
@@ -37,8 +38,8 @@ static NOT_AVAILABLE: Code = Code::new(
 /// Nobody was there when the plan was to begin.
 static TIME_HAS_PASSED: Code = Code::new(
     "TimeHasPassed",
-    "its time has passed",
-    "see that a scheduler runs; the upgrade is planned again",
+    "its time has passed, and its schedule is no longer open",
+    "make passes at most 30 minutes apart (`serve`, or `fleet run` without `--once`, does); the upgrade is planned again",
 );
 
 static BEYOND_HORIZON: Code = Code::new(
@@ -172,11 +173,12 @@ fn lies_too_far_ahead(upgrade: &Upgrade, now: Timestamp) -> bool {
 
 /// Windows and exclusions may have changed since the plan was made, and nobody may have been there at its time.
 fn judge_time(question: &StartQuestion<'_>, upgrade: &Upgrade) -> Verdict {
-    let calendar = &question.roster.calendars[question.class.calendar];
-    let missed = upgrade.start_at.duration_until(question.now) > PUNCTUALITY;
-    match (calendar.schedules().allows(upgrade.start_at), missed) {
+    let schedules = question.roster.calendars[question.class.calendar].schedules();
+    let is_late = upgrade.start_at.duration_until(question.now) > PUNCTUALITY;
+    let missed = is_late && !schedules.is_open(question.now, PUNCTUALITY);
+    match (schedules.allows(upgrade.start_at), missed) {
         (true, false) => Verdict::recommend(),
-        (false, _) => closed(question),
+        (false, _) => closed(question, Some(upgrade.start_at)),
         (true, true) => Verdict::wait(TIME_HAS_PASSED.alone()),
     }
 }

@@ -75,7 +75,15 @@ pub struct Schedules<'a> {
     pub exclusions: &'a [Exclusion],
 }
 
-impl Schedules<'_> {
+/// Why nothing may start at a time that the schedule names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Obstacle<'a> {
+    Exclusion(&'a Exclusion),
+    /// There are maintenance windows, and it is in none of them.
+    NoWindow,
+}
+
+impl<'a> Schedules<'a> {
     /// The next time it may start, whether or not that is near.
     pub fn next(&self, now: Timestamp) -> Option<Timestamp> {
         self.search(now, None)
@@ -128,8 +136,33 @@ impl Schedules<'_> {
 
     /// Whether something may start at that very time, by windows and exclusions.
     pub fn allows(&self, at: Timestamp) -> bool {
+        self.obstacle(at).is_none()
+    }
+
+    /// What forbids a start at that very time.
+    pub(crate) fn obstacle(&self, at: Timestamp) -> Option<Obstacle<'a>> {
+        let mut exclusions = self.exclusions.iter();
+        if let Some(exclusion) = exclusions.find(|exclusion| exclusion.covers(at)) {
+            return Some(Obstacle::Exclusion(exclusion));
+        }
         let inside = self.windows.is_empty() || self.windows.iter().any(|window| window.covers(at));
-        inside && !self.exclusions.iter().any(|exclusion| exclusion.covers(at))
+        (!inside).then_some(Obstacle::NoWindow)
+    }
+
+    /// The schedule's own next time, whatever windows and exclusions say.
+    pub(crate) fn next_of_schedule(&self, now: Timestamp) -> Option<Timestamp> {
+        let after = now.checked_add(NOTICE).ok()?;
+        self.schedule?.after(after, &TimeZone::UTC)
+    }
+
+    /// Whether a start that comes this late is still inside: the schedule had a time shortly before now, and nothing forbids now.
+    pub(crate) fn is_open(&self, now: Timestamp, shortly: SignedDuration) -> bool {
+        let hit = now
+            .checked_sub(shortly)
+            .ok()
+            .zip(self.schedule)
+            .and_then(|(since, schedule)| schedule.after(since, &TimeZone::UTC));
+        hit.is_some_and(|hit| hit <= now) && self.allows(now)
     }
 }
 
@@ -153,6 +186,22 @@ impl MaintenanceWindow {
 impl MaintenanceWindow {
     pub fn opens_after(&self, time: Timestamp) -> Option<Timestamp> {
         self.begins.after(time, &self.time_zone.0)
+    }
+}
+
+impl fmt::Display for Exclusion {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{} to {} {}",
+            self.from,
+            self.until,
+            self.time_zone.name()
+        )?;
+        match &self.why {
+            Some(why) => write!(f, ": {why}"),
+            None => Ok(()),
+        }
     }
 }
 

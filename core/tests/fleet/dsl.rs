@@ -10,7 +10,7 @@
 //! approve 4.9.2 for a
 //! cluster a at 4.9.1 offers 4.9.2,4.9.3 sector prod mutexes m1,m2 soak 2 workloads web schedule 0_19_*_*_*
 //!     (also: blocks RE, pin V, sts, not-sts, wif, on aws, left-alone, approval, unhealthy, acks g1, pools np0=4.9.0, in o2, silent 3,
-//!     since 5, risk NAME=4.9.3, unbound; called NAME: it has that name and no policy entry of its own)
+//!     since 5, risk NAME=4.9.3, window 0_22_*_*_*+2, excluded 2021-08-30..2021-09-02=freeze, unbound; called NAME: it has that name and no policy entry of its own)
 //! upgrade a to 4.9.2 planned|started|failed|refused      (also: by other, hours-ago N, failures N)
 //! release 4.9.3 at 2021-09-01T00:00Z
 //! ```
@@ -22,10 +22,10 @@ use jiff::{SignedDuration, Timestamp};
 use towpath_core::cluster::{ClusterId, Fact, Platform};
 use towpath_core::finding::Place;
 use towpath_core::fleet::{
-    Approval, Binding, ClusterPolicy, ClusterState, Decision, FleetInput, FleetPlanner,
-    GraphObjection, Health, LeftAlone, Name, NodePool, Offer, Organisation, Owner, Parallel, Pause,
-    Product, Sector, SoakSum, Upgrade, UpgradeId, UpgradePolicy, UpgradeState, VersionGate,
-    dispatch,
+    Approval, Binding, ClusterPolicy, ClusterState, Decision, Exclusion, FleetInput, FleetPlanner,
+    GraphObjection, Health, LeftAlone, MaintenanceWindow, Name, NodePool, Offer, Organisation,
+    Owner, Parallel, Pause, Product, Sector, SoakSum, Upgrade, UpgradeId, UpgradePolicy,
+    UpgradeState, VersionGate, dispatch,
 };
 use towpath_core::graph::Pattern;
 use towpath_core::graph::rules::KNOWN_RISK;
@@ -304,6 +304,28 @@ fn sector(line: &Words<'_>) -> Sector {
     }
 }
 
+/// `0_22_*_*_1-5+4`: from ten in the evening on weekdays, for four hours.
+fn window(text: &str) -> MaintenanceWindow {
+    let (begins, hours) = text.split_once('+').unwrap();
+    MaintenanceWindow {
+        begins: begins.replace('_', " ").parse().unwrap(),
+        lasts: SignedDuration::from_hours(hours.parse().unwrap()),
+        time_zone: "UTC".parse().unwrap(),
+    }
+}
+
+/// `2021-08-30..2021-09-02=freeze`: those days, and why.
+fn exclusion(text: &str) -> Exclusion {
+    let (days, why) = text.split_once('=').unwrap();
+    let (from, until) = days.split_once("..").unwrap();
+    Exclusion {
+        from: from.parse().unwrap(),
+        until: until.parse().unwrap(),
+        time_zone: "UTC".parse().unwrap(),
+        why: Some(why.into()),
+    }
+}
+
 fn cluster(story: &mut Story, line: &Words<'_>, organisation: &str) {
     let (name, now): (Name, Timestamp) = (line.0[1].into(), story.now);
     let policy = UpgradePolicy {
@@ -333,6 +355,8 @@ fn cluster(story: &mut Story, line: &Words<'_>, organisation: &str) {
         needs_approval: line.has("approval"),
         pin: line.after("pin").map(version),
         accepted_risks: line.list("accepts").collect(),
+        windows: line.after("window").map(window).into_iter().collect(),
+        exclusions: line.after("excluded").map(exclusion).into_iter().collect(),
         ..UpgradePolicy::default()
     };
     let organisation_of = org(&mut story.input, organisation);

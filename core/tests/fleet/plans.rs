@@ -87,17 +87,39 @@ fn what_runs_finishes_is_overdue_or_never_began() {
     );
 }
 
+/// Passes may be hours apart. A plan that comes late begins all the same while its schedule, its windows and its exclusions
+/// let it; else it is planned again.
 #[test]
-fn a_plan_that_nobody_let_begin_is_made_anew() {
+fn a_plan_that_comes_late_begins_while_its_schedule_is_open() {
     check(
         "
         cluster a at 4.9.1 offers 4.9.2
+        cluster b at 4.9.1 offers 4.9.2 schedule 0_15_*_*_*
+        cluster c at 4.9.1 offers 4.9.2 schedule 0_*_*_*_*
+        cluster d at 4.9.1 offers 4.9.2 window 0_14_*_*_*+2
+        cluster e at 4.9.1 offers 4.9.2 excluded 2021-08-30T16:00..2021-09-02T00:00=freeze
         upgrade a to 4.9.2 planned hours-ago 3
+        upgrade b to 4.9.2 planned hours-ago 3
+        upgrade c to 4.9.2 planned hours-ago 3
+        upgrade d to 4.9.2 planned hours-ago 3
+        upgrade e to 4.9.2 planned hours-ago 3
         ",
         expect![[r#"
             a  wait: its upgrade to 4.9.2 is planned for 2021-08-30T15:00:00Z
                  4.9.2: yes
-            cancel 1: wait: its time has passed
+            b  wait: its schedule (0 15 * * *) is closed until 2021-08-31T15:00:00Z; its upgrade to 4.9.2 is planned for 2021-08-30T15:00:00Z
+                 4.9.2: yes
+            c  wait: its upgrade to 4.9.2 is planned for 2021-08-30T15:00:00Z
+                 4.9.2: yes
+            d  wait: its next start is outside its maintenance windows, so it may not start before 2021-08-31T14:00:00Z; its upgrade to 4.9.2 is planned for 2021-08-30T15:00:00Z
+                 4.9.2: yes
+            e  wait: an exclusion (2021-08-30T16:00:00 to 2021-09-02T00:00:00 UTC: freeze) covers its next start, so it may not start before 2021-09-02T00:00:00Z; its upgrade to 4.9.2 is planned for 2021-08-30T15:00:00Z
+                 4.9.2: yes
+            cancel 2: wait: its time has passed, and its schedule is no longer open
+            cancel 4: wait: its time has passed, and its schedule is no longer open
+            cancel 5: wait: its time has passed, and its schedule is no longer open
+            begin 1
+            begin 3
         "#]],
     );
 }

@@ -558,6 +558,33 @@ fn the_schedule_says_when() {
 }
 
 #[test]
+fn windows_and_exclusions_are_named_where_they_are_what_stands_in_the_way() {
+    check(
+        "
+        cluster a at 4.9.1 offers 4.9.2 window 0_22_*_*_*+2
+        cluster b at 4.9.1 offers 4.9.2 excluded 2021-08-30..2021-09-02=freeze
+        cluster c at 4.9.1 offers 4.9.2 schedule 0_9_*_*_1 excluded 2021-09-06..2021-09-07=audit
+        cluster d at 4.9.1 offers 4.9.2 schedule 0_9_*_*_* window 0_22_*_*_*+2
+        cluster e at 4.9.1 offers 4.9.2 schedule 0_9_*_*_* window 0_8_*_*_*+2
+        cluster f at 4.9.1 offers 4.9.2 window 0_18_*_*_*+2 excluded 2021-09-06..2021-09-07=audit
+        ",
+        expect![[r#"
+            a  wait until 2021-08-30T22:00:00Z: its next start is outside its maintenance windows, so it may not start before 2021-08-30T22:00:00Z
+                 4.9.2: yes
+            b  wait until 2021-09-02T00:00:00Z: an exclusion (2021-08-30T00:00:00 to 2021-09-02T00:00:00 UTC: freeze) covers its next start, so it may not start before 2021-09-02T00:00:00Z
+                 4.9.2: yes
+            c  wait until 2021-09-13T09:00:00Z: an exclusion (2021-09-06T00:00:00 to 2021-09-07T00:00:00 UTC: audit) covers its next start, so it may not start before 2021-09-13T09:00:00Z
+                 4.9.2: yes
+            d  no: its schedule (0 9 * * *) has no start that its maintenance windows and exclusions allow
+                 4.9.2: yes
+            e  wait until 2021-08-31T09:00:00Z: its schedule (0 9 * * *) is closed until 2021-08-31T09:00:00Z
+                 4.9.2: yes
+            f  start 4.9.2 at 18:07
+        "#]],
+    );
+}
+
+#[test]
 fn inherited_soak_counts_and_inherited_versions_lead() {
     check(
         "

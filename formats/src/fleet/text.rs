@@ -30,6 +30,9 @@ const MAX_WARNINGS: usize = 10;
 /// What would start now, and why others wait.
 pub fn plan(desk: &FleetPlanner, plan: &FleetPlan<'_>, room: Room) -> String {
     let mut text = match plan.starts.len() {
+        0 if desk.roster().is_empty() => {
+            "Nothing starts now: no policy is about any cluster that is known.\n".to_owned()
+        }
         0 => "Nothing starts now.\n".to_owned(),
         1 => "1 upgrade starts now:\n\n".to_owned(),
         more => format!("{more} upgrades start now:\n\n"),

@@ -25,12 +25,11 @@ pub(super) static POLICY_PROBLEMS: StartRule =
         .holding(|q| !q.class.problems.is_empty());
 
 fn judge_policy_problems(q: &StartQuestion<'_>) -> Verdict {
-    let first = q.class.problems.first();
     let refuse = |problem: &crate::finding::Finding| {
         let reason = POLICY_PROBLEM.because([("problem", problem.problem.as_str().into())]);
         Verdict::refuse(reason.at(&problem.place))
     };
-    first.map(refuse).into_iter().collect()
+    q.class.problems.iter().map(refuse).collect()
 }
 
 pub(super) static DISABLED: StartRule = StartRule::new(&[&ORGANISATION_DISABLED], judge_disabled)

@@ -1,0 +1,109 @@
+//! Keeps the lease between and during passes, so that it can be short: when a scheduler dies, another takes over within
+//! seconds, however far apart passes are.
+//!
+//! A scheduler whose passes fail or hang lets the lease go, so that another can act.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use tokio::sync::Notify;
+use tokio::task::JoinHandle;
+use towpath_store::{Lease, Result, Store};
+
+/// The lease's name in the store.
+const NAME: &str = "scheduler";
+/// How long the lease lasts without being renewed.
+const TERM: Duration = Duration::from_secs(10);
+/// How often it is renewed, or tried for. Together with the term: 12 seconds until another has it.
+const RENEW_EVERY: Duration = Duration::from_secs(2);
+/// A pass that takes longer than this, or than three times the way to the next one, hangs.
+const LONGEST_PASS: Duration = Duration::from_mins(5);
+
+/// One scheduler's hold on the lease.
+pub(super) struct LeaseKeeper {
+    store: Store,
+    owner: String,
+    /// Until when the lease is renewed, or tried for.
+    wanted_until: Arc<Mutex<Instant>>,
+    patience: Duration,
+    taken: Arc<Notify>,
+    task: JoinHandle<()>,
+}
+
+impl LeaseKeeper {
+    /// A keeper that wants nothing before the first pass begins.
+    pub(super) fn new(store: Store, owner: String, pass_every: Duration) -> Self {
+        let wanted_until = Arc::new(Mutex::new(Instant::now()));
+        let taken = Arc::new(Notify::new());
+        let task = tokio::spawn(keep(
+            store.clone(),
+            owner.clone(),
+            wanted_until.clone(),
+            taken.clone(),
+        ));
+        Self {
+            store,
+            owner,
+            wanted_until,
+            patience: (pass_every * 3).max(LONGEST_PASS),
+            taken,
+            task,
+        }
+    }
+
+    /// A pass begins: takes the lease, unless another scheduler has it.
+    pub(super) async fn acquire(&self) -> Result<Option<Lease>> {
+        self.want_until(Instant::now() + self.patience);
+        self.store.acquire(NAME, &self.owner, TERM).await
+    }
+
+    /// The pass failed: whoever can do better may have the lease.
+    pub(super) fn pass_failed(&self) {
+        self.want_until(Instant::now());
+    }
+
+    fn want_until(&self, until: Instant) {
+        *self
+            .wanted_until
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner) = until;
+    }
+
+    /// Told when the lease was taken over between two passes.
+    pub(super) fn taken(&self) -> Arc<Notify> {
+        self.taken.clone()
+    }
+
+    /// Ends the keeping; the lease is not renewed after that.
+    pub(super) async fn stop(&mut self) {
+        self.task.abort();
+        // It ends by being aborted, which is an error to nobody.
+        let _ = (&mut self.task).await;
+    }
+}
+
+impl Drop for LeaseKeeper {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+async fn keep(store: Store, owner: String, wanted_until: Arc<Mutex<Instant>>, taken: Arc<Notify>) {
+    let mut is_ours = true;
+    loop {
+        tokio::time::sleep(RENEW_EVERY).await;
+        let until = *wanted_until.lock().unwrap_or_else(PoisonError::into_inner);
+        if until <= Instant::now() {
+            continue;
+        }
+        match store.acquire(NAME, &owner, TERM).await {
+            Ok(lease) => {
+                if lease.is_some() && !is_ours {
+                    taken.notify_one();
+                }
+                is_ours = lease.is_some();
+            }
+            Err(error) => tracing::debug!(%error, "the lease could not be renewed"),
+        }
+    }
+}
