@@ -177,7 +177,6 @@ fn the_condition_enumerates_what_stands_in_the_way() {
         failures: Fact::Unknown,
         operator_failures: Fact::Unknown,
     };
-    let current = "4.8.9".parse().unwrap();
     let limited = Operator {
         name: "storage.v1".into(),
         namespace: "storage".into(),
@@ -188,20 +187,11 @@ fn the_condition_enumerates_what_stands_in_the_way() {
         kubernetes: Range::default(),
         problems: Vec::new(),
     };
-    let open = upgradeable(&gate(
-        &current,
-        None,
-        &facts(21, Vec::new()),
-        MaxSkew::OpenShift,
-    ));
+    let gate = |facts: &Facts| upgradeable(&gate(None, facts, MaxSkew::OpenShift).unwrap());
+    let open = gate(&facts(21, Vec::new()));
     assert!(open.is_so, "{open:?}");
     assert_eq!(open.reason, "AsExpected");
-    let closed = upgradeable(&gate(
-        &current,
-        None,
-        &facts(20, vec![limited]),
-        MaxSkew::OpenShift,
-    ));
+    let closed = gate(&facts(20, vec![limited]));
     expect![[r#"
         false KubeletTooOld_OperatorIncompatible
         2 things stand in the way of the next minor version: (1) 1 node of pool worker at Kubernetes 1.20 would be 2 minor versions behind the API server's 1.22; the limit there is 1; wait until all of pool worker is at Kubernetes 1.21 (2) storage.v1 in storage is not made for OpenShift 4.9: it says OpenShift 4.8 at most; update storage.v1 in storage (it says OpenShift 4.8 at most) to a version for OpenShift 4.9

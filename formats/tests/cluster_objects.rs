@@ -387,6 +387,10 @@ fn an_operators_limits_are_minor_versions() {
             "kubernetes from 1.19 to 1.22",
         ),
         (
+            r#"[{"type":"olm.maxKubeVersion","value":"1.25"},{"type":"towpath.maxKubeVersion","value":"1.27"}]"#,
+            "kubernetes to 1.25",
+        ),
+        (
             r#"[{"type":"olm.maxOpenShiftVersion","value":"4.10.3"}]"#,
             "olm.maxOpenShiftVersion is \"4.10.3\", which is no minor version",
         ),
@@ -667,4 +671,72 @@ fn objects_are_counted_by_kind() {
         objects.counts.into_iter().collect::<Vec<_>>(),
         [(Kind::Node, 1), (Kind::MachineConfigPool, 1)]
     );
+}
+
+#[test]
+fn the_lowest_kubernetes_of_an_operator_is_read() {
+    let told = |lowest: &str| {
+        let object = serde_json::json!({"kind": "ClusterServiceVersion",
+            "metadata": {"name": "a.v1", "namespace": "a"}, "spec": {"minKubeVersion": lowest}});
+        let facts = read(&[("a.json", &object.to_string())]).unwrap().facts;
+        let operator = facts.operators.known().unwrap()[0].clone();
+        let min = operator.kubernetes.min.map(|min| min.to_string());
+        min.or_else(|| operator.problems.first().map(ToString::to_string))
+    };
+    assert_eq!(told("1.16.3").as_deref(), Some("1.16"));
+    assert_eq!(told("v1.27").as_deref(), Some("1.27"));
+    assert_eq!(told(""), None);
+    assert_eq!(
+        told("next").as_deref(),
+        Some("minKubeVersion is \"next\", which is no version")
+    );
+}
+
+#[test]
+fn the_oldest_part_of_a_node_counts_and_parts_that_differ_are_told() {
+    let told = |kubelet: &str, runtime: &str, system: &str| {
+        let object = serde_json::json!({"kind": "Node", "metadata": {"name": "w1"},
+            "status": {"nodeInfo": {"kubeletVersion": kubelet, "containerRuntimeVersion": runtime, "osImage": system}}});
+        let file = SourceFile::new("a.json", object.to_string().into_bytes());
+        let (objects, warnings) =
+            objects::read(&[file], "2026-11-16T12:00Z".parse().unwrap()).unwrap();
+        let kubelet = objects.facts.nodes.known().unwrap()[0]
+            .kubelet
+            .known()
+            .unwrap()
+            .to_string();
+        let parts = warnings
+            .iter()
+            .filter(|warning| warning.code == "node-parts-differ")
+            .count();
+        (kubelet, parts)
+    };
+    let kubelet = "v1.29.6+aba1e8d";
+    let system = "Red Hat Enterprise Linux CoreOS 416.94.202407251849-0";
+    for (runtime, system, expected) in [
+        (
+            "cri-o://1.29.6-5.rhaos4.16.git940ae8b.el9",
+            system,
+            ("1.29", 0),
+        ),
+        ("cri-o://1.28.2-3.rhaos4.15", system, ("1.28", 1)),
+        (
+            "cri-o://1.29.6",
+            "Red Hat Enterprise Linux CoreOS 414.92.202310210434-0 (Plow)",
+            ("1.27", 1),
+        ),
+        (
+            "cri-o://1.29.6",
+            "Red Hat Enterprise Linux CoreOS 9.6.20250523-0 (Plow)",
+            ("1.29", 0),
+        ),
+        ("containerd://2.0.1", "Ubuntu 24.04", ("1.29", 0)),
+    ] {
+        let expected = (expected.0.to_owned(), expected.1);
+        assert_eq!(
+            told(kubelet, runtime, system),
+            expected,
+            "{runtime} {system}"
+        );
+    }
 }

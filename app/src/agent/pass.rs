@@ -113,9 +113,7 @@ impl Judge {
         let (memory, outcome) = follow(&known, standing, &stamp, now);
         self.graph_good_at = memory.graph_good_at;
         let max_skew = policy.automatic.max_skew;
-        let gate = standing
-            .current()
-            .map(|current| gate(current, policy.target, &observation.objects.facts, max_skew));
+        let gate = gate(policy.target, &observation.objects.facts, max_skew);
         let warnings = std::mem::take(&mut observation.warnings);
         Ok(Assessment {
             memory,

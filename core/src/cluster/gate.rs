@@ -14,7 +14,7 @@ use crate::cluster::objects::Facts;
 use crate::cluster::rules::{MaxSkew, judge};
 use crate::cluster::way::{Stop, Way};
 use crate::verdict::{Reason, Verdict};
-use crate::version::{Minor, Version};
+use crate::version::Minor;
 
 /// Whether the minor version may change.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,13 +25,12 @@ pub struct UpgradeableGate {
     pub later: BTreeSet<Reason>,
 }
 
-/// Judges the next minor version, and looks ahead to the target's.
-pub fn gate(
-    current: &Version,
-    target: Option<Minor>,
-    facts: &Facts,
-    max_skew: MaxSkew,
-) -> UpgradeableGate {
+/// Judges the next minor version, and looks ahead to the target's. None if nobody knows what the cluster runs.
+///
+/// During an update nodes and API servers are between two releases. The next minor version is that after the release the
+/// cluster is on its way to: seen from the one it leaves, every node that is done would be ahead.
+pub fn gate(target: Option<Minor>, facts: &Facts, max_skew: MaxSkew) -> Option<UpgradeableGate> {
+    let current = facts.heads_for()?.clone();
     let facts = Facts {
         objections: Fact::Known(Vec::new()),
         operator_objections: Fact::Known(Vec::new()),
@@ -45,14 +44,14 @@ pub fn gate(
             .collect()
     };
     let next = verdict(&Way::to_next_minor(current.clone()));
-    let ahead = target
-        .and_then(|target| Way::through_every_minor(current.clone(), Stop::Minor(target)).ok());
+    let ahead =
+        target.and_then(|target| Way::through_every_minor(current, Stop::Minor(target)).ok());
     let later = ahead.map(|way| verdict(&way).reasons).unwrap_or_default();
     let later = later
         .into_iter()
         .filter(|reason| !next.reasons.contains(reason))
         .collect();
-    UpgradeableGate { next, later }
+    Some(UpgradeableGate { next, later })
 }
 
 impl UpgradeableGate {

@@ -169,7 +169,7 @@ fn what_was_seen_just_before_our_start_ends_nothing() {
     });
     assert_eq!(
         story.told(),
-        "waits: UpdateRequested",
+        "waits: JustStarted",
         "and nothing is started again"
     );
     story.now = at("2026-11-16T11:11Z");

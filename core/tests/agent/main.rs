@@ -370,6 +370,41 @@ fn for_the_loop_of_the_document_downgrades_can_be_allowed() {
     };
     check(&back(Downgrades::Refuse), "refuses: NotNewer");
     check(&back(Downgrades::Allow), "takes 4.20.0");
+    // With signed images: the newer one was made to follow the older one.
+    let signed = |previous: &[&str], downgrades| {
+        Story::but(|story| {
+            story.policy.downgrades = downgrades;
+            story.standing.offers = vec![offer("4.20.0")];
+            let evidence = Evidence {
+                target: witness("4.20.0", &[], &[]),
+                source: witness("4.20.1", previous, &[]),
+            };
+            story.evidence = [(image("4.20.0"), evidence)].into();
+        })
+    };
+    check(&signed(&["4.20.0"], Downgrades::Allow), "takes 4.20.0");
+    check(
+        &signed(&["4.20.0"], Downgrades::Refuse),
+        "refuses: NotNewer",
+    );
+    check(
+        &signed(&["4.19.9"], Downgrades::Allow),
+        "refuses: OnlyClaimed",
+    );
+}
+
+/// Right after an update, the cluster still lists the release that it runs now among its offers.
+#[test]
+fn the_running_release_among_the_offers_is_not_held_to_be_an_attack() {
+    let story = Story::but(|story| {
+        story.standing.offers = vec![offer("4.20.1")];
+        let evidence = Evidence {
+            target: witness("4.20.1", &["4.20.0"], &[]),
+            source: witness("4.20.0", &[], &[]),
+        };
+        story.evidence = [(image("4.20.1"), evidence)].into();
+    });
+    check(&story, "refuses: NotNewer");
 }
 
 #[test]

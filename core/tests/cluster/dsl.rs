@@ -90,7 +90,7 @@ pub(crate) fn known_and_empty() -> Facts {
     }
 }
 
-fn read(story: &str) -> Story {
+pub(crate) fn read(story: &str) -> Story {
     let (mut facts, mut stops, mut max_skew) = (known_and_empty(), Vec::new(), MaxSkew::OpenShift);
     let mut unknown = Vec::new();
     for line in story.lines().map(str::trim).filter(|line| !line.is_empty()) {

@@ -6,6 +6,7 @@ mod properties;
 
 use dsl::{check, check_tasks};
 use expect_test::expect;
+use towpath_core::cluster::gate;
 
 #[test]
 fn a_cluster_that_nothing_is_wrong_with_is_ready() {
@@ -683,4 +684,22 @@ fn a_version_whose_kubernetes_nobody_knows_is_refused() {
               OperatorIncompatible: a.v1 in a is not made for OpenShift 5.0: it says something about Kubernetes, and nobody knows which one that is
         "#]],
     );
+}
+
+/// The first worker has the kubelet of 4.7 already; seen from 4.6, it would be ahead of the API server.
+#[test]
+fn during_an_update_the_gate_judges_from_the_release_that_the_cluster_goes_to() {
+    let dsl::Story {
+        facts, max_skew, ..
+    } = dsl::read(
+        "partial 4.7.9
+           at 4.6.8
+           node w1 worker 1.20
+           node w2 worker 1.19
+           pool worker runs
+           way 4.8.1",
+    );
+    let gate = gate(None, &facts, max_skew).unwrap();
+    let codes: Vec<&str> = gate.objections().map(|reason| reason.code().name).collect();
+    assert_eq!(codes, ["UpdateInProgress"]);
 }

@@ -118,9 +118,18 @@ fn named(q: &OfferQuestion<'_>, target: &ImageDeclaration, evidence: &Evidence) 
     let Some(current) = q.at.standing.current() else {
         return Verdict::refuse(CURRENT_UNKNOWN.alone());
     };
+    if q.offer.version == *current {
+        // It runs already, and no image names itself. `NotNewer` refuses it.
+        return Verdict::recommend();
+    }
     let source = evidence.source.signed();
     let source = source.filter(|source| *source.version == *current.to_string());
-    let by_source = source.is_some_and(|source| source.next.contains(&q.offer.version));
+    let goes_back = q.offer.version < *current;
+    let by_source = source.is_some_and(|source| {
+        // Where downgrades are allowed, an update that the newer image names may be gone back.
+        let is_way_back = goes_back && source.previous.contains(&q.offer.version);
+        source.next.contains(&q.offer.version) || is_way_back
+    });
     if !target.previous.contains(current) && !by_source {
         return Verdict::refuse(ONLY_CLAIMED.because([("current", current.into())]));
     }

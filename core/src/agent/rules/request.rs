@@ -3,8 +3,8 @@
 //! This also holds before the cluster's status shows the request.
 
 use super::{OfferQuestion, OfferRule};
-use crate::agent::UpdateTarget;
 use crate::verdict::{Code, Value, Verdict};
+use crate::version::Version;
 
 static UPDATE_REQUESTED: Code = Code::new(
     "UpdateRequested",
@@ -13,15 +13,32 @@ static UPDATE_REQUESTED: Code = Code::new(
 )
 .with(&[("to", "4.20.2")]);
 
-pub(super) static RULE: OfferRule = OfferRule::new(&[&UPDATE_REQUESTED], judge);
+/// We have started one, and the cluster does not ask for it: it does not show the start yet, or somebody has taken it back.
+static JUST_STARTED: Code = Code::new(
+    "JustStarted",
+    "the agent started the update to {to}, and the cluster does not show it",
+    "nothing; the cluster shows it in a moment. If somebody has taken it back, the agent goes on ten minutes after the start, with newer releases only",
+)
+.with(&[("to", "4.20.2")]);
+
+pub(super) static RULE: OfferRule = OfferRule::new(&[&UPDATE_REQUESTED, &JUST_STARTED], judge);
 
 fn judge(q: &OfferQuestion<'_>) -> Verdict {
-    let ours = q.at.memory.started.as_ref().map(|started| UpdateTarget {
-        version: Some(started.version.clone()),
-        ..UpdateTarget::default()
-    });
-    match q.at.standing.open_request().cloned().or(ours) {
-        None => Verdict::recommend(),
-        Some(asked) => Verdict::wait(UPDATE_REQUESTED.because([("to", Value::text(asked))])),
+    let standing = q.at.standing;
+    let is_shown = |version: &Version| {
+        let targets = [&standing.asked, &standing.desired];
+        let mut shown = targets.into_iter().flatten();
+        shown.any(|target| target.version.as_ref() == Some(version))
+    };
+    match (standing.open_request(), &q.at.memory.started) {
+        (Some(asked), _) => Verdict::wait(UPDATE_REQUESTED.because([("to", Value::text(asked))])),
+        (None, Some(started)) => {
+            let code = match is_shown(&started.version) {
+                true => &UPDATE_REQUESTED,
+                false => &JUST_STARTED,
+            };
+            Verdict::wait(code.because([("to", (&started.version).into())]))
+        }
+        (None, None) => Verdict::recommend(),
     }
 }

@@ -118,10 +118,31 @@ pub(super) fn node(reader: &mut Reader, object: &Object, pools: &[PoolOfNodes]) 
         }
         minor
     });
+    let text = |name: &str| {
+        info.and_then(|info| info.get(name))
+            .and_then(|node| node.as_text())
+    };
+    let parts = [
+        ("cri-o", text("containerRuntimeVersion").and_then(cri_o)),
+        ("RHCOS", text("osImage").and_then(core_os)),
+    ];
+    for (part, of) in parts {
+        if let (Some(info), Some(kubelet), Some(of)) = (info, kubelet, of)
+            && of != kubelet
+        {
+            let problem = format!(
+                "the kubelet of node {} is of Kubernetes {kubelet}, and its {part} is of {of}; the older counts",
+                object.name
+            );
+            let remedy = "let its pool finish the update, or repair the node";
+            reader.warning("node-parts-differ", info, problem, remedy);
+        }
+    }
+    let others = parts.into_iter().filter_map(|(_, of)| of);
     Node {
         name: object.name.clone(),
         pool: pool_of(&labels, pools),
-        kubelet: Fact::from(kubelet),
+        kubelet: Fact::from(kubelet.map(|kubelet| others.fold(kubelet, Minor::min))),
     }
 }
 
@@ -174,6 +195,20 @@ fn kubelet(text: &str) -> Option<Minor> {
     let mut parts = text.strip_prefix('v')?.splitn(3, '.');
     let minor = format!("{}.{}", parts.next()?, parts.next()?);
     Minor::parse(&minor)
+}
+
+/// The Kubernetes of cri-o://1.29.6-5.rhaos4.16.git940ae8b.el9, which is versioned with it. Another runtime says nothing.
+fn cri_o(text: &str) -> Option<Minor> {
+    let mut parts = text.strip_prefix("cri-o://")?.splitn(3, '.');
+    Minor::parse(&format!("{}.{}", parts.next()?, parts.next()?))
+}
+
+/// The Kubernetes of the OpenShift that Red Hat Enterprise Linux CoreOS 416.94.202407251849-0 was made for. Later ones have the
+/// version of RHEL instead (9.6.20250523-0), which says nothing.
+fn core_os(text: &str) -> Option<Minor> {
+    let build = text.split(" CoreOS ").nth(1)?.split('.').next()?;
+    let minor = build.strip_prefix('4').filter(|minor| !minor.is_empty())?;
+    Minor::parse(&format!("4.{minor}"))?.kubernetes()
 }
 
 fn pairs(node: &read::Node) -> Vec<(Box<str>, Box<str>)> {

@@ -3,9 +3,9 @@
 //!
 //! OLM reads them from the annotation `operatorframework.io/properties`, which it fills from the
 //! bundle. Authors write `olm.properties`. We read both, and the narrower counts.
-//! `olm.maxOpenShiftVersion` is OLM's own property. The other three are ours, and are read in the
-//! same way: a minor version, both ends included. A property that is wrong, or that one annotation
-//! has twice, allows nothing.
+//! `olm.maxOpenShiftVersion` is OLM's own property. The others are read in the same way: a minor
+//! version, both ends included. A property that is wrong, or that one annotation has twice, allows
+//! nothing. `spec.minKubeVersion` is OLM's own, too; of its patch nothing is asked.
 
 use std::sync::Arc;
 
@@ -22,6 +22,7 @@ const ANNOTATIONS: [&str; 2] = ["operatorframework.io/properties", "olm.properti
 const MAX_OPENSHIFT: &str = "olm.maxOpenShiftVersion";
 const MIN_OPENSHIFT: &str = "towpath.minOpenShiftVersion";
 const MAX_KUBERNETES: &str = "towpath.maxKubeVersion";
+const OLM_MAX_KUBERNETES: &str = "olm.maxKubeVersion";
 const MIN_KUBERNETES: &str = "towpath.minKubeVersion";
 
 /// An operator, and whether this is but a copy of it for another namespace.
@@ -67,6 +68,10 @@ pub(super) fn read(reader: &mut Reader, object: &Object) -> InstalledOperator {
             narrow(reader, node, annotation, &mut operator);
         }
     }
+    let spec = object.node.get("spec");
+    if let Some(node) = spec.and_then(|spec| spec.get("minKubeVersion")) {
+        lowest_kubernetes(reader, node, &mut operator);
+    }
     operator.problems.sort();
     operator.problems.dedup();
     InstalledOperator {
@@ -90,6 +95,28 @@ fn narrow(reader: &mut Reader, node: &Node, annotation: &str, operator: &mut Ope
     operator.openshift = narrower(operator.openshift, Range { min, max });
     let (min, max) = (limit(MIN_KUBERNETES), limit(MAX_KUBERNETES));
     operator.kubernetes = narrower(operator.kubernetes, Range { min, max });
+    let (min, max) = (None, limit(OLM_MAX_KUBERNETES));
+    operator.kubernetes = narrower(operator.kubernetes, Range { min, max });
+}
+
+/// Adds OLM's own lowest Kubernetes: `1.16.3` is 1.16. An empty text is none.
+fn lowest_kubernetes(reader: &mut Reader, node: &Node, operator: &mut Operator) {
+    let Some(text) = reader.text(node, "a lowest Kubernetes").map(str::trim) else {
+        return;
+    };
+    let mut parts = text.strip_prefix('v').unwrap_or(text).splitn(3, '.');
+    let minor = parts.next().zip(parts.next());
+    match minor.and_then(|(major, minor)| Minor::parse(&format!("{major}.{minor}"))) {
+        Some(minor) => {
+            let min = Some(minor);
+            operator.kubernetes = narrower(operator.kubernetes, Range { min, max: None });
+        }
+        None if text.is_empty() => {}
+        None => {
+            let problem = format!("minKubeVersion is {:?}, which is no version", shown(text));
+            operator.problems.push(problem.into());
+        }
+    }
 }
 
 fn narrower(one: Range, other: Range) -> Range {
