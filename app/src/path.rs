@@ -6,10 +6,12 @@ use anyhow::{Context, anyhow, bail};
 use clap::Args;
 use jiff::Timestamp;
 use towpath_core::cluster::rules::MaxSkew;
-use towpath_core::cluster::way::{Stop, Way};
+use towpath_core::cluster::way::{Stop, Way, Workers};
 use towpath_core::cluster::{Readiness, ready};
 use towpath_core::graph::{ChannelName, Graph};
-use towpath_core::path::{FoundPaths, Goal, Pace, Plan, Request, RiskPolicy, paths};
+use towpath_core::path::{
+    CatchUp, FoundPaths, Goal, Pace, Plan, Pools, Request, RiskPolicy, paths, pools,
+};
 use towpath_core::version::{Arch, Version};
 use towpath_formats::cluster::objects::ClusterObjects;
 use towpath_formats::path::{
@@ -260,7 +262,8 @@ fn judged(
             .iter()
             .map(|hop| Stop::Release(version(hop.to)))
             .collect();
-        let way = Way::new(version(plan.from), stops)?;
+        let workers = pools(graph, plan, max_skew).into_iter().map(workers);
+        let way = Way::new(version(plan.from), stops)?.with_workers(workers.collect());
         Ok(ready(&way, &cluster.facts, max_skew))
     };
     found
@@ -269,6 +272,17 @@ fn judged(
         .filter(|plan| !plan.hops.is_empty())
         .map(judge)
         .collect()
+}
+
+/// What the plan has worker pools do, in the words of a way.
+fn workers(pools: Pools) -> Workers {
+    match pools {
+        Pools::GoAlong => Workers::AsTheyAre,
+        Pools::MayStayPaused { catch_up, .. } => match catch_up {
+            CatchUp::Later => Workers::HeldBack,
+            CatchUp::AfterThisHop => Workers::CatchUpAfter,
+        },
+    }
 }
 
 /// Reads where to go.

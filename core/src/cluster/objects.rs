@@ -141,6 +141,10 @@ impl MachineConfigPool {
     pub const UNPAUSE: &'static str =
         "oc patch machineconfigpool {pool} --type=merge -p '{{\"spec\":{{\"paused\":false}}}}'";
 
+    /// The command that keeps a pool's nodes as they are, as a reason has it.
+    pub const PAUSE: &'static str =
+        "oc patch machineconfigpool {pool} --type=merge -p '{{\"spec\":{{\"paused\":true}}}}'";
+
     /// Whether its nodes are the control plane's.
     pub fn is_of_control_plane(&self) -> bool {
         &*self.name == CONTROL_PLANE_POOL

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use crate::cluster::objects::{Facts, MachineConfigPool};
 use crate::cluster::rules::{MaxSkew, PoolStanding, judge, standings};
-use crate::cluster::way::{Step, Way};
+use crate::cluster::way::{Step, Way, Workers};
 use crate::fleet::Name;
 use crate::verdict::{Answer, Code, Reason, Verdict};
 use crate::version::Minor;
@@ -54,26 +54,51 @@ static POOL_STAYS_PAUSED: Code = Code::new(
 .with(&[("pool", "worker")])
 .note();
 
+/// What a plan that holds worker pools back asks for.
+static POOL_TO_PAUSE: Code = Code::new(
+    "PoolToPause",
+    "pool {pool} has to be paused",
+    "pause pool {pool}, so that its nodes are updated once, after the minor versions between",
+)
+.by(MachineConfigPool::PAUSE)
+.with(&[("pool", "worker")])
+.note();
+
+static POOL_TO_CATCH_UP: Code = Code::new(
+    "PoolToCatchUp",
+    "pool {pool} has to catch up with {release}",
+    "unpause pool {pool}, and wait until all of it is at {release}",
+)
+.by(MachineConfigPool::UNPAUSE)
+.with(&[("pool", "worker"), ("release", "4.16.30")])
+.note();
+
 /// Judges every update of a way.
 pub fn ready(way: &Way, facts: &Facts, max_skew: MaxSkew) -> Readiness {
     let mut asked = BTreeSet::new();
-    let hops = way
-        .steps()
-        .map(|step| hop(step, facts, max_skew, &mut asked))
-        .collect();
+    let mut pools = WorkerPools::new(facts);
+    let mut hops = Vec::new();
+    for step in way.steps() {
+        let of_pools = pools.before(step);
+        hops.push(hop(step, facts, max_skew, of_pools, &mut asked));
+    }
     Readiness {
         hops,
-        paused_at_the_end: paused(way, facts),
+        paused_at_the_end: pools.paused_at_the_end(way),
     }
 }
 
-fn hop(step: Step<'_>, facts: &Facts, max_skew: MaxSkew, asked: &mut BTreeSet<String>) -> ReadyHop {
+fn hop(
+    step: Step<'_>,
+    facts: &Facts,
+    max_skew: MaxSkew,
+    of_pools: Vec<Task>,
+    asked: &mut BTreeSet<String>,
+) -> ReadyHop {
     let verdict = judge(step, facts, max_skew);
-    let tasks = verdict
-        .objections()
-        .map(Task::of)
-        .filter(|task| asked.insert(task.text.clone()))
-        .collect();
+    let against = verdict.objections().map(Task::of);
+    let against = against.filter(|task| asked.insert(task.text.clone()));
+    let tasks = against.chain(of_pools).collect();
     let pools = standings(step, facts, max_skew);
     let enters = step.is_minor().then(|| step.to_minor());
     ReadyHop {
@@ -101,13 +126,51 @@ impl Task {
     }
 }
 
-/// The control plane's pool is unpaused before the first minor update, and not only at the end.
-fn paused(way: &Way, facts: &Facts) -> Vec<Name> {
-    let has_minor = way.steps().any(Step::is_minor);
-    let waits =
-        |pool: &&MachineConfigPool| pool.is_paused && !(has_minor && pool.is_of_control_plane());
-    let pools = facts.pools.known().into_iter().flatten();
-    pools.filter(waits).map(|pool| pool.name.clone()).collect()
+/// The pools, and which of them are paused, as the way goes on.
+struct WorkerPools {
+    pools: Vec<MachineConfigPool>,
+}
+
+impl WorkerPools {
+    fn new(facts: &Facts) -> Self {
+        let pools = facts.pools.known().cloned().unwrap_or_default();
+        Self { pools }
+    }
+
+    /// What is to be done with worker pools before a step: those that were held back catch up, and those that are to be held
+    /// back are paused.
+    fn before(&mut self, step: Step<'_>) -> Vec<Task> {
+        let caught_up = step.earlier().last();
+        let caught_up = caught_up.filter(|last| last.workers() == Workers::CatchUpAfter);
+        let workers = self.pools.iter_mut();
+        let workers = workers.filter(|pool| !pool.is_of_control_plane());
+        let mut tasks = Vec::new();
+        for pool in workers {
+            let name = || ("pool", (&pool.name).into());
+            if let Some(last) = caught_up {
+                let release = last.to().to_string();
+                let reason =
+                    POOL_TO_CATCH_UP.because([name(), ("release", release.as_str().into())]);
+                tasks.push(Task::of(&reason));
+                pool.is_paused = false;
+            }
+            let is_held_back = step.workers() != Workers::AsTheyAre;
+            if is_held_back && !pool.is_paused {
+                tasks.push(Task::of(&POOL_TO_PAUSE.because([name()])));
+                pool.is_paused = true;
+            }
+        }
+        tasks
+    }
+
+    /// The control plane's pool is unpaused before the first minor update, and not only at the end.
+    fn paused_at_the_end(self, way: &Way) -> Vec<Name> {
+        let has_minor = way.steps().any(Step::is_minor);
+        let pools = self.pools.into_iter();
+        let waits =
+            |pool: &MachineConfigPool| pool.is_paused && !(has_minor && pool.is_of_control_plane());
+        pools.filter(waits).map(|pool| pool.name).collect()
+    }
 }
 
 impl Readiness {

@@ -22,6 +22,20 @@ pub enum Stop {
 pub struct Way {
     from: Version,
     stops: Vec<Stop>,
+    /// What worker pools do on the way to each stop; none where nobody has planned that.
+    workers: Vec<Workers>,
+}
+
+/// What the pools of worker nodes do during an update.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Workers {
+    /// What they do today: those that are paused stay paused, the others follow.
+    #[default]
+    AsTheyAre,
+    /// They are paused before it, if they are not yet, and stay so.
+    HeldBack,
+    /// They are held back, and catch up when it is done.
+    CatchUpAfter,
 }
 
 /// One update of a way, and where in it that stands.
@@ -83,7 +97,11 @@ impl Way {
             1..=MAX_STOPS => {}
             more => return Err(NotAWay::TooLong(more)),
         }
-        let way = Self { from, stops };
+        let way = Self {
+            from,
+            stops,
+            workers: Vec::new(),
+        };
         way.steps().try_for_each(checked)?;
         Ok(way)
     }
@@ -94,7 +112,13 @@ impl Way {
         Self {
             from,
             stops: vec![next],
+            workers: Vec::new(),
         }
+    }
+
+    /// The same, with what worker pools do on the way to each stop.
+    pub fn with_workers(self, workers: Vec<Workers>) -> Self {
+        Self { workers, ..self }
     }
 
     /// To that stop, through any release of each minor version between.
@@ -192,6 +216,12 @@ impl<'w> Step<'w> {
             way: self.way,
             index,
         })
+    }
+
+    /// What the pools of worker nodes do during it.
+    pub fn workers(self) -> Workers {
+        let planned = self.way.workers.get(self.index);
+        planned.copied().unwrap_or_default()
     }
 
     fn begins_with(self) -> Option<&'w Version> {

@@ -10,7 +10,7 @@ use towpath_core::cluster::objects::{
     Progress, Range,
 };
 use towpath_core::cluster::rules::MaxSkew;
-use towpath_core::cluster::way::{Stop, Way};
+use towpath_core::cluster::way::{Stop, Way, Workers};
 use towpath_core::cluster::{Fact, ready};
 use towpath_core::version::Minor;
 
@@ -92,7 +92,7 @@ pub(crate) fn known_and_empty() -> Facts {
 
 pub(crate) fn read(story: &str) -> Story {
     let (mut facts, mut stops, mut max_skew) = (known_and_empty(), Vec::new(), MaxSkew::OpenShift);
-    let mut unknown = Vec::new();
+    let (mut unknown, mut workers) = (Vec::new(), Vec::new());
     for line in story.lines().map(str::trim).filter(|line| !line.is_empty()) {
         let words: Vec<&str> = line.split_whitespace().collect();
         match words.as_slice() {
@@ -103,6 +103,7 @@ pub(crate) fn read(story: &str) -> Story {
             ["way", rest @ ..] => {
                 stops = rest.iter().map(|stop| Stop::parse(stop).unwrap()).collect()
             }
+            ["workers", rest @ ..] => workers = rest.iter().map(|word| course(word)).collect(),
             ["skew", limit] => max_skew = MaxSkew::Same(limit.parse().unwrap()),
             [
                 who @ ("objection" | "operator-objection" | "failure" | "operator-failure"),
@@ -157,7 +158,7 @@ pub(crate) fn read(story: &str) -> Story {
     unknown.iter().for_each(|what| forget(&mut facts, what));
     Story {
         facts,
-        way: Way::new(from, stops).unwrap(),
+        way: Way::new(from, stops).unwrap().with_workers(workers),
         max_skew,
     }
 }
@@ -197,6 +198,16 @@ fn list<T>(fact: &mut Fact<Vec<T>>) -> &mut Vec<T> {
     match fact {
         Fact::Known(list) => list,
         Fact::Unknown => unreachable!("facts are forgotten at the end"),
+    }
+}
+
+/// What a plan has worker pools do.
+fn course(word: &str) -> Workers {
+    match word {
+        "follow" => Workers::AsTheyAre,
+        "wait" => Workers::HeldBack,
+        "catch-up" => Workers::CatchUpAfter,
+        _ => panic!("what do workers do when they {word:?}?"),
     }
 }
 

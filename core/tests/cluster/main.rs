@@ -703,3 +703,61 @@ fn during_an_update_the_gate_judges_from_the_release_that_the_cluster_goes_to() 
     let codes: Vec<&str> = gate.objections().map(|reason| reason.code().name).collect();
     assert_eq!(codes, ["UpdateInProgress"]);
 }
+
+/// Who is paused when is one schedule: readiness judges by it, and its tasks carry it out.
+#[test]
+fn what_a_plan_has_worker_pools_do_is_judged_and_asked_for() {
+    let story = |state: &str| {
+        format!(
+            "at 4.12.9
+               node m1 master 1.25
+               node w1 worker 1.25
+               pool master runs
+               pool worker {state}
+               way 4.13.5 4.13.9 4.14.8 4.15.5 4.16.3
+               workers wait wait catch-up wait catch-up"
+        )
+    };
+    check(
+        &story("runs"),
+        expect![[r#"
+            4.12.9 -> 4.13.5: ready
+            4.13.5 -> 4.13.9: ready
+            4.13.9 -> 4.14.8: ready
+            4.14.8 -> 4.15.5: ready
+            4.15.5 -> 4.16.3: ready
+        "#]],
+    );
+    check_tasks(
+        &story("runs"),
+        expect![[r#"
+        before 4.13.5
+          pause pool worker, so that its nodes are updated once, after the minor versions between
+        before 4.15.5
+          unpause pool worker, and wait until all of it is at 4.14.8
+          pause pool worker, so that its nodes are updated once, after the minor versions between
+        at the end unpause worker
+    "#]],
+    );
+    check_tasks(
+        &story("paused"),
+        expect![[r#"
+        before 4.15.5
+          unpause pool worker, and wait until all of it is at 4.14.8
+          pause pool worker, so that its nodes are updated once, after the minor versions between
+        at the end unpause worker
+    "#]],
+    );
+    // Its workers are older than the plan thinks.
+    check(
+        &story("paused").replace("node w1 worker 1.25", "node w1 worker 1.24"),
+        expect![[r#"
+            4.12.9 -> 4.13.5: refused
+              PausedPoolTooOld: pool worker is paused and its 1 node at Kubernetes 1.24 would be 2 minor versions behind the API server's 1.26; the limit there is 1
+            4.13.5 -> 4.13.9: ready
+            4.13.9 -> 4.14.8: ready
+            4.14.8 -> 4.15.5: ready
+            4.15.5 -> 4.16.3: ready
+        "#]],
+    );
+}

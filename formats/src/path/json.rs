@@ -90,7 +90,8 @@ fn judged(told: &PathReport<'_>, number: usize, mut path: Value) -> Value {
 
 fn path(told: &PathReport<'_>, plan: &Plan) -> Value {
     let timed = plan.timed(told.graph, told.request.now, told.pace);
-    let hops = plan.hops.iter().zip(&timed.hops).map(|(hop, timed)| {
+    let hops = plan.hops.iter().zip(&timed.hops).zip(told.held_on(&timed));
+    let hops = hops.map(|((hop, timed), held_on)| {
         let release = told.graph.release(hop.to);
         let mut value = json!({
             "from": version(told, hop.from),
@@ -103,7 +104,7 @@ fn path(told: &PathReport<'_>, plan: &Plan) -> Value {
             "taken": timed.taken.to_string(),
             "arrives": timed.arrives.to_string(),
             "settled": timed.settled.to_string(),
-            "pausedPools": paused(told, timed.pools),
+            "pausedPools": paused(told, timed.pools, held_on),
             "duration": estimate(&timed.estimate),
         });
         if let Some(catch_up) = timed.catch_up {
@@ -122,12 +123,13 @@ fn path(told: &PathReport<'_>, plan: &Plan) -> Value {
     })
 }
 
-/// What pools other than the control plane's may do; null: they go along.
-fn paused(told: &PathReport<'_>, pools: Pools) -> Value {
+/// What pools other than the control plane's may do; null: they go along. They are held on a release; null: they are paused
+/// already, on whatever they were paused on.
+fn paused(told: &PathReport<'_>, pools: Pools, held_on: Option<ReleaseId>) -> Value {
     match pools {
         Pools::GoAlong => Value::Null,
-        Pools::MayStayPaused { on, catch_up } => json!({
-            "on": version(told, on),
+        Pools::MayStayPaused { catch_up, .. } => json!({
+            "on": held_on.map(|on| version(told, on)),
             "catchUp": match catch_up {
                 CatchUp::Later => "later",
                 CatchUp::AfterThisHop => "afterThisHop",

@@ -14,8 +14,8 @@ pub use request::{PathRequest, Plain, read, via};
 pub use text::text;
 
 use towpath_core::cluster::Readiness;
-use towpath_core::graph::Graph;
-use towpath_core::path::{FoundPaths, NoPath, Pace, Request};
+use towpath_core::graph::{Graph, ReleaseId};
+use towpath_core::path::{CatchUp, FoundPaths, NoPath, Pace, Pools, Request, TimedPlan};
 
 use crate::cluster::objects::ClusterObjects;
 
@@ -31,6 +31,26 @@ pub struct PathReport<'a> {
     pub shape: ShapeIs,
     /// The cluster itself, if its objects were given.
     pub cluster: Option<PathCluster<'a>>,
+}
+
+impl PathReport<'_> {
+    /// The release that pools which are held back stay on, hop by hop. None where a pool is paused already: it stays on what
+    /// it was paused on, which no object says.
+    fn held_on(&self, timed: &TimedPlan) -> Vec<Option<ReleaseId>> {
+        let pools = self.cluster.as_ref();
+        let pools = pools.and_then(|cluster| cluster.objects.facts.pools.known());
+        let mut paused = pools.into_iter().flatten();
+        let mut is_known = !paused.any(|pool| pool.is_paused && !pool.is_of_control_plane());
+        let held_on = |hop: &towpath_core::path::TimedHop| match hop.pools {
+            Pools::GoAlong => None,
+            Pools::MayStayPaused { on, catch_up } => {
+                let on = is_known.then_some(on);
+                is_known |= catch_up == CatchUp::AfterThisHop;
+                on
+            }
+        };
+        timed.hops.iter().map(held_on).collect()
+    }
 }
 
 /// Where a cluster's shape comes from.

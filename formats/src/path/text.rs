@@ -116,10 +116,12 @@ fn way(told: &PathReport<'_>, number: usize, plan: &Plan) -> String {
     }
     // What is only told is told once.
     let (mut channel, mut noted) = (None, BTreeSet::new());
+    let held_on = told.held_on(&timed);
     for (number, (hop, timed)) in plan.hops.iter().zip(&timed.hops).enumerate() {
         let mut paragraph = Paragraph::new(told, number, hop);
         paragraph.release(told, hop, channel);
         paragraph.times(told, hop, timed);
+        paragraph.pools(told, timed, held_on[number]);
         if let Some(hop) = judged.and_then(|readiness| readiness.hops.get(number)) {
             paragraph.cluster(hop, &mut noted);
         }
@@ -240,7 +242,7 @@ impl Paragraph {
         }
     }
 
-    /// When it opens, how long it takes, and what worker pools do.
+    /// When it opens, and how long it takes.
     fn times(&mut self, told: &PathReport<'_>, hop: &Hop, timed: &TimedHop) {
         let now = told.request.now;
         if hop.opens > now {
@@ -268,7 +270,11 @@ impl Paragraph {
             }
             (ShapeIs::Given, false) | (ShapeIs::Assumed, _) => self.line("takes", &control_plane),
         }
-        let Pools::MayStayPaused { on, catch_up } = timed.pools else {
+    }
+
+    /// What worker pools do, and on which release they are held, if that is known.
+    fn pools(&mut self, told: &PathReport<'_>, timed: &TimedHop, held_on: Option<ReleaseId>) {
+        let Pools::MayStayPaused { catch_up, .. } = timed.pools else {
             return;
         };
         let then = match (catch_up, told.shape, timed.catch_up) {
@@ -283,12 +289,10 @@ impl Paragraph {
                 "; unpause them after this hop, and let them catch up".to_owned()
             }
         };
+        let on = held_on.map_or_else(String::new, |on| format!(" on {}", version(told, on)));
         self.line(
             "pools",
-            &format!(
-                "all but master may stay paused on {}{then}",
-                version(told, on)
-            ),
+            &format!("all but master may stay paused{on}{then}"),
         );
     }
 

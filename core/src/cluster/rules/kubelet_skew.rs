@@ -9,8 +9,10 @@ use std::collections::BTreeMap;
 
 use super::{StepQuestion, StepRule, not_given};
 use crate::cluster::Fact;
-use crate::cluster::objects::{Facts, Lag, MachineConfigPool, Node, ObjectKind};
-use crate::cluster::way::Step;
+use crate::cluster::objects::{
+    CONTROL_PLANE_POOL, Facts, Lag, MachineConfigPool, Node, ObjectKind,
+};
+use crate::cluster::way::{Step, Workers};
 use crate::fleet::Name;
 use crate::verdict::{Code, Value, Verdict};
 use crate::version::Minor;
@@ -177,6 +179,9 @@ fn groups(step: Step<'_>, facts: &Facts, nodes: &[Node], max_skew: MaxSkew) -> V
         for earlier in step.earlier() {
             group.after(earlier, max_skew);
         }
+        if group.is_held_back(step) {
+            group.lag = Lag::Paused;
+        }
     }
     groups
 }
@@ -202,6 +207,12 @@ fn grouped(facts: &Facts, nodes: &[Node]) -> Vec<Group> {
 }
 
 impl Group {
+    /// Whether the plan has its pool paused during a step.
+    fn is_held_back(&self, step: Step<'_>) -> bool {
+        let is_of_workers = |pool: &Name| &**pool != CONTROL_PLANE_POOL;
+        step.workers() != Workers::AsTheyAre && self.pool.as_ref().is_some_and(is_of_workers)
+    }
+
     /// What a step leaves behind: nodes that follow updates are as the cluster is; the others only if they had to be updated for it.
     fn after(&mut self, step: Step<'_>, max_skew: MaxSkew) {
         let (Some(api_server), Some(next)) =
@@ -213,7 +224,13 @@ impl Group {
             && self
                 .oldest()
                 .is_some_and(|old| behind(old, next) > max_skew.limit(step));
-        match self.lag {
+        let is_held_back = self.is_held_back(step);
+        if is_held_back && step.workers() == Workers::CatchUpAfter {
+            self.lag = Lag::Behind;
+            return self.raise(next);
+        }
+        let lag = if is_held_back { Lag::Paused } else { self.lag };
+        match lag {
             Lag::Behind => self.raise(next),
             Lag::Paused | Lag::NoPool if had_to => self.raise(api_server),
             Lag::Paused | Lag::NoPool => {}

@@ -60,7 +60,12 @@ pub(crate) fn looked_at(cluster: &ClusterObjects) -> String {
 pub(crate) fn answer(readiness: &Readiness) -> String {
     let hops = &readiness.hops;
     let refused = hops.iter().filter(|hop| !hop.is_ready()).count();
+    let mut reasons = hops.iter().flat_map(ReadyHop::reasons);
+    let has_notes = reasons.any(|reason| reason.code().is_note);
     match (hops.iter().find(|hop| !hop.is_ready()), hops.len()) {
+        (None, _) if has_notes => {
+            "Ready: nothing stands in the way, but read the notes.\n".to_owned()
+        }
         (None, _) => "Ready: nothing stands in the way.\n".to_owned(),
         (Some(hop), 1) => format!(
             "Not ready: something stands in the way of {} -> {}.\n",
