@@ -171,7 +171,7 @@ pub const CATALOGUE: &[FindingKind] = &[
     ),
     warning(
         "clusters-not-understood",
-        "`clusters` has a property that this towpath does not know, or none; the edge is blocked for every cluster.",
+        "`clusters` has a property that this towpath does not know, or none, or `version` says 1.0.0, which has no `clusters`; the edge is blocked for every cluster.",
         "List the platforms, or remove `clusters`.",
     ),
     warning(
