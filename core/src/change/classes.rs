@@ -22,6 +22,13 @@ pub enum Whom {
 /// The risks with which a client is offered an edge once its windows are over; none if it is not.
 pub(super) type ClassOffer<'a> = Option<BTreeSet<&'a Risk>>;
 
+/// To whom an edge is offered on each side, with risks or without.
+#[derive(Debug, Clone)]
+pub(super) struct ClassAccess {
+    pub(super) offered: Pair<bool>,
+    pub(super) whom: Whom,
+}
+
 /// The standing rules of two graphs, asked for the same kinds of clients.
 pub(super) struct RulesPair<'a> {
     graphs: Pair<&'a Graph>,
@@ -43,14 +50,17 @@ impl<'a> RulesPair<'a> {
         Self { graphs, rules }
     }
 
-    /// On which sides an edge is offered, with risks or without, and to whom: at most four rows.
-    pub(super) fn access(&self, sides: Pair<Option<Edge>>) -> Vec<(Pair<bool>, Whom)> {
+    /// To whom an edge is offered on which sides: at most four rows.
+    pub(super) fn access(&self, sides: Pair<Option<Edge>>) -> Vec<ClassAccess> {
         let mut alike: BTreeMap<Pair<bool>, BTreeSet<ClientClass>> = BTreeMap::new();
         for (class, offers) in self.offers(sides) {
             let offered = offers.map(|offer| offer.is_some());
             alike.entry(offered).or_default().insert(class.clone());
         }
-        let row = |(offered, on)| (offered, self.whom(on));
+        let row = |(offered, on)| ClassAccess {
+            offered,
+            whom: self.whom(on),
+        };
         alike.into_iter().map(row).collect()
     }
 

@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::classes::{RulesPair, Whom};
+use super::classes::{ClassAccess, RulesPair};
 use super::graph_pair::{ChannelPair, EdgePair, GraphPair, Number, Pair, Phase};
 use super::refusal::{self, RefusalCause, Shift};
 use super::rollout_arc::RolloutArc;
@@ -67,7 +67,7 @@ pub fn presubmit(
 }
 
 /// To whom edges are open on each side, as far as blocks go: the same for a great many edges.
-struct Access(BTreeMap<Pair<Option<BlockSetId>>, Vec<(Pair<bool>, Whom)>>);
+struct Access(BTreeMap<Pair<Option<BlockSetId>>, Vec<ClassAccess>>);
 
 impl Access {
     fn of(pair: &GraphPair<'_>) -> Self {
@@ -80,7 +80,7 @@ impl Access {
         Self(known)
     }
 
-    fn to(&self, edge: &EdgePair) -> &[(Pair<bool>, Whom)] {
+    fn to(&self, edge: &EdgePair) -> &[ClassAccess] {
         &self.0[&blocks(edge)]
     }
 }
@@ -146,7 +146,8 @@ impl<'a> Look<'a> {
         let phases = self.pair.phases(channel, edge);
         let arcs = phases.map(|phase| self.arc(phase));
         let rows = self.access.to(edge).iter();
-        rows.filter_map(|(open, whom)| {
+        rows.filter_map(|row| {
+            let open = row.offered;
             let shown = Pair {
                 base: arcs.base.only_if(open.base),
                 new: arcs.new.only_if(open.new),
@@ -167,7 +168,7 @@ impl<'a> Look<'a> {
             if lost == Share::NONE && !jumps {
                 return None;
             }
-            let (release, cause) = self.cause(channel, edge, phases, *open);
+            let (release, cause) = self.cause(channel, edge, phases, open);
             if self.is_allowed(release) || self.is_allowed(edge.to) {
                 return None;
             }
@@ -176,7 +177,7 @@ impl<'a> Look<'a> {
                 lost,
                 gained,
                 shares: shown.map(|arc| arc.share),
-                whom: whom.clone(),
+                whom: row.whom.clone(),
                 cause,
                 edges: [versions.into()].into(),
             };

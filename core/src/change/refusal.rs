@@ -225,7 +225,12 @@ fn undo(version: &Version, shift: &Shift) -> String {
             format!("set `locked` once the window is over, at {}", window.end)
         }
         RefusalCause::Window(Pair { base, .. }) if shift.lost > Share::NONE => {
+            let is_target = shift.edges.iter().all(|(_, to)| to == version);
             match shift.shares.base {
+                // `locked` is about the edges to a release, not about those from it.
+                Share::WHOLE if !is_target => {
+                    format!("keep the start of {version}, because its edges to other releases begin with it")
+                }
                 Share::WHOLE => format!(
                     "mark {version} `locked: true`, since its rollout was over, and keep its start"
                 ),

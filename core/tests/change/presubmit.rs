@@ -324,6 +324,24 @@ fn unblocking_with_a_new_window_shows_the_edge_to_nobody_at_once() {
     check_presubmit("25", [&blocked, &again], expect![""]);
 }
 
+/// A new start begins the edges from the release again, too. Locking it would not help them.
+#[test]
+fn a_new_window_takes_back_the_edges_that_lead_on() {
+    let more = |text: &str| format!("{text}\n edges 4.9.2 -> 4.9.3\n release 4.9.3 day 11");
+    let blocked = format!("{}\n block 4.9.2 from .*", more(BASE));
+    let again = more(&changed("4.9.2 day 10", "4.9.2 day 25"));
+    check_presubmit(
+        "25",
+        [&blocked, &again],
+        expect![[r#"
+        error rollout-loses
+          at data:7:1
+          the window of 4.9.2 in stable was 2026-11-11T00:00:00Z to 2026-11-15T00:00:00Z (linear) and becomes 2026-11-25T00:00:00Z to 2026-11-29T00:00:00Z (linear): 1 edge shown to 100.0 % of the fleet would go
+          keep the start of 4.9.2, because its edges to other releases begin with it; if it is meant, pass --allow-window-change 4.9.2
+    "#]],
+    );
+}
+
 #[test]
 fn a_platform_that_is_unblocked_is_told() {
     let base = format!("{BASE}\n block 4.9.2 from .* on AWS");

@@ -114,7 +114,7 @@ fn telling(phase: &(Window, Membership), now: Timestamp) -> Vec<u64> {
 /// Whether somebody no longer finds a release, or an edge that no block takes away.
 fn somebody_loses(base: &Graph, new: &Graph, now: Timestamp) -> bool {
     let (before, after) = (phases(base), phases(new));
-    let blocked = [base, new].map(|graph| blocked(graph));
+    let blocked = [base, new].map(blocked);
     let [entered_before, entered_after] = [base, new].map(|graph| entered(graph, now));
     if entered_before
         .iter()
@@ -161,7 +161,7 @@ fn refuses_loss(findings: &[Finding]) -> bool {
     let losing = ["rollout-loses", "release-leaves"];
     findings
         .iter()
-        .any(|finding| losing.contains(&&*finding.code))
+        .any(|finding| losing.contains(&finding.code))
 }
 
 fn offered(
