@@ -72,6 +72,10 @@ impl Shift {
         self.edges = edges;
     }
 
+    fn is_about_edges_to(&self, version: &Version) -> bool {
+        self.edges.iter().all(|(_, to)| to == version)
+    }
+
     /// Losing is worse than gaining, and a rollout that jumps is worse than one that begins late.
     fn harm(&self) -> (Share, Option<Share>, Share) {
         let was_shown = self.shares.base > Share::NONE;
@@ -103,7 +107,7 @@ pub(super) fn finding(
         }
         _ => (
             "rollout-jumps",
-            gains(&told(version, channel, &shift.cause), shift, options),
+            gains(&told(version, channel, shift), shift, options),
         ),
     };
     let remedy = format!(
@@ -143,7 +147,7 @@ fn loses(version: &Version, channel: &ChannelName, shift: &Shift) -> String {
     };
     format!(
         "{}: {} shown to {before} of {} {becomes}",
-        told(version, channel, &shift.cause),
+        told(version, channel, shift),
         counted(shift.edges.len(), "edge"),
         fleet(&shift.whom)
     )
@@ -170,8 +174,8 @@ fn fleet(whom: &Whom) -> String {
 }
 
 /// What has changed, as the beginning of a sentence.
-fn told(version: &Version, channel: &ChannelName, cause: &RefusalCause) -> String {
-    match cause {
+fn told(version: &Version, channel: &ChannelName, shift: &Shift) -> String {
+    match &shift.cause {
         RefusalCause::Leaves { .. } => format!("{version} leaves {channel}"),
         RefusalCause::EdgeGone => format!("edges to {version} in {channel} are no longer declared"),
         RefusalCause::Unblocked(window) => format!(
@@ -190,7 +194,11 @@ fn told(version: &Version, channel: &ChannelName, cause: &RefusalCause) -> Strin
         }
         RefusalCause::Window(windows) => {
             let Pair { base, new } = windows.map(span);
-            format!("the window of {version} in {channel} was {base} and becomes {new}")
+            let whose = match shift.is_about_edges_to(version) {
+                true => version.to_string(),
+                false => format!("edges from {version}"),
+            };
+            format!("the window of {whose} in {channel} was {base} and becomes {new}")
         }
         RefusalCause::Late(window) => {
             format!("the window of {version} in {channel} is {}", span(*window))
@@ -225,10 +233,9 @@ fn undo(version: &Version, shift: &Shift) -> String {
             format!("set `locked` once the window is over, at {}", window.end)
         }
         RefusalCause::Window(Pair { base, .. }) if shift.lost > Share::NONE => {
-            let is_target = shift.edges.iter().all(|(_, to)| to == version);
             match shift.shares.base {
                 // `locked` is about the edges to a release, not about those from it.
-                Share::WHOLE if !is_target => {
+                Share::WHOLE if !shift.is_about_edges_to(version) => {
                     format!("keep the start of {version}, because its edges to other releases begin with it")
                 }
                 Share::WHOLE => format!(

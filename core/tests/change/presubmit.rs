@@ -334,11 +334,11 @@ fn a_new_window_takes_back_the_edges_that_lead_on() {
         "25",
         [&blocked, &again],
         expect![[r#"
-        error rollout-loses
-          at data:7:1
-          the window of 4.9.2 in stable was 2026-11-11T00:00:00Z to 2026-11-15T00:00:00Z (linear) and becomes 2026-11-25T00:00:00Z to 2026-11-29T00:00:00Z (linear): 1 edge shown to 100.0 % of the fleet would go
-          keep the start of 4.9.2, because its edges to other releases begin with it; if it is meant, pass --allow-window-change 4.9.2
-    "#]],
+            error rollout-loses
+              at data:7:1
+              the window of edges from 4.9.2 in stable was 2026-11-11T00:00:00Z to 2026-11-15T00:00:00Z (linear) and becomes 2026-11-25T00:00:00Z to 2026-11-29T00:00:00Z (linear): 1 edge shown to 100.0 % of the fleet would go
+              keep the start of 4.9.2, because its edges to other releases begin with it; if it is meant, pass --allow-window-change 4.9.2
+        "#]],
     );
 }
 
