@@ -68,8 +68,8 @@ fn taking_the_release_away_again_is_refused(data: &Path) -> Result<(), Failed> {
         data.join("graph-data").display().to_string(),
     );
     let (text, code) = run(data, &["graph", "lint", &new, "--base", &base])?;
-    let wanted =
-        "4.20.33 is no longer in stable-4.20: 58 edges shown to 100.0 % of the fleet would go";
+    let wanted = "4.20.33 is no longer in stable-4.20: clusters that run it would get VersionNotFound instead of updates, and \
+        58 edges shown to 100.0 % of the fleet would go";
     match (
         text.matches(wanted).count(),
         text.matches("of the fleet").count(),

@@ -3,6 +3,7 @@
 //! The data is not part of this repository. Where `TOWPATH_REAL_DATA` names it these tests run; elsewhere each
 //! is listed as ignored.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
@@ -14,7 +15,7 @@ use towpath_core::rules::Policy;
 use towpath_core::version::{Arch, ReleaseName};
 use towpath_formats::SourceFile;
 use towpath_formats::graph::data::migrate::{Migration, Stays, Wishes, migrate};
-use towpath_formats::graph::{cincinnati, data, releases};
+use towpath_formats::graph::{cincinnati, data, lint, releases};
 
 /// The day of the data.
 const NOW: &str = "2026-08-21T12:00Z";
@@ -128,6 +129,23 @@ fn lints_clean(data: &Path, _: &str) -> Result<(), Failed> {
     {
         return Err(format!("unexpected: {finding}").into());
     }
+    // The whole repository in one commit of today: every start is set back, and promotion stays in order.
+    let mut today = Stays::default();
+    let texts = old
+        .iter()
+        .map(|file| (file.path.as_str(), Some(&file.bytes[..])));
+    today.commit(NOW.parse().expect("a time"), texts);
+    let in_one = migrate(&old, &today, &wishes(&[])).map_err(|findings| all(&findings))?;
+    let before = errors(&old);
+    for files in [&first.files, &in_one.files] {
+        let after = errors(files);
+        if after
+            .iter()
+            .any(|(code, number)| before.get(code) < Some(number))
+        {
+            return Err(format!("lint finds {before:?} before, {after:?} after").into());
+        }
+    }
     let comments = |files: &[SourceFile]| -> usize {
         let channels = files
             .iter()
@@ -149,6 +167,16 @@ fn lints_clean(data: &Path, _: &str) -> Result<(), Failed> {
         return Err("migrating twice gives other bytes".into());
     }
     Ok(())
+}
+
+/// How many errors of each code lint finds.
+fn errors(files: &[SourceFile]) -> BTreeMap<&'static str, usize> {
+    let mut numbers = BTreeMap::new();
+    let linted = lint::lint(files, None);
+    for finding in linted.findings.iter().filter(|one| one.is_error()) {
+        *numbers.entry(finding.code).or_default() += 1;
+    }
+    numbers
 }
 
 fn files(data: &Path) -> Result<Vec<SourceFile>, Failed> {

@@ -11,7 +11,7 @@ use jiff::{SignedDuration, Timestamp};
 use proptest::prelude::*;
 use towpath_core::cluster::{Cluster, ClusterId, Fact, Platform};
 use towpath_core::finding::Place;
-use towpath_core::graph::{ChannelName, Edge, Graph, Situation, View, recommend};
+use towpath_core::graph::{Audience, ChannelName, Edge, Graph, Situation, View, recommend};
 use towpath_core::rules::Policy;
 use towpath_core::verdict::{Answer, Verdict};
 use towpath_core::version::Arch;
@@ -1010,4 +1010,36 @@ fn rollouts_are_listed_while_they_are_open_and_not_for_edges_that_nobody_gets() 
     };
     assert_eq!(listed("2020-05-13T00:00Z"), ["c 4.9.6 -> 4.9.8"]);
     assert_eq!(listed("2020-05-14T00:00Z"), Vec::<String>::new());
+}
+
+/// Whoever knows only schema 1.0.0 ignores `clusters` and blocks the edge for everybody. So do we, and say so.
+#[test]
+fn clusters_in_schema_1_0_0_narrow_nothing() {
+    let read = |version: &str| {
+        let files = [
+            ("version", version),
+            ("channels/c.yaml", "name: c\nversions: [4.9.7, 4.9.8]\n"),
+            (
+                "blocked-edges/p.yaml",
+                "to: 4.9.8\nfrom: .*\nclusters: {platforms: [AWS]}\n",
+            ),
+        ];
+        let files = files.map(|(path, text)| SourceFile {
+            path: path.to_owned(),
+            bytes: text.as_bytes().into(),
+        });
+        let (data, findings) = data::read(&files).unwrap();
+        let findings: Vec<String> = findings.iter().map(ToString::to_string).collect();
+        (data.blocks[0].stops.clone().unwrap(), findings)
+    };
+    let (stops, findings) = read("1.0.0");
+    assert!(matches!(stops, Audience::NotUnderstood(_)), "{stops:?}");
+    let expected = "blocked-edges/p.yaml:3:11: schema 1.0.0 has no `clusters`, and those who read it block the edge for every cluster, as this towpath does; \
+        write 1.1.0 into the file `version`, or remove `clusters`";
+    assert_eq!(findings, [expected]);
+    for version in ["1.1.0", "\u{feff}1.1.0\r\n"] {
+        let (stops, findings) = read(version);
+        assert!(matches!(stops, Audience::Platforms(_)), "{stops:?}");
+        assert_eq!(findings, Vec::<String>::new());
+    }
 }

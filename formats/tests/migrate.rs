@@ -283,6 +283,67 @@ fn starts_come_from_history_and_nobody_waits_again() {
     assert!(shown(&without_rollouts).contains("- name: 4.9.3\n  start: 2026-11-06T00:00:00Z\n"));
 }
 
+/// Candidate 11-05, fast 11-07, stable 11-12, and a rollout of fourteen days. stable is set back, and so are those before it.
+#[test]
+fn what_is_migrated_is_promoted_in_order() {
+    let list = |name: &str, releases: &str| format!("name: {name}\nversions: [{releases}]\n");
+    // 4.9.9 is in fast alone, so that fast and stable stay apart.
+    let files = [
+        ("2026-11-05T00:00Z", "candidate-4.9", "4.9.1, 4.9.9"),
+        ("2026-11-07T00:00Z", "fast-4.9", "4.9.1, 4.9.9"),
+        ("2026-11-12T00:00Z", "stable-4.9", "4.9.1"),
+    ]
+    .map(|(at, name, releases)| (at, format!("channels/{name}.yaml"), list(name, releases)));
+    let mut stays = Stays::default();
+    for (at, path, text) in &files {
+        stays.commit(
+            at.parse().unwrap(),
+            std::iter::once((path.as_str(), Some(text.as_bytes()))),
+        );
+    }
+    let files: Vec<(&str, &str)> = files
+        .iter()
+        .map(|(_, path, text)| (path.as_str(), text.as_str()))
+        .collect();
+    let migration = migrated(&files, &wishes(&["patch=P14D"], &[]), &stays).unwrap();
+    expect![[r#"
+        == channels/candidate-4.9.yaml
+        channels:
+        - name: candidate-4.9
+        versions:
+        - name: 4.9.1
+          start: 2026-11-02T12:00:00Z  # it came 2026-11-05T00:00:00Z; an earlier start keeps it before the channel that this one feeds
+        - name: 4.9.9
+          start: 2026-11-05T00:00:00Z
+        == channels/fast-4.9.yaml
+        channels:
+        - name: fast-4.9
+        versions:
+        - name: 4.9.1
+          start: 2026-11-02T12:00:00Z  # it came 2026-11-07T00:00:00Z; an earlier start keeps it before the channel that this one feeds
+        - name: 4.9.9
+          start: 2026-11-07T00:00:00Z
+        == channels/stable-4.9.yaml
+        channels:
+        - name: stable-4.9
+          phasedRollouts:
+          - fromVersion: patch
+            duration: P14D
+        versions:
+        - name: 4.9.1
+          start: 2026-11-02T12:00:00Z  # it came 2026-11-12T00:00:00Z; an earlier start keeps what clusters see
+        !! channels/stable-4.9.yaml: stable-4.9 lacks 4.9.9 of fast-4.9, so each keeps its file; there is nothing to do if that is held back; if it is on its way, join them and roll it out from now on: --promote 4.9.9
+    "#]].assert_eq(&shown(&migration));
+    let lint = towpath_formats::graph::lint::lint(&migration.files, None);
+    let errors: Vec<String> = lint
+        .findings
+        .iter()
+        .filter(|finding| finding.is_error())
+        .map(ToString::to_string)
+        .collect();
+    assert_eq!(errors, Vec::<String>::new());
+}
+
 // Comments and order
 
 #[test]

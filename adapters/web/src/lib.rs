@@ -26,6 +26,7 @@ mod probes;
 mod questions;
 mod refusal;
 mod reload;
+mod rollout_series;
 mod routes;
 mod server;
 mod signatures;

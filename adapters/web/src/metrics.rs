@@ -1,6 +1,6 @@
 //! Metrics. Every label comes from a closed set: existing channels, statuses that we send.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -15,19 +15,16 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::{ConstGauge, Gauge};
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::{Registry, Unit};
-use towpath_core::graph::{ChannelName, Window};
-use towpath_core::version::Version;
 
 use crate::fleet::{FleetCollector, FleetMetrics, ReportResults, Sight};
 use crate::questions::Results;
+use crate::rollout_series::rollout_series;
 use crate::routes::{Cost, RouteMatch};
 use crate::signatures::{SignatureHealth, SignaturesCollector};
 use crate::snapshot::ChannelArch;
 use crate::sources::{SourceHealth, SourcesCollector};
 use crate::{Snapshot, locked};
 
-/// The most series of `phased_update_rollout` that one scrape gets.
-const MAX_ROLLOUT_SERIES: usize = 20_000;
 /// The most channels that have series of their own; the rest are counted together.
 const MAX_CHANNELS: usize = 1_000;
 
@@ -428,37 +425,28 @@ impl GraphCollector {
         encoder: &mut DescriptorEncoder<'_>,
         snapshot: &Snapshot,
     ) -> Result<(), fmt::Error> {
-        // Architectures whose windows differ share a series: that of the window that begins first.
-        let mut open: BTreeMap<(&ChannelName, &Version, &Version), &Window> = BTreeMap::new();
-        for rollout in snapshot.rollouts() {
-            if rollout.window.is_open(self.now) {
-                for from in &rollout.reaching_from {
-                    let series = (&rollout.channel, from, &rollout.to);
-                    open.entry(series).or_insert(&rollout.window);
-                }
-            }
-        }
-        let left_out = ConstGauge::new(
-            i64::try_from(open.len().saturating_sub(MAX_ROLLOUT_SERIES)).unwrap_or(i64::MAX),
-        );
-        let help = "Open rollouts that phased_update_rollout has no series for, because there are too many";
+        let (series, left_out) = rollout_series(snapshot.rollouts(), self.now);
+        snapshot.log_left_out(left_out);
+        let left_out = ConstGauge::new(i64::try_from(left_out).unwrap_or(i64::MAX));
+        let help =
+            "Rollouts that phased_update_rollout has no series for, because there are too many";
         left_out.encode(encoder.encode_descriptor(
             "towpath_rollouts_left_out",
             help,
             None,
             left_out.metric_type(),
         )?)?;
-        let help = "The share of the fleet that an open rollout window has reached";
+        let help = "The share of the fleet that a rollout has reached; 0 while it is blocked for everybody";
         let mut family =
             encoder.encode_descriptor("phased_update_rollout", help, None, MetricType::Gauge)?;
-        for ((channel, from, to), window) in open.into_iter().take(MAX_ROLLOUT_SERIES) {
+        for one in series {
             let labels = [
-                ("channel", channel.to_string()),
-                ("from", from.to_string()),
-                ("to", to.to_string()),
+                ("channel", one.channel.to_string()),
+                ("arch", one.arch.to_string()),
+                ("from", one.from.to_string()),
+                ("to", one.to.to_string()),
             ];
-            ConstGauge::new(window.share(self.now).as_fraction())
-                .encode(family.encode_family(&labels)?)?;
+            ConstGauge::new(one.share.as_fraction()).encode(family.encode_family(&labels)?)?;
         }
         Ok(())
     }

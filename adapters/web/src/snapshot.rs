@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 use arc_swap::ArcSwap;
 use jiff::{SignedDuration, Timestamp};
 use towpath_core::cluster::{ClusterId, Platform};
-use towpath_core::graph::{Graph, RolloutWindow, rollouts};
+use towpath_core::graph::{Graph, RolloutWindow, recent_rollouts};
 use towpath_core::path::{StepGraph, StepGraphSpec, StepGraphs};
 use towpath_core::version::Arch;
 use towpath_formats::SourceFile;
@@ -50,6 +50,8 @@ pub struct Snapshot {
     pub(crate) managed_bytes: Arc<AtomicUsize>,
     pub(crate) page_cache: Arc<PageCache>,
     rollouts: Vec<RolloutWindow>,
+    /// How many rollouts without a series were logged.
+    left_out_logged: AtomicUsize,
     step_graphs: StepGraphCache,
     pub(crate) graph_data: GraphDataFiles,
 }
@@ -108,7 +110,7 @@ impl Snapshot {
                     .collect(),
             );
         }
-        let rollouts = rollouts(&graph, now);
+        let rollouts = recent_rollouts(&graph, now);
         let nothing = [Slot::new(), Slot::new()];
         Self {
             graph,
@@ -122,6 +124,7 @@ impl Snapshot {
             managed_bytes: Arc::default(),
             page_cache: Arc::default(),
             rollouts,
+            left_out_logged: AtomicUsize::new(0),
             step_graphs: StepGraphCache::default(),
             graph_data: GraphDataFiles::default(),
         }
@@ -139,9 +142,20 @@ impl Snapshot {
         &self.graph
     }
 
-    /// The rollouts that had not ended when the snapshot was made.
+    /// The rollouts that had not ended when the snapshot was made, or not for long.
     pub(crate) fn rollouts(&self) -> &[RolloutWindow] {
         &self.rollouts
+    }
+
+    /// Logs how many rollouts have no series, each time when there are more of them.
+    pub(crate) fn log_left_out(&self, left_out: usize) {
+        let logged = self.left_out_logged.fetch_max(left_out, Ordering::Relaxed);
+        if left_out > logged {
+            tracing::warn!(
+                left_out,
+                "there are too many rollouts: phased_update_rollout leaves some out, those that are over first"
+            );
+        }
     }
 
     /// Looks up a cluster.

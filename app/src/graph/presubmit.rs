@@ -1,4 +1,4 @@
-//! The presubmit check of `towpath graph lint --base`: edges that a change takes from clusters, or gives to too many at once.
+//! The presubmit check of `towpath graph lint --base`: releases and edges that a change takes from clusters, and edges that it gives to too many at once.
 
 use anyhow::{Context, bail};
 use clap::Args;
@@ -17,7 +17,7 @@ pub(crate) struct PresubmitArgs {
     /// Also check the change since this revision or directory: edges that clusters lose, and edges that too many gain at once.
     #[arg(long, value_name = "REV|DIR")]
     base: Option<String>,
-    /// Accept the changed windows of this release. Repeatable.
+    /// Accept what the change does to this release: another window, a removed block, or that it leaves a channel. Repeatable.
     #[arg(long, value_name = "RELEASE", requires = "base")]
     allow_window_change: Vec<Version>,
     /// The largest share of the fleet, in percent, that may gain an edge at once.

@@ -82,6 +82,15 @@ fn a_service_tells_of_its_rollouts_as_the_command_line_does() {
     assert_eq!((code, told.status), (0, 200));
     assert_eq!(told.text(), printed);
     assert!(printed.contains("4.20.4"), "{printed}");
+    // The metric tells the same shares.
+    let metrics = service.get("/metrics");
+    let series = "phased_update_rollout{channel=\"stable-4.20\",arch=\"amd64\",from=\"4.20.3\",to=\"4.20.4\"} 0.375";
+    let metrics = metrics.text();
+    assert!(metrics.lines().any(|line| line == series), "{metrics}");
+    assert!(
+        metrics.contains("towpath_rollouts_left_out 0\n"),
+        "{metrics}"
+    );
 }
 
 #[test]

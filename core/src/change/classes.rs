@@ -1,9 +1,10 @@
 //! Who is affected by a change: the kinds of clients that blocks of either graph tell apart.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use super::graph_pair::Pair;
+use crate::cluster::Platform;
 use crate::graph::{
     ClientClass, Edge, Graph, Risk, StandingRules, client_classes, named_platforms,
 };
@@ -21,6 +22,13 @@ pub enum Whom {
 /// The risks with which a client is offered an edge once its windows are over; none if it is not.
 pub(super) type ClassOffer<'a> = Option<BTreeSet<&'a Risk>>;
 
+/// To whom an edge is offered on each side, with risks or without.
+#[derive(Debug, Clone)]
+pub(super) struct ClassAccess {
+    pub(super) offered: Pair<bool>,
+    pub(super) whom: Whom,
+}
+
 /// The standing rules of two graphs, asked for the same kinds of clients.
 pub(super) struct RulesPair<'a> {
     graphs: Pair<&'a Graph>,
@@ -29,9 +37,31 @@ pub(super) struct RulesPair<'a> {
 
 impl<'a> RulesPair<'a> {
     pub(super) fn of(graphs: Pair<&'a Graph>) -> Self {
-        let platforms = named_platforms(graphs.base.blocks().iter().chain(graphs.new.blocks()));
+        let platforms = platforms(graphs);
         let rules = graphs.map(|graph| StandingRules::new(graph, client_classes(&platforms)));
         Self { graphs, rules }
+    }
+
+    /// The rules on blocks alone: a source that is too old hides no change.
+    pub(super) fn of_blocks_alone(graphs: Pair<&'a Graph>) -> Self {
+        let platforms = platforms(graphs);
+        let rules =
+            graphs.map(|graph| StandingRules::of_blocks_alone(graph, client_classes(&platforms)));
+        Self { graphs, rules }
+    }
+
+    /// To whom an edge is offered on which sides: at most four rows.
+    pub(super) fn access(&self, sides: Pair<Option<Edge>>) -> Vec<ClassAccess> {
+        let mut alike: BTreeMap<Pair<bool>, BTreeSet<ClientClass>> = BTreeMap::new();
+        for (class, offers) in self.offers(sides) {
+            let offered = offers.map(|offer| offer.is_some());
+            alike.entry(offered).or_default().insert(class.clone());
+        }
+        let row = |(offered, on)| ClassAccess {
+            offered,
+            whom: self.whom(on),
+        };
+        alike.into_iter().map(row).collect()
     }
 
     /// Each kind of client, with what it is offered of an edge in each graph.
@@ -59,6 +89,11 @@ impl<'a> RulesPair<'a> {
             Whom::Some { on, not_on }
         }
     }
+}
+
+/// The platforms that a block of either graph names.
+fn platforms(graphs: Pair<&Graph>) -> Vec<Platform> {
+    named_platforms(graphs.base.blocks().iter().chain(graphs.new.blocks()))
 }
 
 /// What each kind of client is offered of an edge; no edge is no offer.

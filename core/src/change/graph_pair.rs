@@ -52,8 +52,9 @@ pub(super) struct ChannelPair<'a> {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Phase<'a> {
     pub(super) window: Window,
-    pub(super) from: &'a Membership,
     pub(super) to: &'a Membership,
+    /// Whether a rule of the channel has such edges reach the fleet little by little, `locked` or not, over by now or not.
+    pub(super) is_phased: bool,
 }
 
 impl<'a> GraphPair<'a> {
@@ -126,6 +127,11 @@ impl<'a> GraphPair<'a> {
         }
         let begin = |number: Number| self.edges.partition_point(|edge| edge.from < number);
         self.edges_from = (0..=self.names.len()).map(begin).collect();
+    }
+
+    /// Every edge of either graph.
+    pub(super) fn edges(&self) -> &[EdgePair] {
+        &self.edges
     }
 
     pub(super) fn edges_from(&self, release: Number) -> &[EdgePair] {
@@ -207,9 +213,13 @@ impl<'a> GraphPair<'a> {
                 else {
                     return None;
                 };
-                let window =
-                    channel.window((self.version(edge.from), from), (self.version(edge.to), to));
-                Some(Phase { window, from, to })
+                let (from_version, to_version) = (self.version(edge.from), self.version(edge.to));
+                let rule = channel.rule(from_version, to_version);
+                Some(Phase {
+                    window: channel.window((from_version, from), (to_version, to)),
+                    to,
+                    is_phased: rule.is_some_and(|rule| !rule.duration.is_zero()),
+                })
             };
         let Pair { base, new } = channel.channels;
         Pair {

@@ -1,20 +1,22 @@
 //! Presubmit: does a change take back what clusters have been shown, or show something to too many
 //! at once?
 //!
-//! What was shown stays shown, unless a block takes it away. That is what blocks are for, so
-//! presubmit ignores them in both graphs. It compares everything else that decides who sees an
-//! edge now: starts, durations, ramps, the matching rule, `replaces`, and the releases of each
-//! channel.
+//! It compares what clusters are shown before the change and after it: by starts, durations,
+//! ramps, the matching rule, `locked`, `replaces`, the releases of each channel, and blocks. A
+//! block may take back what was shown; nothing else may. An edge with risks counts as shown,
+//! because clusters weigh the risks themselves.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::{SignedDuration, Timestamp};
 
+use super::classes::{ClassAccess, RulesPair};
 use super::graph_pair::{ChannelPair, EdgePair, GraphPair, Number, Pair, Phase};
 use super::refusal::{self, RefusalCause, Shift};
 use super::rollout_arc::RolloutArc;
 use crate::finding::Finding;
-use crate::graph::{ChannelName, FromVersion, Graph, RolloutRule, Share};
+use crate::graph::model::BlockSetId;
+use crate::graph::{ChannelName, FromVersion, Graph, Membership, RolloutRule, Share};
 use crate::version::Version;
 
 /// What a change may do.
@@ -50,8 +52,10 @@ pub fn presubmit(
     options: &PresubmitOptions,
 ) -> Vec<Finding> {
     let pair = GraphPair::new(base, new);
+    let access = Access::of(&pair);
     let looks = pair.channel_names().into_iter().map(|name| Look {
         pair: &pair,
+        access: &access,
         name,
         now,
         options,
@@ -62,9 +66,33 @@ pub fn presubmit(
     findings
 }
 
+/// To whom edges are open on each side, as far as blocks go: the same for a great many edges.
+struct Access(BTreeMap<Pair<Option<BlockSetId>>, Vec<ClassAccess>>);
+
+impl Access {
+    fn of(pair: &GraphPair<'_>) -> Self {
+        let rules = RulesPair::of_blocks_alone(pair.graphs);
+        let mut known = BTreeMap::new();
+        for edge in pair.edges() {
+            let rows = || rules.access(edge.sides);
+            known.entry(blocks(edge)).or_insert_with(rows);
+        }
+        Self(known)
+    }
+
+    fn to(&self, edge: &EdgePair) -> &[ClassAccess] {
+        &self.0[&blocks(edge)]
+    }
+}
+
+fn blocks(edge: &EdgePair) -> Pair<Option<BlockSetId>> {
+    edge.sides.map(|side| side.map(|edge| edge.blocks))
+}
+
 /// One channel of a change.
 struct Look<'a> {
     pair: &'a GraphPair<'a>,
+    access: &'a Access,
     name: &'a ChannelName,
     now: Timestamp,
     options: &'a PresubmitOptions,
@@ -73,15 +101,22 @@ struct Look<'a> {
 impl<'a> Look<'a> {
     fn findings(&self) -> Vec<Finding> {
         let channel = self.pair.channel(self.name);
-        let edges = (0..self.pair.len())
-            .filter(|from| channel.holds(*from))
-            .flat_map(|from| self.pair.edges_from(from));
-        let shifts = edges.filter_map(|edge| self.shift(&channel, edge));
+        let members = || (0..self.pair.len()).filter(|number| channel.holds(*number));
+        let edges = members().flat_map(|from| self.pair.edges_from(from));
+        let shifts = edges.flat_map(|edge| self.shifts(&channel, edge));
+        let leaving = members().filter_map(|release| {
+            let cause = self.leaves(&channel, release)?;
+            (!self.is_allowed(release)).then(|| (release, Shift::of_release(cause)))
+        });
+        let shifts = leaving.chain(shifts);
         match (channel.channels.base, channel.channels.new) {
             // What is new has been shown to nobody.
             (None, _) => Vec::new(),
             (Some(gone), None) => {
-                refusal::channel_gone(gone, &shifts.map(|(_, shift)| shift).collect::<Vec<_>>())
+                let shifts: Vec<(&Version, Shift)> = shifts
+                    .map(|(release, shift)| (self.pair.version(release), shift))
+                    .collect();
+                refusal::channel_gone(gone, &shifts)
             }
             (Some(_), Some(channel)) => {
                 let mut worst: BTreeMap<&Version, (Number, Shift)> = BTreeMap::new();
@@ -106,96 +141,133 @@ impl<'a> Look<'a> {
         }
     }
 
-    /// Who sees an edge differently, and the release that this is about; none if that is as it should be.
-    fn shift(&self, channel: &ChannelPair<'a>, edge: &EdgePair) -> Option<(Number, Shift)> {
+    /// Who sees an edge differently, and the release that this is about; nobody if that is as it should be.
+    fn shifts(&self, channel: &ChannelPair<'a>, edge: &EdgePair) -> Vec<(Number, Shift)> {
         let phases = self.pair.phases(channel, edge);
-        let reach = |phase: Option<Phase<'_>>| {
-            phase.map_or(RolloutArc::NOBODY, |phase| {
-                RolloutArc::of(&phase.window, phase.to.rotation, self.now)
-            })
-        };
-        let reaches = phases.map(reach);
-        let (lost, gained) = (
-            reaches.base.without(reaches.new),
-            reaches.new.without(reaches.base),
-        );
-        let was_shown = reaches.base.share > Share::NONE;
-        // A window that was to come and is taken away, or moved into the past, jumps as well.
-        let was_phased = phases.base.is_some_and(|base| is_phased(&base));
-        let opens = phases
-            .new
-            .is_some_and(|new| !new.to.locked && (was_shown || was_phased || is_phased(&new)));
-        let jumps = opens && gained > self.options.allowed_gain;
-        if lost == Share::NONE && !jumps {
-            return None;
-        }
-        let (release, cause) = cause(channel, edge, phases);
-        let allowed = [release, edge.to].map(|number| {
-            self.options
-                .allowed_releases
-                .contains(self.pair.version(number))
-        });
-        if allowed.contains(&true) {
-            return None;
-        }
-        let shares = reaches.map(|reach| reach.share);
-        let edges = [(
-            self.pair.version(edge.from).clone(),
-            self.pair.version(edge.to).clone(),
-        )]
-        .into();
-        Some((
-            release,
-            Shift {
+        let arcs = phases.map(|phase| self.arc(phase));
+        let rows = self.access.to(edge).iter();
+        rows.filter_map(|row| {
+            let open = row.offered;
+            let shown = Pair {
+                base: arcs.base.only_if(open.base),
+                new: arcs.new.only_if(open.new),
+            };
+            // That is what blocks are for.
+            let taken_by_block = phases.new.is_some() && !open.new;
+            let lost = match taken_by_block {
+                true => Share::NONE,
+                false => shown.base.without(shown.new),
+            };
+            let gained = shown.new.without(shown.base);
+            // Where nothing is phased in, everything is for everybody at once.
+            let is_phased = [phases.base, phases.new]
+                .into_iter()
+                .flatten()
+                .any(|phase| phase.is_phased);
+            let jumps = is_phased && gained > self.options.allowed_gain;
+            if lost == Share::NONE && !jumps {
+                return None;
+            }
+            let (release, cause) = self.cause(channel, edge, phases, open);
+            if self.is_allowed(release) || self.is_allowed(edge.to) {
+                return None;
+            }
+            let versions = [edge.from, edge.to].map(|number| self.pair.version(number).clone());
+            let shift = Shift {
                 lost,
                 gained,
-                shares,
+                shares: shown.map(|arc| arc.share),
+                whom: row.whom.clone(),
                 cause,
-                edges,
+                edges: [versions.into()].into(),
+            };
+            Some((release, shift))
+        })
+        .collect()
+    }
+
+    fn arc(&self, phase: Option<Phase<'_>>) -> RolloutArc {
+        phase.map_or(RolloutArc::NOBODY, |phase| {
+            RolloutArc::of(&phase.window, phase.to.rotation, self.now)
+        })
+    }
+
+    fn is_allowed(&self, release: Number) -> bool {
+        let version = self.pair.version(release);
+        self.options.allowed_releases.contains(version)
+    }
+
+    /// Whether clusters find a release in the channel before the change, and not after it.
+    fn leaves(&self, channel: &ChannelPair<'_>, release: Number) -> Option<RefusalCause> {
+        let places = channel.places(release);
+        let has_entered = |place: &Membership| place.start <= self.now;
+        match (places.base.is_some_and(has_entered), places.new) {
+            (false, _) => None,
+            (true, None) => Some(RefusalCause::Leaves { until: None }),
+            (true, Some(new)) if has_entered(new) => None,
+            (true, Some(new)) => Some(RefusalCause::Leaves {
+                until: Some(new.start),
+            }),
+        }
+    }
+
+    /// What has changed about an edge, and the release that it has changed about.
+    fn cause(
+        &self,
+        channel: &ChannelPair<'_>,
+        edge: &EdgePair,
+        phases: Pair<Option<Phase<'_>>>,
+        open: Pair<bool>,
+    ) -> (Number, RefusalCause) {
+        let leaving = [edge.to, edge.from]
+            .into_iter()
+            .find_map(|release| Some((release, self.leaves(channel, release)?)));
+        if let Some(leaving) = leaving {
+            return leaving;
+        }
+        match (phases.base, phases.new) {
+            (Some(_), Some(new)) if open.new && !open.base => {
+                (edge.to, RefusalCause::Unblocked(new.window))
+            }
+            (Some(base), Some(new)) if base.to.rotation != new.to.rotation => {
+                (edge.to, RefusalCause::Requeued)
+            }
+            (Some(base), Some(new)) => {
+                let windows = Pair {
+                    base: base.window,
+                    new: new.window,
+                };
+                let is_locked_now = new.to.locked && !base.to.locked;
+                let cause = match is_locked_now && base.window.start == new.window.start {
+                    true => RefusalCause::Locked(Some(base.window)),
+                    false => RefusalCause::Window(windows),
+                };
+                (changed(channel, edge).unwrap_or(edge.to), cause)
+            }
+            (None, Some(new)) => match changed(channel, edge) {
+                Some(release) if new.to.locked && release == edge.to => {
+                    (release, RefusalCause::Locked(None))
+                }
+                Some(release) => (release, RefusalCause::Late(new.window)),
+                None => (edge.to, RefusalCause::Declared(new.window)),
             },
-        ))
+            (_, None) => (edge.to, RefusalCause::EdgeGone),
+        }
     }
 }
 
-/// Whether an edge reaches the fleet little by little, be that over by now.
-fn is_phased(phase: &Phase<'_>) -> bool {
-    phase.window.start < phase.window.end
-}
-
-/// What has changed about an edge, and the release that it has changed about.
-fn cause(
-    channel: &ChannelPair<'_>,
-    edge: &EdgePair,
-    phases: Pair<Option<Phase<'_>>>,
-) -> (Number, RefusalCause) {
-    let gone = |release: Number| channel.places(release).new.is_none();
-    match (phases.base, phases.new) {
-        _ if gone(edge.to) => (edge.to, RefusalCause::ReleaseGone),
-        _ if gone(edge.from) => (edge.from, RefusalCause::ReleaseGone),
-        (Some(base), Some(new)) if base.to.rotation != new.to.rotation => {
-            (edge.to, RefusalCause::Requeued)
-        }
-        (Some(base), Some(new)) => {
-            let opens_later =
-                new.from.start > new.to.start && base.window.start != new.window.start;
-            let release = if opens_later { edge.from } else { edge.to };
-            (
-                release,
-                RefusalCause::Window(Pair {
-                    base: base.window,
-                    new: new.window,
-                }),
-            )
-        }
-        (None, Some(new)) => {
-            let release = if new.from.start > new.to.start {
-                edge.from
-            } else {
-                edge.to
-            };
-            (release, RefusalCause::Late(new.window))
-        }
-        (_, None) => (edge.to, RefusalCause::EdgeGone),
+/// The end of an edge whose place in the channel has changed: of two, the one that opens the edge.
+fn changed(channel: &ChannelPair<'_>, edge: &EdgePair) -> Option<Number> {
+    let is_changed = |release| {
+        let Pair { base, new } = channel.places(release);
+        base != new
+    };
+    let start = |release| channel.places(release).new.map(|place| place.start);
+    match (is_changed(edge.from), is_changed(edge.to)) {
+        (true, true) if start(edge.from) > start(edge.to) => Some(edge.from),
+        (_, true) => Some(edge.to),
+        (true, false) => Some(edge.from),
+        (false, false) => None,
     }
 }
 

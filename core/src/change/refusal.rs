@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use jiff::{SignedDuration, Timestamp};
 
+use super::classes::Whom;
 use super::graph_pair::Pair;
 use super::presubmit::{LATENCIES_PER_WINDOW, PresubmitOptions, share_before_feedback};
 use crate::finding::{Finding, Place};
@@ -17,8 +18,9 @@ pub(super) struct Shift {
     pub(super) lost: Share,
     /// The most that gain one of them at once.
     pub(super) gained: Share,
-    /// Who sees the edge that it is worst for.
+    /// The shares of `whom` that see the edge that it is worst for.
     pub(super) shares: Pair<Share>,
+    pub(super) whom: Whom,
     pub(super) cause: RefusalCause,
     /// The edges, each once for all architectures.
     pub(super) edges: BTreeSet<(Version, Version)>,
@@ -26,19 +28,40 @@ pub(super) struct Shift {
 
 #[derive(Debug, Clone)]
 pub(super) enum RefusalCause {
-    /// The release is no longer in the channel.
-    ReleaseGone,
+    /// Clusters no longer find the release in the channel, or not before it begins.
+    Leaves { until: Option<Timestamp> },
+    /// Blocks no longer keep clusters from it.
+    Unblocked(Window),
+    /// It is `locked` now, which ends this window; none if it comes `locked`.
+    Locked(Option<Window>),
     /// Nothing declares the edge any more, or metadata takes it away.
     EdgeGone,
     /// It replaces another release than before, so clusters stand elsewhere in its queue.
     Requeued,
     /// It opens, closes or grows at another time.
     Window(Pair<Window>),
-    /// It is new, and its window has begun some time ago.
+    /// One of its releases is new, and its window has begun some time ago.
     Late(Window),
+    /// It is declared between releases that have been there, and its window has begun some time ago.
+    Declared(Window),
 }
 
 impl Shift {
+    /// What happens to a release, and so far to none of its edges.
+    pub(super) fn of_release(cause: RefusalCause) -> Self {
+        Self {
+            lost: Share::NONE,
+            gained: Share::NONE,
+            shares: Pair {
+                base: Share::NONE,
+                new: Share::NONE,
+            },
+            whom: Whom::Everybody,
+            cause,
+            edges: BTreeSet::new(),
+        }
+    }
+
     /// Both at once: what is worse is told, and all edges are counted.
     pub(super) fn join(&mut self, mut other: Self) {
         let mut edges = std::mem::take(&mut self.edges);
@@ -47,6 +70,10 @@ impl Shift {
             *self = other;
         }
         self.edges = edges;
+    }
+
+    fn is_about_edges_to(&self, version: &Version) -> bool {
+        self.edges.iter().all(|(_, to)| to == version)
     }
 
     /// Losing is worse than gaining, and a rollout that jumps is worse than one that begins late.
@@ -64,88 +91,171 @@ pub(super) fn finding(
     shift: &Shift,
     options: &PresubmitOptions,
 ) -> Finding {
-    let Shift {
-        lost,
-        gained,
-        shares,
-        ..
-    } = shift;
-    let edges = counted(shift.edges.len(), "edge");
-    let allow = format!("if it is meant, pass --allow-window-change {version}");
-    let said = told(version, channel, &shift.cause);
-    if *lost > Share::NONE {
-        let becomes = match shares.new {
-            Share::NONE => "would go".to_owned(),
-            new => {
-                format!("would be shown to {new}, and {lost} would lose what they have been shown")
-            }
-        };
-        let problem = format!(
-            "{said}: {edges} shown to {} of the fleet {becomes}",
-            shares.base
-        );
-        let remedy = format!("{}; {allow}", undo(version, shift));
-        return Finding::error("rollout-loses", place, problem, remedy);
-    }
-    let allowed = options.allowed_gain;
-    if let RefusalCause::Late(window) | RefusalCause::Window(Pair { new: window, .. }) =
-        &shift.cause
-        && shares.base == Share::NONE
-    {
-        let problem = format!(
-            "{version} comes to {channel} late: its window is {}, so {gained} of the fleet would gain {edges} at once",
-            span(*window)
-        );
-        let remedy = format!("set `start` to when the change goes live; {allow}");
-        return Finding::warning("rollout-starts-late", place, problem, remedy);
-    }
-    let problem = format!(
-        "{said}: {edges} shown to {} of the fleet would be shown to {}, so {gained} would gain them at once, and {allowed} may",
-        shares.base, shares.new,
-    );
+    let (code, problem) = match &shift.cause {
+        RefusalCause::Leaves { until } => {
+            ("release-leaves", leaves(version, channel, *until, shift))
+        }
+        _ if shift.lost > Share::NONE => ("rollout-loses", loses(version, channel, shift)),
+        RefusalCause::Late(window) | RefusalCause::Window(Pair { new: window, .. })
+            if shift.shares.base == Share::NONE =>
+        {
+            let problem = format!(
+                "{version} comes to {channel} late, with the window {}",
+                span(*window)
+            );
+            ("rollout-starts-late", gains(&problem, shift, options))
+        }
+        _ => (
+            "rollout-jumps",
+            gains(&told(version, channel, shift), shift, options),
+        ),
+    };
     let remedy = format!(
-        "keep its window as it was, or mark {version} `locked: true` to end its rollout; {allow}"
+        "{}; if it is meant, pass --allow-window-change {version}",
+        undo(version, shift)
     );
-    Finding::error("rollout-jumps", place, problem, remedy)
+    Finding::error(code, place, problem, remedy)
+}
+
+fn leaves(
+    version: &Version,
+    channel: &ChannelName,
+    until: Option<Timestamp>,
+    shift: &Shift,
+) -> String {
+    let goes = match until {
+        None => format!("{version} is no longer in {channel}"),
+        Some(until) => format!("{version} leaves {channel} until {until}"),
+    };
+    let answer = "clusters that run it would get VersionNotFound instead of updates";
+    match shift.edges.len() {
+        0 => format!("{goes}: {answer}"),
+        number => format!(
+            "{goes}: {answer}, and {} shown to {} of {} would go",
+            counted(number, "edge"),
+            shift.shares.base,
+            fleet(&shift.whom)
+        ),
+    }
+}
+
+fn loses(version: &Version, channel: &ChannelName, shift: &Shift) -> String {
+    let (before, lost) = (shift.shares.base, shift.lost);
+    let becomes = match shift.shares.new {
+        Share::NONE => "would go".to_owned(),
+        new => format!("would be shown to {new}, and {lost} would lose what they have been shown"),
+    };
+    format!(
+        "{}: {} shown to {before} of {} {becomes}",
+        told(version, channel, shift),
+        counted(shift.edges.len(), "edge"),
+        fleet(&shift.whom)
+    )
+}
+
+fn gains(told: &str, shift: &Shift, options: &PresubmitOptions) -> String {
+    let Shift { gained, shares, .. } = shift;
+    format!(
+        "{told}: {} shown to {} of {} would be shown to {}, so {gained} would gain {} at once, and {} may",
+        counted(shift.edges.len(), "edge"),
+        shares.base,
+        fleet(&shift.whom),
+        shares.new,
+        if shift.edges.len() == 1 { "it" } else { "them" },
+        options.allowed_gain,
+    )
+}
+
+fn fleet(whom: &Whom) -> String {
+    match whom {
+        Whom::Everybody => "the fleet".to_owned(),
+        some @ Whom::Some { .. } => format!("clusters {some}"),
+    }
 }
 
 /// What has changed, as the beginning of a sentence.
-fn told(version: &Version, channel: &ChannelName, cause: &RefusalCause) -> String {
-    match cause {
-        RefusalCause::ReleaseGone => format!("{version} is no longer in {channel}"),
+fn told(version: &Version, channel: &ChannelName, shift: &Shift) -> String {
+    match &shift.cause {
+        RefusalCause::Leaves { .. } => format!("{version} leaves {channel}"),
         RefusalCause::EdgeGone => format!("edges to {version} in {channel} are no longer declared"),
+        RefusalCause::Unblocked(window) => format!(
+            "edges to {version} in {channel} are no longer blocked, and their window is {}",
+            span(*window)
+        ),
+        RefusalCause::Locked(None) => {
+            format!("{version} comes to {channel} `locked`, so it has no window")
+        }
+        RefusalCause::Locked(Some(window)) => format!(
+            "`locked` ends the rollout of {version} in {channel}, whose window is {}",
+            span(*window)
+        ),
         RefusalCause::Requeued => {
             format!("what {version} `replaces` in {channel} has changed, and with it the queue")
         }
         RefusalCause::Window(windows) => {
             let Pair { base, new } = windows.map(span);
-            format!("the window of {version} in {channel} was {base} and becomes {new}")
+            let whose = match shift.is_about_edges_to(version) {
+                true => version.to_string(),
+                false => format!("edges from {version}"),
+            };
+            format!("the window of {whose} in {channel} was {base} and becomes {new}")
         }
         RefusalCause::Late(window) => {
             format!("the window of {version} in {channel} is {}", span(*window))
         }
+        RefusalCause::Declared(window) => format!(
+            "edges to {version} in {channel} are new, and their window is {}",
+            span(*window)
+        ),
     }
 }
 
 fn undo(version: &Version, shift: &Shift) -> String {
     match &shift.cause {
-        RefusalCause::ReleaseGone => {
+        RefusalCause::Leaves { until: None } => {
             format!("keep {version} in the channel, and block its edges if nobody should take them")
+        }
+        RefusalCause::Leaves { until: Some(_) } => {
+            "set `start` to when the change goes live, not later; to stop a rollout, block its edges"
+                .to_owned()
         }
         RefusalCause::EdgeGone => {
             "declare them again, and block them if nobody should take them".to_owned()
         }
         RefusalCause::Requeued => "keep `replaces` as it was until its window is over".to_owned(),
-        RefusalCause::Window(_) if shift.shares.base == Share::WHOLE => {
-            format!("mark {version} `locked: true`, since its rollout was over, and keep its start")
+        RefusalCause::Unblocked(_) => format!(
+            "give {version} a new window: set its `start` to when the block is removed"
+        ),
+        RefusalCause::Locked(None) => {
+            "remove `locked`, and set `start` to when the change goes live".to_owned()
         }
-        RefusalCause::Window(Pair { base, .. }) => {
-            format!(
-                "keep start, rules and ramp as they were until {}; to stop a rollout, block its edges",
-                base.end
-            )
+        RefusalCause::Locked(Some(window)) => {
+            format!("set `locked` once the window is over, at {}", window.end)
         }
-        RefusalCause::Late(_) => "set `start` to when the change goes live".to_owned(),
+        RefusalCause::Window(Pair { base, .. }) if shift.lost > Share::NONE => {
+            match shift.shares.base {
+                // `locked` is about the edges to a release, not about those from it.
+                Share::WHOLE if !shift.is_about_edges_to(version) => {
+                    format!("keep the start of {version}, because its edges to other releases begin with it")
+                }
+                Share::WHOLE => format!(
+                    "mark {version} `locked: true`, since its rollout was over, and keep its start"
+                ),
+                _ => format!(
+                    "keep start, rules and ramp as they were until {}; to stop a rollout, block its edges",
+                    base.end
+                ),
+            }
+        }
+        RefusalCause::Window(_) if shift.shares.base > Share::NONE => {
+            "keep its window as it was".to_owned()
+        }
+        RefusalCause::Window(_) | RefusalCause::Late(_) => {
+            format!("set `start` of {version} to when the change goes live")
+        }
+        RefusalCause::Declared(_) => {
+            format!("block them, and remove the block with a new `start` of {version}")
+        }
     }
 }
 
@@ -163,27 +273,31 @@ fn span(window: Window) -> String {
     }
 }
 
-/// What is said about a channel that is no more, if it has shown anything to anybody.
-pub(super) fn channel_gone(channel: &Channel, shifts: &[Shift]) -> Vec<Finding> {
-    let most = shifts
-        .iter()
-        .map(|shift| shift.lost)
-        .max()
-        .unwrap_or(Share::NONE);
-    if most == Share::NONE {
+/// What is said about a channel that is no more, if clusters have found any release in it.
+pub(super) fn channel_gone(channel: &Channel, shifts: &[(&Version, Shift)]) -> Vec<Finding> {
+    let releases: BTreeSet<&Version> = shifts.iter().map(|(release, _)| *release).collect();
+    if releases.is_empty() {
         return Vec::new();
     }
+    let most = shifts.iter().map(|(_, shift)| shift.lost).max();
     let edges: BTreeSet<&(Version, Version)> =
-        shifts.iter().flat_map(|shift| &shift.edges).collect();
-    let edges = counted(edges.len(), "edge");
+        shifts.iter().flat_map(|(_, shift)| &shift.edges).collect();
+    let with_edges = match (most, edges.len()) {
+        (None, _) | (_, 0) => String::new(),
+        (Some(most), edges) => format!(
+            ", and {} shown to {most} of the fleet",
+            counted(edges, "edge")
+        ),
+    };
     let problem = format!(
-        "{} is gone, and with it {edges} shown to {most} of the fleet",
-        channel.name
+        "{} is gone, and with it {}{with_edges}",
+        channel.name,
+        counted(releases.len(), "release"),
     );
     let remedy =
         "keep the channel; if nobody follows it any more, check this change without --base";
     vec![Finding::error(
-        "rollout-loses",
+        "release-leaves",
         channel.origin.clone(),
         problem,
         remedy,

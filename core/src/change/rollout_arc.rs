@@ -29,6 +29,11 @@ impl RolloutArc {
         }
     }
 
+    /// All of it, or nobody.
+    pub(super) fn only_if(self, open: bool) -> Self {
+        if open { self } else { Self::NOBODY }
+    }
+
     /// The share that is in this one and not in the other.
     pub(super) fn without(self, other: Self) -> Share {
         Share(self.share.0 - self.overlap(other))

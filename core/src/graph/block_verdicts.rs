@@ -66,13 +66,29 @@ impl BlockVerdicts {
 
 impl<'a> StandingRules<'a> {
     pub fn new(graph: &'a Graph, classes: impl IntoIterator<Item = ClientClass>) -> Self {
+        Self::by(Policy::standing(), graph, classes)
+    }
+
+    /// The rules on blocks alone. How old a source is makes no difference.
+    pub fn of_blocks_alone(
+        graph: &'a Graph,
+        classes: impl IntoIterator<Item = ClientClass>,
+    ) -> Self {
+        Self::by(Policy::blocks(), graph, classes)
+    }
+
+    fn by(
+        policy: &'static Policy<Edges>,
+        graph: &'a Graph,
+        classes: impl IntoIterator<Item = ClientClass>,
+    ) -> Self {
         let with_cluster = |class: ClientClass| {
             let cluster = class.cluster();
             (class, cluster)
         };
         Self {
             graph,
-            policy: Policy::standing(),
+            policy,
             clients: classes.into_iter().map(with_cluster).collect(),
         }
     }

@@ -38,7 +38,7 @@ pub use position::Position;
 pub use provenance::{End, Provenance};
 pub use recommend::{View, recommend, recommend_managed};
 pub use release::{DeclaredEdge, DeclaredRelease, Declares, Release, ReleaseId, Releases, Trust};
-pub use rollouts::{RolloutStop, RolloutWindow, rollouts};
+pub use rollouts::{RolloutStop, RolloutWindow, recent_rollouts, rollouts};
 pub(crate) use steps::{GraphStep, GraphSteps, numbers};
 pub use view::{ChannelEdge, ChannelView};
 pub use window::{Ramp, Share, Window};

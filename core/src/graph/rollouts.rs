@@ -1,26 +1,35 @@
 //! Rollouts: the windows that are running or to come, and the blocks that keep clusters from their
 //! edges.
+//!
+//! Architectures share a row, unless a block keeps one of them from an edge that another has. Then
+//! each has its own: "blocked for everybody" must not be said of clusters that see the edge.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 
 use crate::cluster::Cluster;
 use crate::finding::Place;
 use crate::graph::rules::HARD_BLOCKS;
-use crate::graph::{Audience, Channel, ChannelName, ChannelView, Edge, Graph, Situation, Window};
+use crate::graph::{
+    Audience, Channel, ChannelEdge, ChannelName, ChannelView, Edge, Graph, Situation, Window,
+};
 use crate::rules::Rule;
 use crate::version::{Arch, Version};
 
-/// A window in which edges into one release phase in, in one channel, for all architectures.
+/// A window in which edges into one release phase in, in one channel, for architectures that are treated alike.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RolloutWindow {
     pub channel: ChannelName,
     pub to: Version,
+    /// The architectures that have any of its edges.
+    pub arches: BTreeSet<Arch>,
     /// When, and how. One of no length is for everybody at once.
     pub window: Window,
-    /// The releases that its edges leave.
-    pub from: BTreeSet<Version>,
+    /// When the rule of its edges has shown them to everybody, `locked` or not; none if no rule phases them in.
+    pub phased_until: Option<Timestamp>,
+    /// The releases that its edges leave, and for which architectures.
+    pub from: BTreeMap<Version, BTreeSet<Arch>>,
     /// Those of them whose edges are for somebody. Edges that are blocked for everybody roll out to nobody.
     pub reaching_from: BTreeSet<Version>,
     /// Blocks that keep clusters from some of these edges, by their places.
@@ -39,33 +48,79 @@ pub struct RolloutStop {
 
 /// Every window that is not over: by channel, then in the order in which they begin.
 pub fn rollouts(graph: &Graph, now: Timestamp) -> Vec<RolloutWindow> {
-    let mut channels: Vec<&Channel> = graph.channels().values().collect();
-    channels.sort_by(|a, b| a.name.display_order().cmp(&b.name.display_order()));
-    channels
-        .into_iter()
-        .flat_map(|channel| in_channel(graph, channel, now))
-        .collect()
+    let is_settled =
+        |channel: &Channel| ChannelView::of_all_arches(graph, channel, now).is_settled();
+    let is_wanted = |window: &Window, _| !window.is_over(now);
+    all(graph, now, is_settled, is_wanted)
+}
+
+/// Every window that phases edges in and is not over, or has not been for long: what a metric needs to reach 1.
+pub fn recent_rollouts(graph: &Graph, now: Timestamp) -> Vec<RolloutWindow> {
+    let since = now
+        .saturating_sub(RolloutWindow::RECENT)
+        .unwrap_or(Timestamp::MIN);
+    let is_settled =
+        |channel: &Channel| ChannelView::of_all_arches(graph, channel, since).is_settled();
+    let is_wanted = |_: &Window, phased_until| is_recent(phased_until, now);
+    all(graph, now, is_settled, is_wanted)
 }
 
 impl RolloutWindow {
+    /// A rollout that ended is recent for this long.
+    pub const RECENT: SignedDuration = SignedDuration::from_hours(7 * 24);
+
     /// Whether blocks keep everybody from all its edges.
     pub fn is_blocked(&self) -> bool {
         self.reaching_from.is_empty()
     }
+
+    /// Whether it phases edges in, and is not over or has not been for long.
+    pub fn is_recent(&self, now: Timestamp) -> bool {
+        is_recent(self.phased_until, now)
+    }
 }
 
+fn is_recent(phased_until: Option<Timestamp>, now: Timestamp) -> bool {
+    phased_until.is_some_and(|end| now.duration_since(end) < RolloutWindow::RECENT)
+}
+
+fn all(
+    graph: &Graph,
+    now: Timestamp,
+    is_settled: impl Fn(&Channel) -> bool,
+    is_wanted: impl Fn(&Window, Option<Timestamp>) -> bool,
+) -> Vec<RolloutWindow> {
+    let mut channels: Vec<&Channel> = graph.channels().values().collect();
+    channels.sort_by(|a, b| a.name.display_order().cmp(&b.name.display_order()));
+    channels
+        .into_iter()
+        .filter(|channel| !is_settled(channel))
+        .flat_map(|channel| in_channel(graph, channel, now, &is_wanted))
+        .collect()
+}
+
+/// The edges of one window into a release, for one architecture or for several that are treated alike.
 #[derive(Default)]
 struct Edges<'a> {
-    from: BTreeSet<Version>,
-    reaching_from: BTreeSet<Version>,
-    stops: BTreeMap<&'a Place, (&'a Audience, BTreeSet<Version>)>,
+    arches: BTreeSet<Arch>,
+    phased_until: Option<Timestamp>,
+    from: BTreeMap<Version, Source<'a>>,
 }
 
-fn in_channel(graph: &Graph, channel: &Channel, now: Timestamp) -> Vec<RolloutWindow> {
+/// A release that an edge leaves.
+struct Source<'a> {
+    arches: BTreeSet<Arch>,
+    is_blocked: bool,
+    stops: BTreeMap<&'a Place, &'a Audience>,
+}
+
+fn in_channel(
+    graph: &Graph,
+    channel: &Channel,
+    now: Timestamp,
+    is_wanted: impl Fn(&Window, Option<Timestamp>) -> bool,
+) -> Vec<RolloutWindow> {
     let view = ChannelView::of_all_arches(graph, channel, now);
-    if view.is_settled() {
-        return Vec::new();
-    }
     // Who asks makes no difference to the rule that is asked.
     let anybody = Cluster::anonymous(channel.name.clone(), Arch::default());
     let at = Situation {
@@ -73,45 +128,109 @@ fn in_channel(graph: &Graph, channel: &Channel, now: Timestamp) -> Vec<RolloutWi
         cluster: &anybody,
         now,
     };
-    let mut windows: BTreeMap<(Window, &Version), Edges<'_>> = BTreeMap::new();
+    let mut windows: BTreeMap<(Window, &Version), BTreeMap<&Arch, Edges<'_>>> = BTreeMap::new();
     for one in view.edges_of_members() {
-        let window = view.window(&one);
-        if !window.is_over(now) {
-            let to = &graph.release(one.edge.to).version;
-            windows.entry((window, to)).or_default().add(one.edge, &at);
+        let (window, phased_until) = (view.window(&one), phased_until(graph, channel, &one));
+        if is_wanted(&window, phased_until) {
+            let to = graph.release(one.edge.to);
+            let arches = windows.entry((window, &to.version)).or_default();
+            let edges = arches.entry(&to.arch).or_default();
+            edges.phased_until = edges.phased_until.max(phased_until);
+            edges.add(one.edge, &at);
         }
     }
-    let rollout = |((window, to), edges): ((Window, &Version), Edges<'_>)| RolloutWindow {
-        channel: channel.name.clone(),
-        to: to.clone(),
-        window,
-        from: edges.from,
-        reaching_from: edges.reaching_from,
-        stops: edges.stops.into_iter().map(stop).collect(),
-    };
-    windows.into_iter().map(rollout).collect()
+    let mut rows = Vec::new();
+    for ((window, to), arches) in windows {
+        let alike = alike(arches.into_values());
+        rows.extend(
+            alike
+                .into_iter()
+                .map(|edges| edges.row(channel, to, window)),
+        );
+    }
+    rows
+}
+
+/// When everybody sees an edge by its rule, whether its release is locked or not.
+fn phased_until(graph: &Graph, channel: &Channel, one: &ChannelEdge<'_>) -> Option<Timestamp> {
+    let version = |id| &graph.release(id).version;
+    let start = one.from.start.max(one.to.start);
+    let rule = channel.rule(version(one.edge.from), version(one.edge.to))?;
+    let window = rule.window(start);
+    (start > Timestamp::MIN && window.start < window.end).then_some(window.end)
+}
+
+/// Puts architectures together that are treated alike wherever they have the same edges.
+fn alike<'a>(arches: impl Iterator<Item = Edges<'a>>) -> Vec<Edges<'a>> {
+    let mut groups: Vec<Edges<'a>> = Vec::new();
+    for edges in arches {
+        match groups.iter_mut().find(|group| group.agrees_with(&edges)) {
+            Some(group) => group.join(edges),
+            None => groups.push(edges),
+        }
+    }
+    groups
 }
 
 impl<'a> Edges<'a> {
     fn add(&mut self, edge: Edge, at: &Situation<'a>) {
-        let from = &at.graph.release(edge.from).version;
-        self.from.insert(from.clone());
-        if HARD_BLOCKS.judge(&at.about(edge)).is_offered() {
-            self.reaching_from.insert(from.clone());
-        }
-        for block in at.graph.blocks_on(edge) {
-            let Some(whom) = &block.stops else { continue };
-            let stopped = self.stops.entry(&block.origin);
-            let (_, sources) = stopped.or_insert((whom, BTreeSet::new()));
-            sources.insert(from.clone());
+        let from = at.graph.release(edge.from);
+        let blocks = at.graph.blocks_on(edge);
+        let stops = blocks.filter_map(|block| Some((&block.origin, block.stops.as_ref()?)));
+        let source = Source {
+            arches: [from.arch.clone()].into(),
+            is_blocked: !HARD_BLOCKS.judge(&at.about(edge)).is_offered(),
+            stops: stops.collect(),
+        };
+        self.arches.insert(from.arch.clone());
+        self.from.insert(from.version.clone(), source);
+    }
+
+    fn agrees_with(&self, other: &Self) -> bool {
+        let is_same = |(version, source): (&Version, &Source<'_>)| {
+            let own = self.from.get(version);
+            own.is_none_or(|own| (own.is_blocked, &own.stops) == (source.is_blocked, &source.stops))
+        };
+        other.from.iter().all(is_same)
+    }
+
+    fn join(&mut self, mut other: Self) {
+        self.arches.append(&mut other.arches);
+        self.phased_until = self.phased_until.max(other.phased_until);
+        for (version, mut source) in other.from {
+            match self.from.get_mut(&version) {
+                Some(own) => own.arches.append(&mut source.arches),
+                None => drop(self.from.insert(version, source)),
+            }
         }
     }
-}
 
-fn stop((origin, (whom, from)): (&Place, (&Audience, BTreeSet<Version>))) -> RolloutStop {
-    RolloutStop {
-        origin: origin.clone(),
-        whom: whom.clone(),
-        from,
+    fn row(self, channel: &Channel, to: &Version, window: Window) -> RolloutWindow {
+        let mut stops: BTreeMap<&Place, RolloutStop> = BTreeMap::new();
+        for (version, source) in &self.from {
+            for (origin, whom) in &source.stops {
+                let stop = stops.entry(origin).or_insert_with(|| RolloutStop {
+                    origin: (*origin).clone(),
+                    whom: (*whom).clone(),
+                    from: BTreeSet::new(),
+                });
+                stop.from.insert(version.clone());
+            }
+        }
+        let reaching = self.from.iter().filter(|(_, source)| !source.is_blocked);
+        RolloutWindow {
+            channel: channel.name.clone(),
+            to: to.clone(),
+            arches: self.arches,
+            window,
+            phased_until: self.phased_until,
+            reaching_from: reaching.map(|(version, _)| version.clone()).collect(),
+            stops: stops.into_values().collect(),
+            from: self
+                .from
+                .into_iter()
+                .map(|(version, source)| (version, source.arches))
+                .collect(),
+        }
     }
 }

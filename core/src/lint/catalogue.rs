@@ -171,7 +171,7 @@ pub const CATALOGUE: &[FindingKind] = &[
     ),
     warning(
         "clusters-not-understood",
-        "`clusters` has a property that this towpath does not know, or none; the edge is blocked for every cluster.",
+        "`clusters` has a property that this towpath does not know, or none, or `version` says 1.0.0, which has no `clusters`; the edge is blocked for every cluster.",
         "List the platforms, or remove `clusters`.",
     ),
     warning(
@@ -249,6 +249,11 @@ pub const CATALOGUE: &[FindingKind] = &[
         "A file of channels is of another schema than `version` says.",
         "Write all channels in one schema.",
     ),
+    error(
+        "release-leaves",
+        "A release that clusters find in a channel would leave it, or not be there before its new `start`: clusters that run it would get VersionNotFound (with `--base`).",
+        "Keep it in the channel, with a `start` that is past; to stop a rollout, block its edges; if it is meant, pass `--allow-window-change`.",
+    ),
     warning(
         "risk-behind-block",
         "A risk is on an edge that another file stops for everybody; no cluster sees it.",
@@ -271,18 +276,18 @@ pub const CATALOGUE: &[FindingKind] = &[
     ),
     error(
         "rollout-jumps",
-        "A change would show an edge to more of the fleet at once than allowed (with `--base`).",
-        "Keep start, rules and ramp as they were; or mark the release `locked`, or pass `--allow-window-change`.",
+        "A change of a window, of `locked` or of a block would show an edge to more of the fleet at once than allowed (with `--base`).",
+        "Keep start, rules and ramp as they were. After a block, give the release a new `start`. If it is meant, pass `--allow-window-change`.",
     ),
     error(
         "rollout-loses",
         "A change of a rollout that is under way would take back edges that clusters have been shown (with `--base`).",
         "Keep start, rules and ramp as they were; to stop a rollout, block its edges; if it is meant, pass `--allow-window-change`.",
     ),
-    warning(
+    error(
         "rollout-starts-late",
-        "A release that nobody has been shown begins with a window that is well under way (with `--base`).",
-        "Set `start` to when the change will be merged.",
+        "A release that nobody has been shown begins with a window that is well under way or over, so more of the fleet than allowed gain it at once (with `--base`).",
+        "Set `start` to when the change will be merged; if it is meant, pass `--allow-window-change`.",
     ),
     warning(
         "rollout-too-short",

@@ -23,6 +23,7 @@ mod tombstone;
 mod unknown_release;
 
 pub use notes::{BlockNotes, ChannelNotes, Field, NotedRelease, Notes};
+pub use promotion::feeding;
 
 use std::collections::BTreeSet;
 

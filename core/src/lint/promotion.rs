@@ -32,7 +32,7 @@ pub(super) fn check(subject: &Subject<'_>) -> Vec<Finding> {
 }
 
 /// The channel that releases of this one come from, if it is of a stream that is fed.
-pub(super) fn feeding(channel: &ChannelName) -> Option<String> {
+pub fn feeding(channel: &ChannelName) -> Option<String> {
     let (stream, version) = channel.as_str().split_once('-')?;
     let (_, from) = PROMOTIONS.iter().find(|(fed, _)| *fed == stream)?;
     Some(format!("{from}-{version}"))

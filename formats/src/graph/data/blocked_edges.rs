@@ -11,6 +11,7 @@ use towpath_core::graph::{Audience, Block, MatchingRule, Pattern, Risk};
 use towpath_core::version::ReleaseName;
 
 use super::channels_v1::release_name;
+use super::schema::Schema;
 use crate::graph::cincinnati;
 use crate::read::{Node, Reader, Record};
 
@@ -30,7 +31,12 @@ const FIELDS: [&str; 9] = [
     "clusters",
 ];
 
-pub(super) fn read(reader: &mut Reader, node: &Node, patterns: &mut Patterns) -> Option<Block> {
+pub(super) fn read(
+    reader: &mut Reader,
+    node: &Node,
+    schema: Schema,
+    patterns: &mut Patterns,
+) -> Option<Block> {
     let record = reader.open_record(node, "a block")?;
     let unknown = unknown_fields(reader, record);
     let to = required(reader, record, "to", "<version>");
@@ -48,7 +54,7 @@ pub(super) fn read(reader: &mut Reader, node: &Node, patterns: &mut Patterns) ->
     let clusters = clusters.map(|node| (node, reader.json(node)));
     let risk = risk(reader, record)?;
     let stops = match (clusters, unknown) {
-        (Some((node, clusters)), None) => Some(audience(reader, node, &clusters?)?),
+        (Some((node, clusters)), None) => Some(audience(reader, node, &clusters?, schema)?),
         (None, _) if risk.is_none() => Some(Audience::Everybody),
         (None, None) => None,
         // What narrows or softens the block may be misspelt; who it is for is not known.
@@ -227,7 +233,12 @@ fn matching_rule(reader: &mut Reader, node: &Node) -> Option<MatchingRule> {
 
 /// The clusters that the block stops. An unknown property could mean anybody, so it stops
 /// everybody.
-fn audience(reader: &mut Reader, node: &Node, clusters: &Value) -> Option<Audience> {
+fn audience(
+    reader: &mut Reader,
+    node: &Node,
+    clusters: &Value,
+    schema: Schema,
+) -> Option<Audience> {
     let Some(properties) = clusters.as_object() else {
         let remedy = "write `clusters: {platforms: [<platform>]}`";
         reader.error("bad-clusters", node, "`clusters` is not a mapping", remedy);
@@ -242,6 +253,14 @@ fn audience(reader: &mut Reader, node: &Node, clusters: &Value) -> Option<Audien
             .ok()?,
         None => BTreeSet::new(),
     };
+    if schema == Schema::V1_0 {
+        let what = "schema 1.0.0 has no `clusters`, and those who read it block the edge for every cluster, as this towpath does";
+        let remedy = "write 1.1.0 into the file `version`, or remove `clusters`";
+        reader.warning("clusters-not-understood", node, what.to_owned(), remedy);
+        return Some(Audience::NotUnderstood(
+            "schema 1.0.0 has no `clusters`".to_owned(),
+        ));
+    }
     let names = properties.keys().map(String::as_str);
     let unknown: Vec<&str> = names.filter(|name| *name != "platforms").collect();
     let what = match (unknown.as_slice(), platforms.is_empty()) {

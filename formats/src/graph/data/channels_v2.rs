@@ -9,7 +9,7 @@ use towpath_core::graph::{ChannelSpec, FromVersion, Member, Ramp, RolloutRule};
 use towpath_core::version::{ReleaseName, Version};
 
 use super::channels_v1::{channel_name, release_name};
-use super::time::{parse_duration, parse_time};
+use super::time::{parse_duration, parse_start};
 use crate::read::{Node, Reader, Record};
 
 /// `feeder` and `tombstones` are for promotion tooling, and no business of a service.
@@ -189,7 +189,7 @@ fn member(reader: &mut Reader, node: &Node) -> Option<Member> {
         reader.error("missing-field", node, problem, remedy);
         return None;
     };
-    let time = parse_time(start_text).map_err(|problem| {
+    let time = parse_start(start_text).map_err(|problem| {
         let remedy = "write it as in 2020-05-12T00:00Z";
         reader.error("bad-time", start, problem, remedy);
     });

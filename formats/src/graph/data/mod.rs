@@ -105,7 +105,7 @@ impl Memory {
         reading.finish()
     }
 
-    /// The blocks of those files that are blocks and nothing is wrong with, whatever is wrong with others. Blocks are written alike in every schema, so that a
+    /// The blocks of those files that are blocks and nothing is wrong with, whatever is wrong with others. From 1.1.0 on blocks are written alike in every schema, so that a
     /// mistake in `version` does not matter either.
     pub fn read_blocks(&mut self, files: &[SourceFile]) -> Vec<Block> {
         let schema = schema::find(files).unwrap_or(schema::Schema::V2);
@@ -260,10 +260,12 @@ fn parse_tree(
     let mut data = GraphData::default();
     match (kind, schema) {
         (FileKind::Block, _) => {
-            let block = blocked_edges::read(&mut reader, node, patterns);
+            let block = blocked_edges::read(&mut reader, node, schema, patterns);
             data.blocks.extend(block);
         }
-        (_, schema::Schema::V1) => data.channels.extend(channels_v1::read(&mut reader, node)),
+        (_, schema::Schema::V1_0 | schema::Schema::V1) => {
+            data.channels.extend(channels_v1::read(&mut reader, node))
+        }
         (_, schema::Schema::V2) => data.channels = channels_v2::read(&mut reader, node),
     }
     let findings = reader.finish()?;

@@ -8,7 +8,9 @@ use crate::SourceFile;
 /// The schemas that differ for a reader.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Schema {
-    /// 1.0.0 and 1.1.0: a channel per file.
+    /// 1.0.0: a channel per file. Blocks have no `clusters`.
+    V1_0,
+    /// 1.1.0: the same, and blocks may have `clusters`.
     V1,
     /// 2.0.0: channels that share releases and phase them in.
     V2,
@@ -17,14 +19,14 @@ pub(super) enum Schema {
 impl Schema {
     pub(super) fn shown(self) -> &'static str {
         match self {
-            Self::V1 => "1.x",
+            Self::V1_0 | Self::V1 => "1.x",
             Self::V2 => "2.0.0",
         }
     }
 
     pub(super) fn other(self) -> &'static str {
         match self {
-            Self::V1 => Self::V2.shown(),
+            Self::V1_0 | Self::V1 => Self::V2.shown(),
             Self::V2 => Self::V1.shown(),
         }
     }
@@ -32,22 +34,23 @@ impl Schema {
     /// Whether a file of channels has the other schema's field at its top, and not this one's.
     pub(super) fn is_other(self, bytes: &[u8]) -> bool {
         let has = |field: &[u8]| {
-            bytes
+            without_mark(bytes)
                 .split(|b| *b == b'\n')
                 .any(|line| line.starts_with(field))
         };
         match (self, has(b"name:"), has(b"channels:")) {
-            (Self::V1, name, channels) => channels && !name,
+            (Self::V1_0 | Self::V1, name, channels) => channels && !name,
             (Self::V2, name, channels) => name && !channels,
         }
     }
 }
 
-/// For each major version, the newest minor that we read.
-const READ: [(u64, u64, Schema); 2] = [(1, 1, Schema::V1), (2, 0, Schema::V2)];
+/// The schemas that we read: major, minor.
+const READ: [(u64, u64, Schema); 3] =
+    [(1, 0, Schema::V1_0), (1, 1, Schema::V1), (2, 0, Schema::V2)];
 const REMEDY: &str = "this towpath reads schema 1.0.0, 1.1.0 and 2.0.0";
 
-/// Reads the file `version`. We read the same major with a minor up to the one we know, and nothing else.
+/// Reads the file `version`, with a byte order mark or without.
 pub(super) fn find(files: &[SourceFile]) -> Result<Schema, Finding> {
     let place = Place::file("version");
     let refuse = |problem: String| {
@@ -61,7 +64,7 @@ pub(super) fn find(files: &[SourceFile]) -> Result<Schema, Finding> {
     let Some(file) = files.iter().find(|file| file.path == "version") else {
         return refuse("there is no schema version: the file `version` is missing".into());
     };
-    let text = String::from_utf8_lossy(&file.bytes);
+    let text = String::from_utf8_lossy(without_mark(&file.bytes));
     let Ok(version) = text.trim().parse::<Version>() else {
         // What is no number at all may be anything, also somebody's secret: it is not quoted.
         let is_number =
@@ -73,11 +76,16 @@ pub(super) fn find(files: &[SourceFile]) -> Result<Schema, Finding> {
     };
     let known = READ
         .iter()
-        .find(|(major, minor, _)| version.major() == *major && version.minor() <= *minor);
+        .find(|(major, minor, _)| version.major() == *major && version.minor() == *minor);
     match known {
         Some((_, _, schema)) if version.pre_release().is_empty() => Ok(*schema),
         _ => refuse(format!(
             "the schema version is {version}, which this towpath does not understand"
         )),
     }
+}
+
+/// A text without the byte order mark that some editors begin files with. YAML may begin with one, too.
+fn without_mark(bytes: &[u8]) -> &[u8] {
+    bytes.strip_prefix("\u{feff}".as_bytes()).unwrap_or(bytes)
 }

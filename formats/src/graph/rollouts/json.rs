@@ -18,13 +18,14 @@ fn rollout(row: &RolloutWindow, now: Timestamp) -> Value {
     json!({
         "channel": row.channel.as_str(),
         "to": row.to.to_string(),
+        "architectures": row.arches.iter().map(ToString::to_string).collect::<Vec<_>>(),
         "state": if row.window.has_begun(now) { "running" } else { "toCome" },
         "start": row.window.start.to_string(),
         "end": row.window.end.to_string(),
         "ramp": row.window.ramp.name(),
         "share": row.window.share(now).as_fraction(),
         "reaches": {"10": reaches(100), "50": reaches(500), "90": reaches(900), "100": reaches(1000)},
-        "from": row.from.iter().map(ToString::to_string).collect::<Vec<_>>(),
+        "from": row.from.keys().map(ToString::to_string).collect::<Vec<_>>(),
         "blocked": row.stops.iter().map(stop).collect::<Vec<_>>(),
     })
 }

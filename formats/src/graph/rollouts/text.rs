@@ -1,12 +1,12 @@
 //! Rollouts as text: a table with bars, and the blocks that hold meanwhile.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::{SignedDuration, Timestamp};
 use towpath_core::cluster::Platform;
 use towpath_core::finding::Place;
 use towpath_core::graph::{Audience, ChannelName, Ramp, RolloutStop, RolloutWindow, Share, Window};
-use towpath_core::version::Version;
+use towpath_core::version::{Arch, Version};
 
 use crate::tables::{align_right, shown, table};
 use crate::words::{beyond, counted, joined, minute};
@@ -35,17 +35,23 @@ pub fn text(rows: &[RolloutWindow], now: Timestamp, bars: Bars) -> String {
     if rows.is_empty() {
         return text;
     }
-    let head = [
-        "CHANNEL", "RELEASE", "SOURCES", "OVER", "REACHED", "", "10 %", "50 %", "90 %", "100 %",
-    ];
+    let told_apart = told_apart(rows);
+    let arch_head = (!told_apart.is_empty()).then_some("ARCH");
+    let head = ["CHANNEL", "RELEASE"].into_iter().chain(arch_head).chain([
+        "SOURCES", "OVER", "REACHED", "", "10 %", "50 %", "90 %", "100 %",
+    ]);
     let mut lines = table(head);
-    align_right(&mut lines, [2, 4]);
+    let shift = usize::from(arch_head.is_some());
+    align_right(&mut lines, [2 + shift, 4 + shift]);
     for row in rows.iter().take(MAX_ROWS) {
         let [tenth, half, most, all] = [100, 500, 900, 1000]
             .map(|share| short_minute(row.window.reaches(Share::thousandths(share)), now));
-        lines.add_row([
-            row.channel.to_string(),
-            row.to.to_string(),
+        let arches = arch_head.map(|_| match told_apart.contains(&release(row)) {
+            true => arches(row),
+            false => "all".to_owned(),
+        });
+        let release = [row.channel.to_string(), row.to.to_string()];
+        lines.add_row(release.into_iter().chain(arches).chain([
             row.from.len().to_string(),
             over(&row.window),
             reached(row, now),
@@ -54,12 +60,35 @@ pub fn text(rows: &[RolloutWindow], now: Timestamp, bars: Bars) -> String {
             half,
             most,
             all,
-        ]);
+        ]));
     }
     let more = beyond(rows.len(), MAX_ROWS, |more| {
         format!("… and {more} more; --output json has them all\n")
     });
-    format!("{text}\n{}{more}{}", shown(&lines), blocked(rows))
+    format!(
+        "{text}\n{}{more}{}",
+        shown(&lines),
+        blocked(rows, &told_apart)
+    )
+}
+
+type Release<'a> = (&'a ChannelName, &'a Version);
+
+fn release(row: &RolloutWindow) -> Release<'_> {
+    (&row.channel, &row.to)
+}
+
+/// The releases of which one window has several rows, because blocks tell architectures apart.
+fn told_apart(rows: &[RolloutWindow]) -> BTreeSet<Release<'_>> {
+    let mut windows = BTreeSet::new();
+    let again = rows
+        .iter()
+        .filter(|row| !windows.insert((release(row), row.window)));
+    again.map(release).collect()
+}
+
+fn arches(row: &RolloutWindow) -> String {
+    joined(row.arches.iter().map(Arch::as_str), "")
 }
 
 /// A time to the minute, without the year if that is the year we have.
@@ -121,23 +150,29 @@ fn bar(share: Share, bars: Bars) -> String {
 }
 
 /// What blocks keep clusters from while it rolls out: each block once for each channel and release.
-fn blocked(rows: &[RolloutWindow]) -> String {
+fn blocked(rows: &[RolloutWindow], told_apart: &BTreeSet<Release<'_>>) -> String {
     let mut lines: Vec<String> = Vec::new();
-    let mut of_release: BTreeMap<(&ChannelName, &Version), Vec<&RolloutWindow>> = BTreeMap::new();
-    rows.iter().for_each(|row| {
-        of_release
-            .entry((&row.channel, &row.to))
-            .or_default()
-            .push(row)
-    });
-    for ((channel, to), rows) in of_release {
+    let mut of_release: BTreeMap<(Release<'_>, Option<String>), Vec<&RolloutWindow>> =
+        BTreeMap::new();
+    for row in rows {
+        let arches = told_apart.contains(&release(row)).then(|| arches(row));
+        let key = (release(row), arches);
+        of_release.entry(key).or_default().push(row);
+    }
+    for (((channel, to), arches), rows) in of_release {
+        let arches = arches.map_or_else(String::new, |arches| format!(" ({arches})"));
         let all = rows.iter().map(|row| row.from.len()).sum();
         let mut stops: BTreeMap<&Place, (&RolloutStop, usize)> = BTreeMap::new();
         for stop in rows.iter().flat_map(|row| &row.stops) {
             stops.entry(&stop.origin).or_insert((stop, 0)).1 += stop.from.len();
         }
-        let line =
-            |(stop, blocked)| format!("  {channel} {to}: {} {}\n", edges(blocked, all), whom(stop));
+        let line = |(stop, blocked)| {
+            format!(
+                "  {channel} {to}{arches}: {} {}\n",
+                edges(blocked, all),
+                whom(stop)
+            )
+        };
         lines.extend(stops.into_values().map(line));
     }
     if lines.is_empty() {
@@ -175,6 +210,43 @@ fn whom(stop: &RolloutStop) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use towpath_core::graph::rollouts;
+    use towpath_testing_graphs::{day, graph};
+
+    /// amd64 is blocked while the others are at half. A release that is the same for all is one row.
+    #[test]
+    fn architectures_have_a_column_where_a_block_tells_them_apart() {
+        let data = "
+            arches amd64 arm64 s390x
+            channel stable
+            rule any P2D
+            release 4.9.1 day 1
+            release 4.9.2 day 10
+            release 4.9.3 day 10
+            edges 4.9.1 -> 4.9.2
+            edges 4.9.1 -> 4.9.3";
+        let told = |text: &str| {
+            let (graph, now) = (graph(text), day("11"));
+            text_of(&rollouts(&graph, now), now)
+        };
+        assert!(!told(data).contains("ARCH"), "{}", told(data));
+        let blocked = format!("{data}\nblock 4.9.2 from .*[+]amd64$");
+        expect_test::expect![[r#"
+            3 windows running, 0 to come, as of 2026-11-11 00:00Z. Times are UTC.
+
+             CHANNEL  RELEASE  ARCH          SOURCES  OVER  REACHED                  10 %         50 %         90 %         100 %
+             stable   4.9.2    amd64               1  2 d   blocked  [######------]  11-10 04:48  11-11 00:00  11-11 19:12  11-12 00:00
+             stable   4.9.2    arm64, s390x        1  2 d    50.0 %  [######------]  11-10 04:48  11-11 00:00  11-11 19:12  11-12 00:00
+             stable   4.9.3    all                 1  2 d    50.0 %  [######------]  11-10 04:48  11-11 00:00  11-11 19:12  11-12 00:00
+
+            Blocked meanwhile:
+              stable 4.9.2 (amd64): the edge for everybody (data:10:1)
+        "#]].assert_eq(&told(&blocked));
+    }
+
+    fn text_of(rows: &[RolloutWindow], now: Timestamp) -> String {
+        text(rows, now, Bars::Ascii)
+    }
 
     #[test]
     fn bars_are_full_for_everybody_and_empty_for_nobody_only() {

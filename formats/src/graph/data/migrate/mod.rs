@@ -100,7 +100,7 @@ pub fn migrate(
         findings,
     };
     for group in &groups {
-        migration.add(group, stays, wishes);
+        migration.add(group, &groups, stays, wishes);
     }
     migration.files.sort_by(|a, b| a.path.cmp(&b.path));
     migration.findings.extend(feeders_left(&groups));
@@ -113,12 +113,12 @@ pub fn migrate(
 type ChannelContents = BTreeMap<ChannelName, BTreeSet<ReleaseName>>;
 
 impl Migration {
-    fn add(&mut self, group: &Group, stays: &Stays, wishes: &Wishes) {
+    fn add(&mut self, group: &Group, groups: &[Group], stays: &Stays, wishes: &Wishes) {
         let rollouts = |channel: &ChannelName| match is_phased(channel, wishes) {
             true => wishes.rollouts.clone(),
             false => Vec::new(),
         };
-        let schedule = starts::Schedule::new(group, stays, wishes);
+        let schedule = starts::Schedule::new(group, groups, stays, wishes);
         let text = write::file(group, &rollouts, &|release| schedule.start(release));
         let names = group.files[0].releases();
         names
@@ -211,7 +211,7 @@ fn feeders_left(groups: &[Group]) -> Option<Finding> {
 
 fn refuse_other_schemas(files: &[SourceFile]) -> Result<(), Finding> {
     match schema::find(files)? {
-        schema::Schema::V1 => Ok(()),
+        schema::Schema::V1_0 | schema::Schema::V1 => Ok(()),
         schema::Schema::V2 => {
             let problem = "the graph data is of schema 2.0.0 already";
             let remedy = "there is nothing to do; `towpath graph lint` checks it";

@@ -199,7 +199,7 @@ fn starts(text: &mut String, migration: &Migration, stays: &Stays) {
         (
             starts.set_back.entries,
             format!(
-                "earlier than the commit, so that no cluster waits for what it has seen: {}",
+                "earlier than the commit, so that no cluster waits for what it has seen, and promotion stays in order: {}",
                 releases(&starts.set_back)
             ),
         ),
