@@ -13,6 +13,8 @@ use towpath_core::graph::{
 };
 use towpath_core::verdict::Answer;
 
+use crate::graph::promql::CheckedQueries;
+
 /// Where a node lists every channel that holds it; clusters learn of other channels from it.
 pub const CHANNELS_KEY: &str = "io.openshift.upgrades.graph.release.channels";
 
@@ -127,17 +129,22 @@ pub(crate) fn risk(risk: &Risk) -> Value {
 fn matching_rule(rule: &MatchingRule) -> Value {
     match rule {
         MatchingRule::Always => json!({"type": "Always"}),
-        MatchingRule::PromQl(query) => json!({"type": "PromQL", "promql": {"promql": query}}),
+        MatchingRule::PromQl(query) | MatchingRule::Unparsable(query) => {
+            json!({"type": "PromQL", "promql": {"promql": query}})
+        }
         MatchingRule::Other(text) => serde_json::from_str(text).unwrap_or(Value::Null),
     }
 }
 
 /// Reads a matching rule. A type that we do not know is carried on as it is: clients skip it.
-pub(crate) fn read_matching_rule(rule: &Value) -> Result<MatchingRule, &'static str> {
+pub(crate) fn read_matching_rule(
+    rule: &Value,
+    queries: &mut CheckedQueries,
+) -> Result<MatchingRule, &'static str> {
     match rule.get("type").and_then(Value::as_str) {
         Some("Always") => Ok(MatchingRule::Always),
         Some("PromQL") => match rule.pointer("/promql/promql").and_then(Value::as_str) {
-            Some(query) => Ok(MatchingRule::PromQl(query.to_owned())),
+            Some(query) => Ok(queries.rule(query)),
             None => Err("a PromQL rule needs `promql: {promql: <query>}`"),
         },
         Some(_) => Ok(MatchingRule::Other(rule.to_string())),

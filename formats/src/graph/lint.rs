@@ -1,9 +1,9 @@
 //! Lint of graph data: runs the reader, the query parser and the checks over the files.
 
 use serde_json::{Value, json};
-use towpath_core::finding::Finding;
+use towpath_core::finding::{Finding, Severity};
 use towpath_core::graph::{Graph, Releases};
-use towpath_core::lint::{self, Extent, Subject};
+use towpath_core::lint::{self, Extent, Subject, catalogue};
 
 use crate::SourceFile;
 use crate::findings::{self, Shown};
@@ -54,6 +54,7 @@ pub fn lint(files: &[SourceFile], releases: Option<Releases>) -> Linted {
         extent,
     };
     findings.extend(noted);
+    findings.iter_mut().for_each(raise);
     findings.extend(lint::check(&subject));
     findings.sort();
     findings.dedup();
@@ -62,6 +63,14 @@ pub fn lint(files: &[SourceFile], releases: Option<Releases>) -> Linted {
         channels: data.channels.len(),
         blocks: data.blocks.len(),
         left_out,
+    }
+}
+
+/// What the service warns of, because it blocks the edges concerned, should not be merged.
+fn raise(finding: &mut Finding) {
+    let level = catalogue::find(finding.code).map(|kind| kind.level);
+    if level == Some(catalogue::Level::ErrorInLint) {
+        finding.severity = Severity::Error;
     }
 }
 
