@@ -7,6 +7,7 @@
 //! risks never                     (else those that a cluster weighs are taken)
 //! accept RISK …
 //! have VERSION …                  (what is in the mirror already)
+//! best                            (each cluster's best way; else the smallest set)
 //! around                          (also the ways around risks)
 //! start                           (also what clusters run)
 //! ```
@@ -159,6 +160,7 @@ fn read(text: &str) -> (Graph, Wish) {
                 .map(|name| ReleaseName::parse(name).unwrap())
                 .collect();
         }
+        ["best"] => wish.choice = MirrorChoice::Best,
         ["start"] => wish.start = MirrorStart::Included,
         ["around"] => wish.branching = Branching::WaysAround,
         _ => panic!("{words:?} says nothing"),
