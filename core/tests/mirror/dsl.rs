@@ -90,7 +90,7 @@ pub(crate) fn check_documents(text: &str, expected: expect_test::Expect) {
     let (graph, wish) = read(text);
     let found = mirror(&graph, &wish, now()).unwrap();
     let mut told = String::new();
-    for entries in documents(&graph, found.missing(), now()).unwrap() {
+    for entries in documents(&graph, found.missing(), now(), usize::MAX).unwrap() {
         let entries: Vec<String> = entries
             .iter()
             .map(|one| format!("{} in {}", one.version, one.channel))
