@@ -645,6 +645,53 @@ fn the_service_warns_of_blocks_that_match_nothing() {
 }
 
 #[test]
+fn a_node_lists_its_channels_as_production_does_and_a_url_that_clients_can_parse() {
+    let channel = |name: &str| {
+        (
+            format!("channels/{name}.yaml"),
+            format!("{{name: {name}, versions: [4.9.7, 4.9.8]}}"),
+        )
+    };
+    let names = [
+        "stable-4.9",
+        "fast-4.9",
+        "stable-4.10",
+        "stable-4.8",
+        "eus-4.10",
+    ];
+    let files: Vec<(String, String)> = names.into_iter().map(channel).collect();
+    let files: Vec<SourceFile> = [("version".to_owned(), "1.1.0\n".to_owned())]
+        .into_iter()
+        .chain(files)
+        .map(|(path, text)| SourceFile {
+            path,
+            bytes: text.into_bytes().into(),
+        })
+        .collect();
+    let (data, _) = data::read(&files).unwrap();
+    let json = r#"{"nodes": [
+        {"version": "4.9.7", "payload": "p7", "metadata": {"url": " https://example.com/7"}},
+        {"version": "4.9.8", "payload": "p8", "metadata": {"url": "https://example.com:x/8"}}],
+        "edges": []}"#;
+    let (releases, _) = releases::read(&Place::file("r"), json.as_bytes()).unwrap();
+    let (graph, findings) = Graph::build(data, releases);
+    let said: Vec<String> = findings.iter().map(ToString::to_string).collect();
+    expect![[r#"
+        releases: the url " https://example.com/7" of 4.9.7+amd64 has blanks around it; it is served without them; correct it where the release is made; clients refuse a whole graph for such a url
+        releases: the url "https://example.com:x/8" of 4.9.8+amd64 cannot be parsed; the release is served without it; correct it where the release is made; clients refuse a whole graph for such a url"#]].assert_eq(&said.join("\n"));
+    let view = ask(&graph, &cluster(&["stable-4.9"]), Timestamp::UNIX_EPOCH);
+    let served = towpath_formats::graph::cincinnati::write(&graph, &view, Timestamp::UNIX_EPOCH);
+    let served: serde_json::Value = serde_json::from_str(&served).unwrap();
+    let metadata = |at: usize| &served["nodes"][at]["metadata"];
+    assert_eq!(
+        metadata(0)["io.openshift.upgrades.graph.release.channels"],
+        "eus-4.10,stable-4.10,stable-4.8,fast-4.9,stable-4.9"
+    );
+    assert_eq!(metadata(0)["url"], "https://example.com/7");
+    assert!(metadata(1)["url"].is_null());
+}
+
+#[test]
 fn a_file_with_both_stops_some_and_warns_the_rest() {
     let both = "{to: 4.9.8, from: .*, url: 'https://u', name: Slow, message: m, matchingRules: [{type: Always}], clusters: {platforms: [AWS]}}";
     check(

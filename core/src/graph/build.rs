@@ -11,6 +11,7 @@ use super::NamedReleases;
 use super::edge_edit::{EdgeEdit, EditAction, Side};
 use super::model::{BlockSetId, KeptBlock};
 use super::provenance::EdgeWitness;
+use super::release_url;
 use super::{
     Block, BlockId, Channel, ChannelSpec, DeclaredRelease, Declares, Edge, Graph, GraphData,
     Membership, Pattern, Provenance, Release, ReleaseId, Releases, Risk, RiskId, position,
@@ -40,6 +41,10 @@ pub(super) fn build(data: GraphData, declared: Releases) -> (Graph, Vec<Finding>
     );
     build.findings.extend(named.warnings(&data.blocks));
     let numbers = build.add_releases(declared.releases, &data.metadata);
+    let urls = build.graph.releases.iter_mut();
+    build
+        .findings
+        .extend(urls.filter_map(release_url::corrected));
     build.add_declared_edges(&declared.edges, &numbers);
     build.edit_edges();
     build.add_channels(data.channels);

@@ -19,6 +19,7 @@ pub mod position;
 pub mod provenance;
 mod recommend;
 pub mod release;
+mod release_url;
 mod rollouts;
 pub mod rules;
 pub(crate) mod servable;

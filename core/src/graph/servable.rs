@@ -37,39 +37,44 @@ pub(crate) fn is_reason(name: &str) -> bool {
     letter_first && inside && !name.ends_with([',', ':']) && name.len() <= MAX_REASON_BYTES
 }
 
-/// Whether API servers take a text for a URI: it has a scheme, or it begins with `/`, and nothing in it is malformed.
+/// Whether API servers take a text for a URI: it has a scheme, or it begins with `/`, and clients can parse it.
 pub(crate) fn is_uri(text: &str) -> bool {
-    let is_clean = !text
-        .chars()
-        .any(|c| c.is_whitespace() || c.is_control() || "<>\"{}|\\^`".contains(c));
-    let escapes = text.split('%').skip(1);
+    (text.starts_with('/') || scheme(text).is_some()) && is_parsable(text)
+}
+
+/// Whether clients can parse a text as a URL. The cluster-version operator refuses a whole answer for one that it cannot parse.
+pub(crate) fn is_parsable(text: &str) -> bool {
+    let first_part = text.split(['/', '?', '#']).next().unwrap_or_default();
+    let has_good_beginning = scheme(text).is_some() || !first_part.contains(':');
     let is_escaped =
         |rest: &str| rest.len() >= 2 && rest.bytes().take(2).all(|byte| byte.is_ascii_hexdigit());
-    let begins_well = text.starts_with('/') || has_scheme(text);
-    is_clean && begins_well && escapes.into_iter().all(is_escaped) && has_good_port(text)
+    has_good_beginning
+        && !text.chars().any(char::is_control)
+        && text.split('%').skip(1).all(is_escaped)
+        && has_good_host(text)
 }
 
-fn has_scheme(text: &str) -> bool {
-    let Some((scheme, rest)) = text.split_once(':') else {
-        return false;
-    };
+/// What stands before the first colon, if it can be a scheme.
+fn scheme(text: &str) -> Option<&str> {
+    let (scheme, _) = text.split_once(':')?;
     let inside = |c: char| c.is_ascii_alphanumeric() || "+-.".contains(c);
-    scheme.starts_with(|c: char| c.is_ascii_alphabetic())
-        && scheme.chars().all(inside)
-        && !rest.is_empty()
+    let is_scheme = scheme.starts_with(|c: char| c.is_ascii_alphabetic());
+    (is_scheme && scheme.chars().all(inside)).then_some(scheme)
 }
 
-/// Whether what follows the host's colon, if anything, is a number.
-fn has_good_port(text: &str) -> bool {
-    let Some((_, rest)) = text.split_once("//") else {
+/// Whether the host has no character that none has, and what follows its colon is a number.
+fn has_good_host(text: &str) -> bool {
+    let after_scheme = scheme(text).map_or(text, |scheme| &text[scheme.len() + 1..]);
+    let Some(rest) = after_scheme.strip_prefix("//") else {
         return true;
     };
     let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
     let host = authority.rsplit('@').next().unwrap_or_default();
     let after_brackets = host.rsplit(']').next().unwrap_or_default();
-    after_brackets
+    let has_good_port = after_brackets
         .split_once(':')
-        .is_none_or(|(_, port)| port.bytes().all(|byte| byte.is_ascii_digit()))
+        .is_none_or(|(_, port)| port.bytes().all(|byte| byte.is_ascii_digit()));
+    has_good_port && !host.contains([' ', '{', '}', '|', '\\', '^', '`'])
 }
 
 #[cfg(test)]
@@ -85,6 +90,7 @@ mod tests {
             "/relative",
             "mailto:somebody@example.com",
             "https://example.com/a%20b",
+            "https://example.com/a b",
         ] {
             assert!(is_uri(good), "{good}");
         }
@@ -93,15 +99,24 @@ mod tests {
             "u",
             "example.com/x",
             " https://example.com",
-            "https://example.com/a b",
+            "https://a b/",
             "https://example.com/%zz",
             "https://example.com/%2",
             "https://example.com:port/",
             "://example.com",
             "1http://example.com",
-            "https:",
         ] {
             assert!(!is_uri(bad), "{bad}");
+        }
+    }
+
+    #[test]
+    fn what_clients_parse_as_a_url() {
+        for good in ["", "u", "a/b:c", "//host/x", "https://example.com"] {
+            assert!(is_parsable(good), "{good}");
+        }
+        for bad in [" https://example.com", "a\nb", "1:2", "%", "//h:x/"] {
+            assert!(!is_parsable(bad), "{bad}");
         }
     }
 

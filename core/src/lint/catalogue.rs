@@ -150,6 +150,11 @@ pub const CATALOGUE: &[FindingKind] = &[
         "`from` is not a regular expression that towpath accepts.",
         "Correct it; `.*` means every release.",
     ),
+    warning(
+        "bad-release-url",
+        "The url of a release has blanks around it, or cannot be parsed. Clients refuse a whole graph for it, so it is served trimmed, or not at all.",
+        "Correct it where the release is made.",
+    ),
     error(
         "bad-replacement",
         "A release replaces one that is not an earlier release of its file.",

@@ -29,5 +29,5 @@ fn is_https(url: &str) -> bool {
         .strip_prefix("https://")
         .and_then(|rest| rest.split('/').next());
     let has_host = host.is_some_and(|host| !host.is_empty());
-    has_host && is_uri(url)
+    has_host && is_uri(url) && !url.contains(char::is_whitespace)
 }

@@ -72,9 +72,10 @@ pub(crate) fn item(list: &mut String, item: &str) {
 
 /// A release as a node, with the channels that hold it now.
 pub(crate) fn node(release: &Release, now: Timestamp) -> String {
-    let held: Vec<&str> = channels_entered(release, now)
+    let mut held: Vec<&str> = channels_entered(release, now)
         .map(ChannelName::as_str)
         .collect();
+    held.sort_by_key(|name| served_order(name));
     let channels = held.join(",");
     let mut metadata: BTreeMap<&str, &str> = release
         .metadata
@@ -100,6 +101,12 @@ pub(crate) fn node(release: &Release, now: Timestamp) -> String {
     }
     text.push_str("}}");
     text
+}
+
+/// The order in which production lists channels: by the version in their names as text (4.10 before 4.8), then by name.
+fn served_order(channel: &str) -> (&str, &str) {
+    let version = channel.rsplit_once('-').map_or("", |(_, version)| version);
+    (version, channel)
 }
 
 /// An edge among `conditionalEdges`.

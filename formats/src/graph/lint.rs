@@ -46,7 +46,15 @@ pub fn lint(files: &[SourceFile], releases: Option<Releases>) -> Linted {
     if releases.is_none() {
         left_out.push(SkippedChecks::Releases);
     }
-    let graph = releases.map(|releases| Graph::build(data.clone(), releases).0);
+    let (graph, built) = match releases.map(|releases| Graph::build(data.clone(), releases)) {
+        Some((graph, built)) => (Some(graph), built),
+        None => (None, Vec::new()),
+    };
+    // The checks look at files. Of releases, only what clients trip over is told.
+    let of_releases = built
+        .into_iter()
+        .filter(|finding| finding.code == "bad-release-url");
+    findings.extend(of_releases);
     let subject = Subject {
         data: &data,
         notes: &notes,
