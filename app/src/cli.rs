@@ -70,7 +70,7 @@ enum Command {
     ///
     /// For one cluster, or the smallest set for many. If a cluster has no update path, it says which and why, and lists nothing.
     #[command(
-        after_help = "Example:\n  towpath mirror 4.19.16 4.20.3 --platform GCP --output oc-mirror-v2"
+        after_help = "Example:\n  towpath mirror 4.19.16 4.20.3 --platform GCP --output oc-mirror-v2 --into imagesets"
     )]
     Mirror(Box<MirrorArgs>),
     /// Run in a cluster: start recommended updates automatically, block updates that would break the cluster, and report what happened.

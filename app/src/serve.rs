@@ -37,6 +37,7 @@ fn run_on<T>(runtime: Runtime, service: impl Future<Output = T>) -> T {
 
 async fn serve(settings: Settings, lowered: Option<String>) -> anyhow::Result<()> {
     let service = Service::new(clock(&settings), env!("CARGO_PKG_VERSION"));
+    service.contract(settings.contract()?);
     service.limit_reports(settings.reports_per_minute);
     secrets::warn_of_open_files(settings.secret_files());
     let server = Server::bind(settings.listen, service.clone(), settings.limits);

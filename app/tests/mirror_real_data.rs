@@ -19,6 +19,7 @@ use towpath_core::path::RiskPolicy;
 use towpath_core::rules::Policy;
 use towpath_core::version::Arch;
 use towpath_formats::graph::{data, releases};
+use towpath_testing_graphs::oc_mirror;
 
 const NOW: &str = "2026-08-21T12:00Z";
 
@@ -38,6 +39,10 @@ fn main() {
         trial(
             "the_smallest_set_for_every_release_of_the_eus_channels",
             smallest_for_a_fleet,
+        ),
+        trial(
+            "oc_mirror_brings_exactly_what_its_files_say",
+            oc_mirror_follows,
         ),
     ];
     libtest_mimic::run(&Arguments::from_args(), trials).exit();
@@ -70,6 +75,60 @@ fn nothing_is_lost_between_channels(data: &Path) -> Result<(), Failed> {
         );
     }
     every_hop_is_recommended(data, &found)
+}
+
+/// Each file of v2 brings its release and nothing else, by oc-mirror's own rules.
+fn oc_mirror_follows(data: &Path) -> Result<(), Failed> {
+    let (graph, now) = (load(data)?, NOW.parse::<Timestamp>()?);
+    let (mut entries_seen, mut together_exact) = (0, 0);
+    let typical = [
+        ["4.12.28", "4.16", "eus"],
+        ["4.12.0", "4.16", "eus-4.14,eus-4.16"],
+        ["4.14.10", "4.18", "eus"],
+        ["4.14.0", "4.16.68", "eus-4.16"],
+        ["4.15.0", "4.17", "stable"],
+        ["4.16.0", "4.20", "stable"],
+    ];
+    for [from, to, via] in typical {
+        let found = asked(data, &[from, to, "--via", via])?;
+        let into = tempfile::tempdir()?;
+        let folder = into.path().display().to_string();
+        let arguments = [from, to, "--via", via, "--into", &folder];
+        command(data, &arguments, "oc-mirror-v2").status()?;
+        let mut entries = Vec::new();
+        for file in std::fs::read_dir(into.path())? {
+            let text = std::fs::read_to_string(file?.path())?;
+            let field = |name: &str| {
+                let found: Vec<&str> = text
+                    .lines()
+                    .filter_map(|line| line.trim().strip_prefix(name))
+                    .collect();
+                assert_eq!(found.len(), 1, "{name} in {text}");
+                found[0].to_owned()
+            };
+            let entry: oc_mirror::Entry = (field("- name: "), field("maxVersion: ").parse()?);
+            assert_eq!(field("minVersion: "), entry.1.to_string());
+            let brought =
+                oc_mirror::brought(&graph, &Arch::default(), std::slice::from_ref(&entry), now);
+            assert_eq!(brought, Ok([entry.1.clone()].into()), "{entry:?}");
+            entries.push(entry);
+        }
+        let mut versions: Vec<String> = entries
+            .iter()
+            .map(|(_, version)| version.to_string())
+            .collect();
+        let mut expected = listed(&found);
+        versions.sort();
+        expected.sort();
+        assert_eq!(versions, expected, "{from} to {to} by {via}");
+        entries_seen += entries.len();
+        let together = oc_mirror::brought(&graph, &Arch::default(), &entries, now);
+        let all = entries.into_iter().map(|(_, version)| version).collect();
+        together_exact += usize::from(together == Ok(all));
+    }
+    assert!(entries_seen >= typical.len() * 2, "{entries_seen}");
+    assert!(together_exact < typical.len(), "one file would do as well");
+    Ok(())
 }
 
 /// Everybody on any release of three EUS channels, to each 4.16 in turn: always exact, never larger than the best ways together.
@@ -161,17 +220,7 @@ fn every_hop_is_recommended(data: &Path, found: &Value) -> Result<(), Failed> {
 }
 
 fn asked(data: &Path, arguments: &[&str]) -> Result<Value, Failed> {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_towpath"));
-    command
-        .arg("mirror")
-        .args(arguments)
-        .args(["--output", "json", "--now", NOW]);
-    command
-        .arg("--graph-data")
-        .arg(data.join("graph-data"))
-        .arg("--releases")
-        .arg(data.join("releases-amd64.json"));
-    let done = command.output()?;
+    let done = command(data, arguments, "json").output()?;
     if !done.status.success() {
         return Err(format!(
             "{}{}",
@@ -181,6 +230,20 @@ fn asked(data: &Path, arguments: &[&str]) -> Result<Value, Failed> {
         .into());
     }
     Ok(serde_json::from_slice(&done.stdout)?)
+}
+
+fn command(data: &Path, arguments: &[&str], output: &str) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_towpath"));
+    command
+        .arg("mirror")
+        .args(arguments)
+        .args(["--output", output, "--now", NOW]);
+    command
+        .arg("--graph-data")
+        .arg(data.join("graph-data"))
+        .arg("--releases")
+        .arg(data.join("releases-amd64.json"));
+    command
 }
 
 fn listed(found: &Value) -> Vec<String> {

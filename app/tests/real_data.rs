@@ -185,7 +185,8 @@ impl Summary {
                 .collect();
             let seen = (
                 node["payload"].clone(),
-                node["metadata"]["url"].clone(),
+                // Production serves the blank before the url of 4.1.15, which clients cannot parse.
+                Value::from(node["metadata"]["url"].as_str().map(str::trim)),
                 channels,
             );
             if summary.nodes.insert(text(&node["version"]), seen).is_some() {

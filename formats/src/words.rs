@@ -4,11 +4,29 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use jiff::Timestamp;
+use towpath_core::cluster::{Fact, Platform};
 use towpath_core::graph::Graph;
 use towpath_core::path::RiskPolicy;
 
 /// Lines are broken before this column, commands never.
 const WIDTH: usize = 110;
+
+/// Where a cluster runs, as part of a sentence.
+pub(crate) fn on_platform(platform: &Fact<Platform>) -> String {
+    match platform {
+        Fact::Known(platform) => format!("on {platform}"),
+        Fact::Unknown => "on an unknown platform".to_owned(),
+    }
+}
+
+/// What is said to somebody who asks about a platform that OpenShift does not have.
+pub fn platform_warning(platform: &Fact<Platform>) -> Option<String> {
+    let platform = platform.known().filter(|platform| !platform.is_known())?;
+    Some(format!(
+        "{platform} is not a platform of OpenShift, so blocks for any platform hold; there are {}",
+        Platform::KNOWN.join(", ")
+    ))
+}
 
 /// A text in lines, the first after `start` and the others below it.
 pub(crate) fn wrapped(start: &str, text: &str) -> String {

@@ -621,35 +621,6 @@ fn clusters() {
     );
 }
 
-#[test]
-fn blocks_name_at_most_so_many_platforms() {
-    let some = |from: usize, to: usize| {
-        let names: Vec<String> = (from..to).map(|n| format!("P{n}")).collect();
-        format!(
-            "to: 4.9.2\nfrom: .*\nclusters: {{platforms: [{}]}}\n",
-            names.join(", ")
-        )
-    };
-    let files = |to| {
-        let (first, second) = (some(0, 40), some(20, to));
-        graph_data(&[
-            ("version", "1.1.0"),
-            ("channels/c.yaml", CHANNEL),
-            ("blocked-edges/a.yaml", &first),
-            ("blocked-edges/b.yaml", &second),
-        ])
-    };
-    check(
-        [("sixty", files(60)), ("sixty-one", files(61))],
-        expect![[r#"
-        sixty
-            is taken
-        sixty-one
-            blocked-edges: blocks name 61 different platforms; at most 60 are allowed; look for misspelt platforms
-    "#]],
-    );
-}
-
 // Files
 
 #[test]
@@ -980,7 +951,10 @@ fn platforms_files() {
     let file = |text: &str| {
         (
             format!("{text:?}"),
-            said(platforms::read(&Place::file("platforms.csv"), text.as_bytes()).map(|_| vec![])),
+            said(
+                platforms::read(&Place::file("platforms.csv"), text.as_bytes())
+                    .map(|(_, warnings)| warnings),
+            ),
         )
     };
     check(
@@ -994,6 +968,7 @@ fn platforms_files() {
             "0f3a,AWS\n0f3a,aws\n",
             "0f3a,AWS\n0f3a,Azure\n",
             "\u{feff}0f3a,AWS\n",
+            "0f3a,Amazon\n",
         ]
         .map(file)
         .into_iter()
@@ -1001,7 +976,7 @@ fn platforms_files() {
             "not UTF-8".to_owned(),
             said(
                 platforms::read(&Place::file("platforms.csv"), b"0f3a,AWS\n\xff,AWS\n")
-                    .map(|_| vec![]),
+                    .map(|(_, warnings)| warnings),
             ),
         )]),
         expect![[r##"
@@ -1024,6 +999,8 @@ fn platforms_files() {
                 platforms.csv:2: 0f3a has two platforms; keep the right one
             "\u{feff}0f3a,AWS\n"
                 is taken
+            "0f3a,Amazon\n"
+                is taken, with a warning: platforms.csv:1: Amazon is not a platform of OpenShift, so blocks for any platform hold; correct it; there are AWS, AlibabaCloud, Azure, BareMetal, EquinixMetal, External, GCP, IBMCloud, KubeVirt, Libvirt, None, Nutanix, OpenStack, PowerVS, VSphere, oVirt
             not UTF-8
                 platforms.csv:2: the line is not UTF-8 text; write it as in `<uuid>,AWS`
         "##]],

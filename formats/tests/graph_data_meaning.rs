@@ -403,7 +403,7 @@ fn patterns_are_found_anywhere_in_the_version_with_its_architecture() {
 
 #[test]
 fn a_name_with_an_architecture_means_that_one_alone() {
-    let risk = "url: u, name: Slow, message: m, matchingRules: [{type: Always}]";
+    let risk = "url: 'https://u', name: Slow, message: m, matchingRules: [{type: Always}]";
     check(
         &[
             PLAIN,
@@ -445,11 +445,11 @@ fn a_risk_is_for_the_cluster_to_weigh_unless_the_edge_is_blocked_anyway() {
             STABLE,
             (
                 "blocked-edges/risk.yaml",
-                "{to: 4.9.8, from: .*, url: u, name: Slow, message: m, matchingRules: [{type: Always}]}",
+                "{to: 4.9.8, from: .*, url: 'https://u', name: Slow, message: m, matchingRules: [{type: Always}]}",
             ),
             (
                 "blocked-edges/second.yaml",
-                "{to: 4.9.8, from: 4.9.6, url: u, name: Leak, message: m, matchingRules: [{type: Always}]}",
+                "{to: 4.9.8, from: 4.9.6, url: 'https://u', name: Leak, message: m, matchingRules: [{type: Always}]}",
             ),
             ("blocked-edges/hard.yaml", r"{to: 4.9.8, from: 4\.8\..*}"),
         ],
@@ -460,12 +460,12 @@ fn a_risk_is_for_the_cluster_to_weigh_unless_the_edge_is_blocked_anyway() {
                 has 4.8.5, 4.9.6, 4.9.7, 4.9.8
                 4.8.5 -> 4.9.8 not
                     blocked for every cluster (blocked-edges/hard.yaml:1)
-                    it carries the risk Slow, see u (blocked-edges/risk.yaml:1)
+                    it carries the risk Slow, see https://u (blocked-edges/risk.yaml:1)
                 4.9.6 -> 4.9.8 unless Leak or Slow
-                    it carries the risk Leak, see u (blocked-edges/second.yaml:1)
-                    it carries the risk Slow, see u (blocked-edges/risk.yaml:1)
+                    it carries the risk Leak, see https://u (blocked-edges/second.yaml:1)
+                    it carries the risk Slow, see https://u (blocked-edges/risk.yaml:1)
                 4.9.7 -> 4.9.8 unless Slow
-                    it carries the risk Slow, see u (blocked-edges/risk.yaml:1)
+                    it carries the risk Slow, see https://u (blocked-edges/risk.yaml:1)
         "#]],
     );
 }
@@ -515,6 +515,8 @@ fn clusters_described_in_unknown_words_are_all_clusters() {
         "{regions: [eu]}",
         "{}",
         "{platforms: []}",
+        "{platforms: [AWS, Vshpere]}",
+        "{platforms: [Amazon]}",
     ] {
         let block = format!("{{to: 4.9.8, from: .*, clusters: {clusters}}}");
         let graph = graph(&[PLAIN, STABLE, ("blocked-edges/a.yaml", &block)], TO_498);
@@ -530,8 +532,168 @@ fn clusters_described_in_unknown_words_are_all_clusters() {
 }
 
 #[test]
+fn a_cluster_on_a_platform_that_openshift_does_not_have_is_stopped_like_an_unknown_one() {
+    let block = "{to: 4.9.8, from: .*, clusters: {platforms: [AWS]}}";
+    check(
+        &[PLAIN, STABLE, ("blocked-edges/a.yaml", block)],
+        "4.9.7 -> 4.9.8",
+        &["2020-05-12T00:00Z stable-4.9 platform=Amazon why"],
+        expect![[r#"
+            2020-05-12T00:00Z stable-4.9 platform=Amazon why
+                has 4.9.7, 4.9.8
+                4.9.7 -> 4.9.8 not
+                    blocked on AWS, and Amazon is not a platform of OpenShift (blocked-edges/a.yaml:1)
+        "#]],
+    );
+}
+
+#[test]
+fn what_no_cluster_can_store_blocks_its_edge_and_nothing_else() {
+    let risk = |name: &str, url: &str, rule: &str| {
+        format!(
+            "{{to: 4.9.8, from: .*, url: {url}, name: {name}, message: m, matchingRules: [{rule}]}}"
+        )
+    };
+    let query =
+        |query: &str| format!("{{type: PromQL, promql: {{promql: {query}}}}}, {{type: Always}}");
+    let (always, good) = ("{type: Always}", "'https://u'");
+    let other = (
+        "blocked-edges/z.yaml",
+        risk("Slow", "'https://other'", always),
+    );
+    for (what, a, b) in [
+        (
+            "a name that is no reason",
+            risk("Slow-Start", good, always),
+            None,
+        ),
+        (
+            "a url that is no URI",
+            risk("Slow", "example", always),
+            None,
+        ),
+        (
+            "a blank before a url",
+            risk("Slow", "' https://u'", always),
+            None,
+        ),
+        ("an empty query", risk("Slow", good, &query("''")), None),
+        (
+            "a query that is not PromQL",
+            risk("Slow", good, &query("'up =='")),
+            None,
+        ),
+        (
+            "one name, two urls",
+            risk("Slow", good, always),
+            Some(&other),
+        ),
+    ] {
+        let mut files = vec![PLAIN, STABLE, ("blocked-edges/a.yaml", a.as_str())];
+        files.extend(b.map(|(path, text)| (*path, text.as_str())));
+        let graph = graph(&files, "4.9.6 -> 4.9.7; 4.9.7 -> 4.9.8");
+        for who in ["platform=AWS", ""] {
+            let cluster = cluster(&["stable-4.9", who]);
+            let at = Situation {
+                graph: &graph,
+                cluster: &cluster,
+                now: Timestamp::UNIX_EPOCH,
+            };
+            let view = recommend(Policy::graph(), &at);
+            let (kept, blocked): (Vec<_>, Vec<_>) = view
+                .judged
+                .iter()
+                .partition(|(_, verdict)| verdict.is_offered());
+            assert_eq!((kept.len(), blocked.len()), (1, 1), "{what}");
+            let reasons = &blocked[0].1.reasons;
+            let refusals = reasons
+                .iter()
+                .filter(|one| one.code().name == "RiskNotServable");
+            let places: Vec<String> = refusals
+                .filter_map(|one| Some(one.place()?.to_string()))
+                .collect();
+            let expected = ["blocked-edges/a.yaml:1", "blocked-edges/z.yaml:1"];
+            assert_eq!(places, expected[..1 + usize::from(b.is_some())], "{what}");
+        }
+    }
+}
+
+#[test]
+fn the_service_warns_of_blocks_that_match_nothing() {
+    let idle = [
+        PLAIN,
+        STABLE,
+        ("blocked-edges/a.yaml", "{to: 4.9.8, from: ^9}"),
+        ("blocked-edges/b.yaml", "{to: 4.9.88, from: .*}"),
+        ("blocked-edges/c.yaml", "{to: 4.9.8, from: s390x}"),
+    ];
+    let files = idle.map(|(path, text)| SourceFile {
+        path: path.into(),
+        bytes: text.as_bytes().into(),
+    });
+    let (data, _) = data::read(&files).unwrap();
+    let (_, findings) = Graph::build(data, towpath_core::graph::Releases::default());
+    let said: Vec<String> = findings.iter().map(ToString::to_string).collect();
+    expect![[r#"
+        blocked-edges/a.yaml:1: no release matches "^9", so the block has no effect; correct `from`; it may match anywhere in a version with its architecture, as in 4.9.7+amd64
+        blocked-edges/b.yaml:1: there is no release 4.9.88, so the block has no effect; correct `to`, or wait until it is published"#]].assert_eq(&said.join("\n"));
+    assert!(
+        !findings
+            .iter()
+            .any(towpath_core::finding::Finding::is_error)
+    );
+}
+
+#[test]
+fn a_node_lists_its_channels_as_production_does_and_a_url_that_clients_can_parse() {
+    let channel = |name: &str| {
+        (
+            format!("channels/{name}.yaml"),
+            format!("{{name: {name}, versions: [4.9.7, 4.9.8]}}"),
+        )
+    };
+    let names = [
+        "stable-4.9",
+        "fast-4.9",
+        "stable-4.10",
+        "stable-4.8",
+        "eus-4.10",
+    ];
+    let files: Vec<(String, String)> = names.into_iter().map(channel).collect();
+    let files: Vec<SourceFile> = [("version".to_owned(), "1.1.0\n".to_owned())]
+        .into_iter()
+        .chain(files)
+        .map(|(path, text)| SourceFile {
+            path,
+            bytes: text.into_bytes().into(),
+        })
+        .collect();
+    let (data, _) = data::read(&files).unwrap();
+    let json = r#"{"nodes": [
+        {"version": "4.9.7", "payload": "p7", "metadata": {"url": " https://example.com/7"}},
+        {"version": "4.9.8", "payload": "p8", "metadata": {"url": "https://example.com:x/8"}}],
+        "edges": []}"#;
+    let (releases, _) = releases::read(&Place::file("r"), json.as_bytes()).unwrap();
+    let (graph, findings) = Graph::build(data, releases);
+    let said: Vec<String> = findings.iter().map(ToString::to_string).collect();
+    expect![[r#"
+        releases: the url " https://example.com/7" of 4.9.7+amd64 has blanks around it; it is served without them; correct it where the release is made; clients refuse a whole graph for such a url
+        releases: the url "https://example.com:x/8" of 4.9.8+amd64 cannot be parsed; the release is served without it; correct it where the release is made; clients refuse a whole graph for such a url"#]].assert_eq(&said.join("\n"));
+    let view = ask(&graph, &cluster(&["stable-4.9"]), Timestamp::UNIX_EPOCH);
+    let served = towpath_formats::graph::cincinnati::write(&graph, &view, Timestamp::UNIX_EPOCH);
+    let served: serde_json::Value = serde_json::from_str(&served).unwrap();
+    let metadata = |at: usize| &served["nodes"][at]["metadata"];
+    assert_eq!(
+        metadata(0)["io.openshift.upgrades.graph.release.channels"],
+        "eus-4.10,stable-4.10,stable-4.8,fast-4.9,stable-4.9"
+    );
+    assert_eq!(metadata(0)["url"], "https://example.com/7");
+    assert!(metadata(1)["url"].is_null());
+}
+
+#[test]
 fn a_file_with_both_stops_some_and_warns_the_rest() {
-    let both = "{to: 4.9.8, from: .*, url: u, name: Slow, message: m, matchingRules: [{type: Always}], clusters: {platforms: [AWS]}}";
+    let both = "{to: 4.9.8, from: .*, url: 'https://u', name: Slow, message: m, matchingRules: [{type: Always}], clusters: {platforms: [AWS]}}";
     check(
         &[PLAIN, STABLE, ("blocked-edges/a.yaml", both)],
         "4.9.7 -> 4.9.8",
@@ -662,9 +824,9 @@ fn risks_of_the_releases_file_stay_on_their_edges() {
             2020-05-12T00:00Z stable-4.9 why
                 has 4.9.6, 4.9.7, 4.9.8
                 4.9.6 -> 4.9.8 unless Slow
-                    it carries the risk Slow, see u (releases)
+                    it carries the risk Slow, see https://u (releases)
                 4.9.7 -> 4.9.8 unless Leak
-                    it carries the risk Leak, see u (releases)
+                    it carries the risk Leak, see https://u (releases)
         "#]],
     );
 }
@@ -792,8 +954,8 @@ fn any_block() -> impl Strategy<Value = String> {
         ", clusters: {platforms: [AWS]}",
         ", clusters: {platforms: [Azure, aws]}",
         ", clusters: {platforms: [AWS], regions: [eu]}",
-        ", url: u, name: Slow, message: m, matchingRules: [{type: Always}]",
-        ", url: u, name: Leak, message: m, matchingRules: [{type: Always}], clusters: {platforms: [GCP]}",
+        ", url: 'https://u', name: Slow, message: m, matchingRules: [{type: Always}]",
+        ", url: 'https://u', name: Leak, message: m, matchingRules: [{type: Always}], clusters: {platforms: [GCP]}",
     ]);
     (to, from, about).prop_map(|(to, from, about)| format!("{{to: {to}, from: '{from}'{about}}}"))
 }
@@ -976,7 +1138,7 @@ fn releases_file(text: &str) -> String {
         match words.as_slice() {
             [from, "->", to, "unless", risk] => conditional.push(serde_json::json!({
                 "edges": [{"from": from, "to": to}],
-                "risks": [{"name": risk, "url": "u", "message": "m", "matchingRules": [{"type": "Always"}]}],
+                "risks": [{"name": risk, "url": "https://u", "message": "m", "matchingRules": [{"type": "Always"}]}],
             })),
             [from, "->", targets @ ..] => edges.extend(targets.iter().map(|to| (number(from), number(to)))),
             _ => panic!("{words:?} is not an edge"),

@@ -12,8 +12,9 @@ use towpath_core::graph::{
 use towpath_core::mirror::*;
 use towpath_core::path::RiskPolicy;
 use towpath_core::version::{Arch, ReleaseName};
-use towpath_formats::mirror::image_set::{ImageSetVersion, NoImageSet, write};
+use towpath_formats::mirror::image_set::{ImageSetFile, ImageSetVersion, NoImageSet, write};
 use towpath_formats::mirror::{Completeness, MirrorReport, list};
+use towpath_testing_graphs::oc_mirror;
 
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
@@ -154,6 +155,14 @@ fn entry(name: &str, version: &str) -> ChannelPart {
     }
 }
 
+/// The documents of all files, as oc-mirror reads them.
+fn documents(files: &[ImageSetFile]) -> Vec<ImageSetConfiguration> {
+    files
+        .iter()
+        .map(|file| serde_saphyr::from_str(&file.text).unwrap())
+        .collect()
+}
+
 #[test]
 fn what_is_written_is_read_back_with_one_entry_for_each_hop() {
     let graph = graph(
@@ -161,49 +170,102 @@ fn what_is_written_is_read_back_with_one_entry_for_each_hop() {
         &[("stable-4.15", &["4.14.0", "4.15.1"])],
     );
     let wish = wish(&[("4.14.0", "amd64"), ("4.14.0", "arm64")]);
-    for (version, api_version) in [
-        (ImageSetVersion::V1Alpha2, "mirror.openshift.io/v1alpha2"),
-        (ImageSetVersion::V2Alpha1, "mirror.openshift.io/v2alpha1"),
+    for (version, api_version, files) in [
+        (ImageSetVersion::V1Alpha2, "mirror.openshift.io/v1alpha2", 1),
+        (ImageSetVersion::V2Alpha1, "mirror.openshift.io/v2alpha1", 2),
     ] {
-        let text = told(&graph, &wish, |told| write(told, version)).unwrap();
-        let read: ImageSetConfiguration = serde_saphyr::from_str(&text).unwrap();
-        assert_eq!(
-            (read.api_version.as_str(), read.kind.as_str()),
-            (api_version, "ImageSetConfiguration")
-        );
-        let state = read.storage_config.map(|config| config.local.path);
-        assert_eq!(
-            state.is_some(),
-            version == ImageSetVersion::V1Alpha2,
-            "{state:?}"
-        );
-        assert_eq!(read.mirror.platform.architectures, ["amd64", "arm64"]);
-        assert!(read.mirror.platform.graph);
-        assert_eq!(
-            read.mirror.platform.channels,
-            [entry("stable-4.15", "4.15.1"), entry("4.16", "4.16.2-rc.1")]
-        );
+        let written = told(&graph, &wish, |told| write(told, version)).unwrap();
+        assert_eq!(written.len(), files);
+        let mut channels = Vec::new();
+        for read in documents(&written) {
+            assert_eq!(
+                (read.api_version.as_str(), read.kind.as_str()),
+                (api_version, "ImageSetConfiguration")
+            );
+            let state = read.storage_config.map(|config| config.local.path);
+            assert_eq!(
+                state.is_some(),
+                version == ImageSetVersion::V1Alpha2,
+                "{state:?}"
+            );
+            assert_eq!(read.mirror.platform.architectures, ["amd64", "arm64"]);
+            assert!(read.mirror.platform.graph);
+            channels.extend(read.mirror.platform.channels);
+        }
+        // v1 takes no channel twice in a file.
+        let second = entry("4.16", "4.16.2-rc.1");
+        let first = entry("stable-4.15", "4.15.1");
+        assert_eq!(channels, [first, second]);
     }
 }
 
 #[test]
-fn a_channel_is_named_once_in_a_document_and_the_rest_is_in_another() {
+fn a_channel_is_named_once_in_a_file_of_v1_and_the_rest_is_in_another() {
     let graph = graph(["@sha256:a", "@sha256:b"], &[]);
-    let text = told(&graph, &wish(&[("4.14.0", "amd64")]), |told| {
-        write(told, ImageSetVersion::V2Alpha1)
+    let files = told(&graph, &wish(&[("4.14.0", "amd64")]), |told| {
+        write(told, ImageSetVersion::V1Alpha2)
     })
     .unwrap();
-    let read = text
-        .split("---\n")
-        .map(|document| serde_saphyr::from_str::<ImageSetConfiguration>(document).unwrap());
-    let channels: Vec<Vec<ChannelPart>> = read.map(|read| read.mirror.platform.channels).collect();
+    let channels: Vec<Vec<ChannelPart>> = documents(&files)
+        .into_iter()
+        .map(|read| read.mirror.platform.channels)
+        .collect();
     assert_eq!(
         channels,
         [[entry("4.16", "4.15.1")], [entry("4.16", "4.16.2-rc.1")]]
     );
     assert!(
-        text.contains("save each of these 2 to a file of its own"),
-        "{text}"
+        files[1]
+            .text
+            .contains("# File 2 of 2: run oc-mirror with each")
+    );
+}
+
+/// The head of stable-4.14 is not in stable-4.15, so oc-mirror finds no way of its own between two entries.
+#[test]
+fn oc_mirror_brings_exactly_what_each_file_of_v2_says() {
+    let (data, releases) = towpath_testing_graphs::read(
+        "channel stable-4.14 4.14.0 4.14.1 4.14.2
+         channel stable-4.15 4.14.0 4.14.1 4.15.0 4.15.1
+         channel stable-4.16 4.15.0 4.15.1 4.16.0
+         edges 4.14.0 -> 4.14.1 4.14.2
+         edges 4.14.1 -> 4.15.0 4.15.1
+         edges 4.15.1 -> 4.16.0",
+    );
+    let mut releases = releases;
+    for (number, release) in releases.releases.iter_mut().enumerate() {
+        release.payload = format!("registry/release@sha256:{number:0>64}");
+    }
+    let graph = Graph::build(data, releases).0;
+    let wish = Wish {
+        target: "4.16.0".parse().unwrap(),
+        channels: ["stable-4.14", "stable-4.15", "stable-4.16"]
+            .into_iter()
+            .filter_map(ChannelName::new)
+            .collect(),
+        ..wish(&[("4.14.0", "amd64")])
+    };
+    let files = told(&graph, &wish, |told| write(told, ImageSetVersion::V2Alpha1)).unwrap();
+    let entries: Vec<oc_mirror::Entry> = documents(&files)
+        .into_iter()
+        .flat_map(|read| read.mirror.platform.channels)
+        .map(|part| (part.name, part.min_version.parse().unwrap()))
+        .collect();
+    let now = "2026-11-16T03:00Z".parse().unwrap();
+    let brought =
+        |entries: &[oc_mirror::Entry]| oc_mirror::brought(&graph, &Arch::default(), entries, now);
+    assert_eq!(entries.len(), 3);
+    for entry in &entries {
+        assert_eq!(
+            brought(std::slice::from_ref(entry)),
+            Ok([entry.1.clone()].into())
+        );
+    }
+    let together = brought(&entries);
+    assert_ne!(
+        together,
+        Ok(entries.iter().map(|(_, version)| version.clone()).collect()),
+        "in one file they would do"
     );
 }
 
@@ -213,16 +275,20 @@ fn it_looks_like_this() {
         ["@sha256:a", "@sha256:b"],
         &[("stable-4.15", &["4.14.0", "4.15.1"])],
     );
-    let text = told(&graph, &wish(&[("4.14.0", "amd64")]), |told| {
+    let files = told(&graph, &wish(&[("4.14.0", "amd64")]), |told| {
         write(told, ImageSetVersion::V2Alpha1)
     })
     .unwrap();
+    assert_eq!(
+        (files[0].name.as_str(), files[1].name.as_str()),
+        ("imageset-001.yaml", "imageset-002.yaml")
+    );
     expect![[r##"
         # 4.14.0 to 4.16.2-rc.1 on amd64: 2 hops
         #   4.14.0 -> 4.15.1 in 4.16
         #   4.15.1 -> 4.16.2-rc.1 in 4.16
         # 2 releases to mirror.
-        # oc-mirror also looks for a way of its own between these entries: it may add releases, and leaves none of these out.
+        # File 1 of 2: run oc-mirror with each, in this order.
         apiVersion: mirror.openshift.io/v2alpha1
         kind: ImageSetConfiguration
         mirror:
@@ -235,11 +301,8 @@ fn it_looks_like_this() {
               type: ocp
               minVersion: 4.15.1
               maxVersion: 4.15.1
-            - name: "4.16"
-              type: ocp
-              minVersion: 4.16.2-rc.1
-              maxVersion: 4.16.2-rc.1
-    "##]].assert_eq(&text);
+    "##]]
+    .assert_eq(&files[0].text);
 }
 
 #[test]

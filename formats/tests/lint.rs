@@ -120,6 +120,8 @@ fn blocks() {
             ("4.9.3-data-loss", "^4[.]8[.]1[+].*$", "^4[.]8[.]1$"),
             ("4.9.3-data-loss", "^4[.]8[.]1[+].*$", "'[+]s390x'"),
             ("4.9.3-data-loss", "^4[.]8[.]1[+].*$", "4[.]7[.].*"),
+            // platforms
+            ("4.9.4-aws", "[AWS]", "[Amazon, Vshpere]"),
             // how a risk ends
             ("4.9.2-SlowStart", "fixedIn: 4.9.3\n", ""),
             ("4.9.2-SlowStart", "fixedIn: 4.9.3", "fixedIn: 4.9.4"),
@@ -165,13 +167,13 @@ fn blocks() {
                 error risk-differs: blocked-edges/4.9.2-SlowStart.yaml:8:3: risk SlowStart has another list of matchingRules than in blocked-edges/4.9.1-SlowStart.yaml; write the same in all its files, or give it another name
                 warning unknown-field: blocked-edges/4.9.1-SlowStart.yaml:10:5: `promql` has no field "timeout"; it is ignored; correct its name, or remove it
             4.9.1-SlowStart: up == 0 => up == 
-                error bad-promql: blocked-edges/4.9.1-SlowStart.yaml:10:7: the query is not PromQL: look for a bracket, a comma or an operator too many or too few; correct it; clusters that cannot evaluate it do not recommend the edge
+                error bad-promql: blocked-edges/4.9.1-SlowStart.yaml:10:7: the query is not PromQL: look for a bracket, a comma or an operator too many or too few; correct it; until then the edge is blocked for every cluster
                 error risk-differs: blocked-edges/4.9.2-SlowStart.yaml:8:3: risk SlowStart has another list of matchingRules than in blocked-edges/4.9.1-SlowStart.yaml; write the same in all its files, or give it another name
             4.9.1-SlowStart: up == 0 => group by (a (up)
-                error bad-promql: blocked-edges/4.9.1-SlowStart.yaml:10:7: the query is not PromQL: unclosed left parenthesis; correct it; clusters that cannot evaluate it do not recommend the edge
+                error bad-promql: blocked-edges/4.9.1-SlowStart.yaml:10:7: the query is not PromQL: unclosed left parenthesis; correct it; until then the edge is blocked for every cluster
                 error risk-differs: blocked-edges/4.9.2-SlowStart.yaml:8:3: risk SlowStart has another list of matchingRules than in blocked-edges/4.9.1-SlowStart.yaml; write the same in all its files, or give it another name
             4.9.1-SlowStart: up == 0 => nonsense(up)
-                error bad-promql: blocked-edges/4.9.1-SlowStart.yaml:10:7: the query is not PromQL: unknown function with name 'nonsense'; correct it; clusters that cannot evaluate it do not recommend the edge
+                error bad-promql: blocked-edges/4.9.1-SlowStart.yaml:10:7: the query is not PromQL: unknown function with name 'nonsense'; correct it; until then the edge is blocked for every cluster
                 error risk-differs: blocked-edges/4.9.2-SlowStart.yaml:8:3: risk SlowStart has another list of matchingRules than in blocked-edges/4.9.1-SlowStart.yaml; write the same in all its files, or give it another name
             4.9.2-SlowStart: to: 4.9.2 => to: 4.9.1
                 warning risk-ends: blocked-edges/4.9.1-SlowStart.yaml:4:7: 4.9.1 has the risk SlowStart, the next release 4.9.2 has not, and no file says that it is fixed there; add `fixedIn: 4.9.2` if it is fixed there, or declare the risk for 4.9.2 too
@@ -186,6 +188,8 @@ fn blocks() {
                 nothing
             4.9.3-data-loss: ^4[.]8[.]1[+].*$ => 4[.]7[.].*
                 error never-matching-pattern: blocked-edges/4.9.3-data-loss.yaml:2:7: no release matches "4[.]7[.].*", so the block has no effect; correct `from`; it may match anywhere in a version with its architecture, as in 4.9.7+amd64
+            4.9.4-aws: [AWS] => [Amazon, Vshpere]
+                error unknown-platform: blocked-edges/4.9.4-aws.yaml:4:3: `clusters.platforms` names what is not a platform of OpenShift (Amazon, Vshpere); correct it; there are AWS, AlibabaCloud, Azure, BareMetal, EquinixMetal, External, GCP, IBMCloud, KubeVirt, Libvirt, None, Nutanix, OpenStack, PowerVS, VSphere, oVirt; until then the edge is blocked for every cluster
             4.9.2-SlowStart: fixedIn: 4.9.3\n => 
                 warning risk-ends: blocked-edges/4.9.2-SlowStart.yaml:4:7: 4.9.2 has the risk SlowStart, the next release 4.9.3 has not, and no file says that it is fixed there; add `fixedIn: 4.9.3` if it is fixed there, or declare the risk for 4.9.3 too
             4.9.2-SlowStart: fixedIn: 4.9.3 => fixedIn: 4.9.4

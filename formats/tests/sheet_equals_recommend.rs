@@ -164,7 +164,7 @@ fn a_block_that_moves_to_another_platform_changes_the_tag() {
         let targeted = |to: &str, platform: &str| {
             format!("to: {to}\nfrom: .*\nclusters: {{platforms: [{platform}]}}\n")
         };
-        let risk = "url: u\nname: R\nmessage: m\nmatchingRules: [{type: Always}]\n";
+        let risk = "url: https://u\nname: R\nmessage: m\nmatchingRules: [{type: Always}]\n";
         let files = [
             file("version", "1.1.0"),
             file(

@@ -10,6 +10,6 @@ pub fn fuzz(data: &[u8]) {
             findings.iter().any(Finding::is_error),
             "a refusal has a reason"
         ),
-        Ok(platforms) => assert!(platforms.keys().all(|id| ClusterId::new(id).is_some())),
+        Ok((platforms, _)) => assert!(platforms.keys().all(|id| ClusterId::new(id).is_some())),
     }
 }

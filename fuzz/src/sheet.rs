@@ -202,7 +202,7 @@ fn hours(hours: u8) -> Timestamp {
 }
 
 fn platform(number: u8) -> Platform {
-    Platform::new(&format!("P{}", number % 8)).unwrap()
+    Platform::new(Platform::KNOWN[usize::from(number % 8)]).unwrap()
 }
 
 fn platforms(numbers: &[u8]) -> Audience {
@@ -219,7 +219,7 @@ fn risk(number: u8) -> Risk {
     let name = format!("R{}", number % 8);
     Risk {
         name,
-        url: "u".into(),
+        url: "https://u".into(),
         message: "m".into(),
         matching_rules: vec![MatchingRule::Always],
     }

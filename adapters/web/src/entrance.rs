@@ -23,7 +23,8 @@ pub(crate) async fn answer(
     admission: &Admission,
     place: &Place,
 ) -> Response<AnswerBody> {
-    let found = routes::find(head.uri.path());
+    let contract = service.contract.load_full();
+    let found = routes::find_under(contract.prefix(), head.uri.path());
     let admitted = match admission.refusal(&head) {
         Some(refusal) => Err(refusal),
         None => let_in(place, &head, found).map_err(|why| no_place(service, why)),

@@ -19,6 +19,7 @@ use towpath_formats::graph::rollouts as told_rollouts;
 
 use crate::body::{self, AnswerBody};
 use crate::enrolment::{ClusterView, View};
+use crate::managed::platform_of;
 use crate::questions::Work;
 use crate::refusal::{OrRefusal, Refusal};
 use crate::{Service, Snapshot, fleet, locked};
@@ -151,9 +152,7 @@ impl ExplainQuestion {
             .zip(id)
             .and_then(|(managed, id)| managed.allowed(id));
         if cluster.platform == Fact::Unknown && sight == fleet::Sight::Whole {
-            // As where its graph is asked for: what it reported, else what was looked up.
-            let reported = allowed.and_then(|allowed| allowed.platform.as_ref());
-            cluster.platform = Fact::from(reported.or_else(|| snapshot.platform_of(id)).cloned());
+            cluster.platform = Fact::from(platform_of(&snapshot, allowed, id).cloned());
         }
         let rule: Option<Box<dyn Rule<Edges>>> = match managed
             .as_ref()

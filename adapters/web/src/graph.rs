@@ -116,7 +116,9 @@ fn answer_from<'a>(
             None,
         ));
     };
-    let asked = match request::read(request.uri.query().unwrap_or_default()) {
+    let contract = service.contract.load();
+    let query = request.uri.query().unwrap_or_default();
+    let asked = match request::read_with(query, contract.mandatory()) {
         Ok(asked) => asked,
         Err(bad) => {
             return Ok((

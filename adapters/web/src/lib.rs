@@ -7,6 +7,7 @@ mod admission;
 mod body;
 mod cached_answer;
 mod connection;
+mod contract;
 mod dispatch;
 mod ending;
 mod enrolment;
@@ -50,6 +51,7 @@ use towpath_core::rate::{Rate, Rates};
 
 pub use admission::{Admission, AllowedHosts, TrustedProxies};
 pub use body::AnswerBody;
+pub use contract::ClientContract;
 pub use enrolment::{Enrolment, PassNumber};
 pub use fleet::{
     ClusterCount, Fleet, FleetAnswer, FleetApi, FleetHealth, FleetMetrics, FleetRequest, Reads,
@@ -74,6 +76,7 @@ pub struct Service {
     metrics: Metrics,
     snapshot: ArcSwapOption<Snapshot>,
     reload: ArcSwap<Reload>,
+    contract: ArcSwap<ClientContract>,
     /// The state of the current snapshot.
     warnings: ArcSwap<Vec<Finding>>,
     request_ids: body::RequestIds,
@@ -120,6 +123,7 @@ impl Service {
             metrics: Metrics::new(version),
             snapshot: ArcSwapOption::empty(),
             reload: ArcSwap::from_pointee(reload),
+            contract: ArcSwap::default(),
             warnings: ArcSwap::default(),
             request_ids: body::RequestIds::new(clock()),
             page_cache: Arc::default(),
@@ -137,6 +141,11 @@ impl Service {
             report_rates: Mutex::new(report_rates(REPORTS_PER_MINUTE)),
             clock,
         })
+    }
+
+    /// Sets where graphs are answered, and what a request must have.
+    pub fn contract(&self, contract: ClientContract) {
+        self.contract.store(Arc::new(contract));
     }
 
     pub fn snapshot(&self) -> Option<Arc<Snapshot>> {

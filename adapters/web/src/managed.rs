@@ -79,6 +79,17 @@ pub(crate) type ShownEdges = Vec<(Edge, Verdict)>;
 /// The key of an answer among those with the same nodes: each edge, with its conditional risks.
 type EdgeSet = Vec<(ReleaseId, ReleaseId, Option<Vec<RiskId>>)>;
 
+/// The platform of a cluster whose request names none: that of the lookup file, else what it reported if it is managed. The
+/// report of another cluster does not count: such clusters get the same bytes as without a fleet.
+pub(crate) fn platform_of<'a>(
+    snapshot: &'a Snapshot,
+    allowed: Option<&'a AllowedUpdates>,
+    id: Option<&ClusterId>,
+) -> Option<&'a Platform> {
+    let looked_up = snapshot.platform_of(id);
+    looked_up.or_else(|| allowed?.platform.as_ref())
+}
+
 /// The edges that a cluster sees: allowed by its policy, and offered to everybody.
 pub(crate) fn shown(
     graph: &Graph,

@@ -14,6 +14,7 @@ use towpath_formats::path::{self as format, PathReport, PathRequest, ShapeIs};
 
 use crate::body::{self, AnswerBody};
 use crate::enrolment::View;
+use crate::managed::platform_of;
 use crate::questions::Work;
 use crate::refusal::OrRefusal;
 use crate::{Service, Snapshot, explain, fleet};
@@ -60,14 +61,11 @@ impl PathQuestion {
         } = self;
         if request.asker.platform == Fact::Unknown && sight == fleet::Sight::Whole {
             let id = request.asker.id.known();
-            // As where its graph is asked for: what it reported, else what was looked up.
             let allowed = managed
                 .as_ref()
                 .zip(id)
                 .and_then(|(managed, id)| managed.allowed(id));
-            let reported = allowed.and_then(|allowed| allowed.platform.as_ref());
-            request.asker.platform =
-                Fact::from(reported.or_else(|| snapshot.platform_of(id)).cloned());
+            request.asker.platform = Fact::from(platform_of(&snapshot, allowed, id).cloned());
         }
         let graph = snapshot.graph();
         let (pace, shape) = match shape {

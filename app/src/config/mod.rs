@@ -21,7 +21,9 @@ use clap::Args;
 use jiff::Timestamp;
 use serde::Deserialize;
 use serde::de::{DeserializeOwned, IgnoredAny};
-use towpath_web::{Admission, AllowedHosts, Limits, REPORTS_PER_MINUTE, TrustedProxies};
+use towpath_web::{
+    Admission, AllowedHosts, ClientContract, Limits, REPORTS_PER_MINUTE, TrustedProxies,
+};
 
 pub(crate) use self::fleet::FleetSettings;
 pub(crate) use self::sources::{SignatureOption, SourceArgs, SourceOptions};
@@ -103,6 +105,12 @@ pub(crate) struct ServeOptions {
     /// elsewhere any]
     #[arg(long, env = "TOWPATH_ALLOWED_HOSTS", value_name = "NAME,…")]
     pub(crate) allowed_hosts: Option<String>,
+    /// Answer graphs under this path too, as in `/updates/graph`. [default: /api/upgrades_info alone]
+    #[arg(long, env = "TOWPATH_PATH_PREFIX", value_name = "PATH")]
+    pub(crate) path_prefix: Option<String>,
+    /// Refuse graph requests without these parameters, besides channel. [default: none]
+    #[arg(long, env = "TOWPATH_MANDATORY_PARAMS", value_name = "NAME,…")]
+    pub(crate) mandatory_params: Option<String>,
     /// After a signal to stop, accept connections for this long while /readyz answers 503; 0 stops at once. [default: 5]
     #[arg(long, env = "TOWPATH_DRAIN_SECONDS", value_name = "SECONDS")]
     pub(crate) drain_seconds: Option<u64>,
@@ -148,6 +156,8 @@ pub(crate) struct Settings {
     pub(crate) for_one_address: AddressLimit,
     pub(crate) trusted_proxies: Option<String>,
     pub(crate) allowed_hosts: Option<String>,
+    pub(crate) path_prefix: Option<String>,
+    pub(crate) mandatory_params: Option<String>,
     pub(crate) reports_per_minute: u32,
     pub(crate) log: String,
     pub(crate) log_format: LogFormat,
@@ -245,7 +255,7 @@ impl ServeOptions {
             store, store_password_file, keep_days, token_keys, accept_unbound_tokens_until,
             open_reads, pass_seconds, report_allowance_seconds, ocm, ocm_token, poll_seconds,
             max_connections, max_connections_per_address, trusted_proxies, allowed_hosts,
-            drain_seconds, reports_per_minute, client_timeout_seconds, log, log_format, now
+            path_prefix, mandatory_params, drain_seconds, reports_per_minute, client_timeout_seconds, log, log_format, now
         }
     }
 
@@ -292,6 +302,10 @@ impl ServeOptions {
             .map(AllowedHosts::parse)
             .transpose()
             .map_err(wrong("allowed-hosts"))?;
+        contract(
+            self.path_prefix.as_deref(),
+            self.mandatory_params.as_deref(),
+        )?;
         Ok(Settings {
             listen: self
                 .listen
@@ -312,6 +326,8 @@ impl ServeOptions {
             for_one_address,
             trusted_proxies: self.trusted_proxies,
             allowed_hosts: self.allowed_hosts,
+            path_prefix: self.path_prefix,
+            mandatory_params: self.mandatory_params,
             reports_per_minute: reports,
             log: self.log.unwrap_or_else(|| "info".to_owned()),
             log_format: self.log_format.unwrap_or(LogFormat::Text),
@@ -336,6 +352,14 @@ impl Settings {
         files.map(PathBuf::as_path)
     }
 
+    /// Where graphs are answered, and what a request must have.
+    pub(crate) fn contract(&self) -> anyhow::Result<ClientContract> {
+        contract(
+            self.path_prefix.as_deref(),
+            self.mandatory_params.as_deref(),
+        )
+    }
+
     /// What a request's head has to say. On loopback, a page in a browser of this machine could read us under a name of its own.
     pub(crate) fn admission(&self) -> anyhow::Result<Admission> {
         let wrong = |problem: String| anyhow::anyhow!(problem);
@@ -355,6 +379,19 @@ impl Settings {
             proxies: proxies.unwrap_or_default(),
         })
     }
+}
+
+fn contract(prefix: Option<&str>, mandatory: Option<&str>) -> anyhow::Result<ClientContract> {
+    let mut contract = ClientContract::default();
+    if let Some(prefix) = prefix {
+        let wrong = |problem| anyhow::anyhow!("--path-prefix: {problem}");
+        contract = contract.under(prefix).map_err(wrong)?;
+    }
+    if let Some(names) = mandatory {
+        let wrong = |problem| anyhow::anyhow!("--mandatory-params: {problem}");
+        contract = contract.with_mandatory(names).map_err(wrong)?;
+    }
+    Ok(contract)
 }
 
 pub(crate) fn within<N: PartialOrd + fmt::Display>(

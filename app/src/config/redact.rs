@@ -36,6 +36,14 @@ impl fmt::Display for Settings {
             (None, true) => writeln!(f, "# allowedHosts: localhost and IP addresses, on loopback")?,
             (None, false) => writeln!(f, "# allowedHosts: any")?,
         }
+        let texts = [
+            ("pathPrefix", &self.path_prefix),
+            ("mandatoryParams", &self.mandatory_params),
+        ];
+        for (name, text) in texts {
+            text.iter()
+                .try_for_each(|text| writeln!(f, "{name}: {text:?}"))?;
+        }
         writeln!(f, "drainSeconds: {}", self.limits.drain.as_secs())?;
         writeln!(f, "reportsPerMinute: {}", self.reports_per_minute)?;
         writeln!(

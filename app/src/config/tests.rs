@@ -44,6 +44,7 @@ fn the_default_file_names_every_option_with_its_default() {
     );
     assert!(std::mem::take(&mut options.now).given().is_some());
     assert!(options.trusted_proxies.take().is_some() && options.allowed_hosts.take().is_some());
+    assert!(options.path_prefix.take().is_some() && options.mandatory_params.take().is_some());
     assert!(options.max_connections_per_address.take().is_some());
     let fleet = options.fleet.take().is_some()
         && options.clusters.take().is_some()

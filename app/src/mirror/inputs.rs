@@ -12,6 +12,7 @@ use towpath_core::mirror::{Have, Traveller};
 use towpath_core::path::Goal;
 use towpath_core::version::{Arch, Version};
 use towpath_formats::fleet::cluster_list;
+use towpath_formats::words::platform_warning;
 use towpath_formats::{SourceFile, mirror};
 use towpath_sources::read_file;
 
@@ -184,7 +185,11 @@ pub(super) fn platform(name: Option<&str>) -> anyhow::Result<Fact<Platform>> {
         Platform::new(name)
             .with_context(|| format!("--platform {name:?} is not the name of a platform"))
     };
-    Ok(Fact::from(name.map(platform).transpose()?))
+    let platform = Fact::from(name.map(platform).transpose()?);
+    if let Some(warning) = platform_warning(&platform) {
+        eprintln!("warning: {warning}");
+    }
+    Ok(platform)
 }
 
 /// What is there already.

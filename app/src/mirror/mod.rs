@@ -1,5 +1,6 @@
 //! `towpath mirror`: everything that a disconnected site must mirror so that its clusters can reach a release.
 
+mod image_set_files;
 mod inputs;
 
 use std::path::PathBuf;
@@ -8,7 +9,7 @@ use anyhow::bail;
 use clap::{Args, ValueEnum};
 use jiff::Timestamp;
 use towpath_core::graph::Graph;
-use towpath_core::mirror::{Branching, MirrorChoice, MirrorStart, Wish, mirror};
+use towpath_core::mirror::{Branching, Mirror, MirrorChoice, MirrorStart, Wish, mirror};
 use towpath_core::path::{Goal, RiskPolicy};
 use towpath_core::version::{Arch, Version};
 use towpath_formats::mirror::image_set::{self, ImageSetVersion};
@@ -64,6 +65,9 @@ pub(crate) struct MirrorArgs {
     /// The graph data to mirror: an image or a directory, listed exactly as given.
     #[arg(long, value_name = "REF")]
     graph_data_image: Option<String>,
+    /// With oc-mirror-v1 or oc-mirror-v2: write the files into this new or empty directory, each for one run of oc-mirror.
+    #[arg(long, value_name = "DIR")]
+    into: Option<PathBuf>,
     #[command(flatten)]
     output: OutputArgs<MirrorOutput>,
     #[command(flatten)]
@@ -104,26 +108,41 @@ pub(crate) fn run(args: &MirrorArgs) -> anyhow::Result<bool> {
         completeness,
         now,
     };
-    let text = match args.output.form {
-        MirrorOutput::Text => list(&told)?,
-        MirrorOutput::Json => origin.mark(json(&told)?),
-        MirrorOutput::OcMirrorV1 => image_set::write(&told, ImageSetVersion::V1Alpha2)?,
-        MirrorOutput::OcMirrorV2 => image_set::write(&told, ImageSetVersion::V2Alpha1)?,
+    let image_set = |version| image_set::write(&told, version);
+    let files = match args.output.form {
+        MirrorOutput::Text => return args.tell(&list(&told)?, &mirror),
+        MirrorOutput::Json => return args.tell(&origin.mark(json(&told)?), &mirror),
+        MirrorOutput::OcMirrorV1 => image_set(ImageSetVersion::V1Alpha2)?,
+        MirrorOutput::OcMirrorV2 => image_set(ImageSetVersion::V2Alpha1)?,
     };
-    match (text.is_empty(), mirror.stuck.is_empty()) {
-        (true, true) => {
+    match (&args.into, &files[..]) {
+        (_, []) if mirror.stuck.is_empty() => {
             eprintln!(
                 "{}towpath: nothing to mirror, so there is no configuration",
                 comments(&told)
             )
         }
-        (true, false) => eprint!("{}", comments(&told)),
-        (false, _) => print(&text)?,
+        (_, []) => eprint!("{}", comments(&told)),
+        (Some(into), files) => image_set_files::write(into, files)?,
+        (None, [file]) => print(&file.text)?,
+        (None, files) => bail!(
+            "oc-mirror needs {} files, one for each run; name a directory for them with --into DIR",
+            files.len()
+        ),
     }
     Ok(mirror.stuck.is_empty())
 }
 
 impl MirrorArgs {
+    /// Prints what is not for oc-mirror.
+    fn tell(&self, text: &str, mirror: &Mirror) -> anyhow::Result<bool> {
+        if self.into.is_some() {
+            bail!("--into DIR is for --output oc-mirror-v1 and oc-mirror-v2 alone; leave it out");
+        }
+        print(text)?;
+        Ok(mirror.stuck.is_empty())
+    }
+
     fn wish(&self, graph: &Graph, origin: Origin, now: Timestamp) -> anyhow::Result<Wish> {
         let arch = self
             .arch

@@ -7,9 +7,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 use sha2::{Digest, Sha256};
-use towpath_core::cluster::Platform;
 use towpath_core::finding::{Finding, Place};
-use towpath_core::graph::{Audience, Block, ChannelName, Graph, GraphData, Releases, StaleSource};
+use towpath_core::graph::{Block, ChannelName, Graph, GraphData, Releases, StaleSource};
 use towpath_core::hex;
 use towpath_core::intake::{
     Allowances, CopyObjection, Counting, Coverage, Freshness, Summary, Supply, next_change,
@@ -328,7 +327,7 @@ impl Intake {
             (_, Role::Platforms, Some(file)) => {
                 let place = Place::file(file.path.as_str());
                 platforms::read(&place, &file.bytes)
-                    .map(|read| (CopyContent::Platforms(read), Vec::new()))?
+                    .map(|(read, warnings)| (CopyContent::Platforms(read), warnings))?
             }
             (_, Role::Releases | Role::Platforms, None) => {
                 let place = Place::file(spec.name.clone());
@@ -459,36 +458,13 @@ impl Intake {
         (data, leave_out(self.policy(), united.releases), findings)
     }
 
-    /// Blocks, with what copies that were not taken block. If they name too many platforms together, a stricter part is for everybody.
+    /// Blocks, with what copies that were not taken block.
     fn with_stricter(&self, mut blocks: Vec<Block>) -> Vec<Block> {
-        let named = |block: &Block| match &block.stops {
-            Some(Audience::Platforms(platforms)) => platforms.clone(),
-            _ => BTreeSet::new(),
-        };
-        let mut platforms: BTreeSet<Platform> = blocks.iter().flat_map(named).collect();
-        for block in self
+        let stricter = self
             .sources
             .iter()
-            .flat_map(|source| source.stricter.blocks())
-        {
-            let all: BTreeSet<Platform> = platforms.iter().cloned().chain(named(block)).collect();
-            match all.len() <= data::MAX_PLATFORMS {
-                true => {
-                    platforms = all;
-                    blocks.push(block.clone());
-                }
-                false => {
-                    let what = format!(
-                        "all blocks name more than {} platforms",
-                        data::MAX_PLATFORMS
-                    );
-                    blocks.push(Block {
-                        stops: Some(Audience::NotUnderstood(what)),
-                        ..block.clone()
-                    });
-                }
-            }
-        }
+            .flat_map(|source| source.stricter.blocks());
+        blocks.extend(stricter.cloned());
         blocks
     }
 

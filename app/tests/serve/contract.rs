@@ -67,7 +67,7 @@ fn the_quick_start_shows_what_it_says() {
 fn content_types() {
     let towpath = served();
     for (accept, expected) in [
-        (None, "application/json"),
+        (None, "application/vnd.redhat.cincinnati.v1+json"),
         (Some("*/*"), "application/json"),
         (Some("application/*"), "application/json"),
         (Some("application/json"), "application/json"),
@@ -104,7 +104,23 @@ fn errors_have_a_kind_and_a_sentence() {
     let error = |response: Response| (response.status, response.kind());
     let told = |status, kind: &str| (status, kind.to_owned());
     assert_eq!(error(towpath.get(GRAPH)), told(400, "missing_params"));
-    assert_eq!(towpath.get(GRAPH).json()["value"], "channel");
+    assert_eq!(
+        towpath.get(GRAPH).json()["value"],
+        "mandatory client parameters missing: channel"
+    );
+    for (query, begins) in [
+        ("channel=No", "channel 'No' "),
+        ("channel=fast-4.20&arch=x86_64", "arch 'x86_64' "),
+        ("channel=fast-4.20&arch=", "arch '' "),
+        ("channel=fast-4.20&arch=AMD64", "arch 'AMD64' "),
+        ("channel=fast-4.20&arch=amd64,arm64", "arch 'amd64,arm64' "),
+        ("channel=fast-4.20&arch=%FF", "arch "),
+    ] {
+        let refused = towpath.get(&format!("{GRAPH}?{query}"));
+        let value = refused.json()["value"].as_str().unwrap().to_owned();
+        assert!(value.starts_with(begins), "{query}: {value}");
+        assert_eq!(error(refused), told(400, "invalid_params"), "{query}");
+    }
     assert_eq!(
         error(towpath.get(&format!("{GRAPH}?channel=No"))),
         told(400, "invalid_params")
@@ -123,13 +139,30 @@ fn errors_have_a_kind_and_a_sentence() {
 }
 
 #[test]
+fn a_path_prefix_and_mandatory_parameters_can_be_set() {
+    let towpath = Towpath::serve(&["--path-prefix", "/updates", "--mandatory-params", "arch,id"]);
+    let query = "channel=fast-4.20&arch=amd64&id=0f3a";
+    let nodes = |path: &str| towpath.get(&format!("{path}?{query}")).json()["nodes"].clone();
+    assert_eq!(nodes("/updates/graph"), nodes(GRAPH));
+    assert_eq!(nodes("/updates/v1/graph"), nodes(GRAPH));
+    let refused = towpath.get("/updates/graph?channel=fast-4.20");
+    assert_eq!(
+        (refused.status, refused.json()["value"].as_str()),
+        (400, Some("mandatory client parameters missing: arch, id"))
+    );
+    for path in ["/updates/openapi", "/api/upgrades_info/openapi"] {
+        assert!(
+            towpath.get(path).json()["paths"][GRAPH].is_object(),
+            "{path}"
+        );
+    }
+    assert_eq!(towpath.get("/updates/livez").status, 404);
+}
+
+#[test]
 fn what_does_not_exist_is_an_empty_graph() {
     let towpath = served();
-    for query in [
-        "channel=nope",
-        "channel=fast-4.20&arch=pdp11",
-        "channel=fast-4.20&arch=%FF",
-    ] {
+    for query in ["channel=nope", "channel=fast-4.20&arch=pdp11"] {
         let expected: serde_json::Value =
             serde_json::json!({"version": 1, "nodes": [], "edges": [], "conditionalEdges": []});
         assert_eq!(towpath.graph(query), expected, "{query}");

@@ -139,6 +139,36 @@ fn upgrade_state(towpath: &Towpath) -> String {
         .to_owned()
 }
 
+/// Where the file and the report disagree, explain says what the graph goes by. Without a policy, a report does not count.
+#[test]
+fn the_platform_that_is_explained_is_the_one_that_counts_for_the_graph() {
+    const OTHER: &str = "aaaaaaaa-0000-4000-8000-000000000009";
+    let fleet = Fleet::new();
+    fleet.write("platforms.csv", &format!("{STAGE},AWS\n"));
+    let lookup = fleet.path("platforms.csv");
+    let noon = [
+        "--now",
+        "2026-11-16T12:00:00Z",
+        "--platforms",
+        text(&lookup),
+    ];
+    let towpath = fleet.serve(&fleet.sqlite(), &noon);
+    for (id, name) in [(STAGE, "s1"), (PROD, "p1"), (OTHER, "x9")] {
+        let reported = fleet.report(&towpath, id, &on(name, "4.20.1"));
+        assert_eq!(reported.status, 202, "{name}");
+    }
+    let explained = |t: &Towpath, id: &str| {
+        let question = format!("/api/v1/explain?channel=stable-4.20&from=4.20.1&id={id}");
+        t.get(&question).json()["platform"].clone()
+    };
+    towpath.until("the reports count", |t| explained(t, PROD) == "GCP");
+    assert_eq!(explained(&towpath, STAGE), "AWS", "the file comes first");
+    let alone = Towpath::serve_folder(&fleet.path("data"), &noon);
+    towpath.until("it is placed", |t| !offered(t, OTHER).is_empty());
+    assert_eq!(explained(&towpath, OTHER), Value::Null);
+    assert_eq!(offered(&towpath, OTHER), offered(&alone, OTHER));
+}
+
 #[test]
 fn a_cluster_reports_is_planned_sees_its_edge_and_finishes() {
     let fleet = Fleet::new();

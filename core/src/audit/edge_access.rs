@@ -95,7 +95,7 @@ mod tests {
             let matching_rules = rules.iter().map(|rule| (*rule).clone()).collect();
             weight(&Risk {
                 name: "R".into(),
-                url: String::new(),
+                url: "https://example.com".into(),
                 message: String::new(),
                 matching_rules,
             })

@@ -38,6 +38,9 @@ pub struct ClusterId(Arc<str>);
 #[derive(Debug, Clone, Eq)]
 pub struct Platform(Arc<str>);
 
+/// Stands for all known platforms that no block names.
+const ANOTHER: &str = "another platform";
+
 /// What rules may know of a cluster.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cluster {
@@ -126,9 +129,36 @@ impl Platform {
         (fits && name.bytes().all(well_formed)).then(|| Self(name.into()))
     }
 
-    /// A platform that no block can name: its name is not well-formed.
+    /// Every platform that OpenShift has: the values of `status.platformStatus.type` of an Infrastructure, which the metric
+    /// `cluster_infrastructure_provider` has as its label `type`.
+    pub const KNOWN: [&str; 16] = [
+        "AWS",
+        "AlibabaCloud",
+        "Azure",
+        "BareMetal",
+        "EquinixMetal",
+        "External",
+        "GCP",
+        "IBMCloud",
+        "KubeVirt",
+        "Libvirt",
+        "None",
+        "Nutanix",
+        "OpenStack",
+        "PowerVS",
+        "VSphere",
+        "oVirt",
+    ];
+
+    /// A known platform that no block can name: its name is not well-formed.
     pub(crate) fn that_nothing_names() -> Self {
-        Self("another platform".into())
+        Self(ANOTHER.into())
+    }
+
+    /// Whether OpenShift has this platform. A name that it does not have is misspelt, or newer than this towpath, and says
+    /// nothing about where a cluster runs.
+    pub fn is_known(&self) -> bool {
+        Self::KNOWN.iter().any(|name| self.is_named(name)) || *self.0 == *ANOTHER
     }
 
     pub fn as_str(&self) -> &str {
@@ -207,6 +237,18 @@ mod tests {
     fn platforms_are_compared_without_regard_to_case() {
         assert_eq!(Platform::new("aws"), Platform::new("AWS"));
         assert_ne!(Platform::new("AWS"), Platform::new("Azure"));
+    }
+
+    #[test]
+    fn a_platform_that_openshift_does_not_have_is_not_known() {
+        let is_known = |name: &str| Platform::new(name).unwrap().is_known();
+        assert!(
+            ["AWS", "vsphere", "ovirt", "None"]
+                .into_iter()
+                .all(is_known)
+        );
+        assert!(!["Amazon", "Vshpere", "another"].into_iter().any(is_known));
+        assert!(Platform::that_nothing_names().is_known());
     }
 
     #[test]

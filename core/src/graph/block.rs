@@ -53,6 +53,8 @@ pub enum MatchingRule {
     Always,
     /// If this query gives 1.
     PromQl(String),
+    /// A query that is not PromQL, so that no cluster can evaluate it.
+    Unparsable(String),
     /// A type we do not know, carried to clients as it was written (JSON text).
     Other(String),
 }
@@ -63,7 +65,7 @@ impl Risk {
         let known = self
             .matching_rules
             .iter()
-            .find(|rule| !matches!(rule, MatchingRule::Other(_)));
+            .find(|rule| !matches!(rule, MatchingRule::Other(_) | MatchingRule::Unparsable(_)));
         matches!(known, None | Some(MatchingRule::Always))
     }
 }

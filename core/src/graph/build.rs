@@ -7,12 +7,15 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 
+use super::NamedReleases;
 use super::edge_edit::{EdgeEdit, EditAction, Side};
 use super::model::{BlockSetId, KeptBlock};
 use super::provenance::EdgeWitness;
+use super::release_url;
 use super::{
     Block, BlockId, Channel, ChannelSpec, DeclaredRelease, Declares, Edge, Graph, GraphData,
     Membership, Pattern, Provenance, Release, ReleaseId, Releases, Risk, RiskId, position,
+    servable,
 };
 use crate::finding::{Finding, Place};
 use crate::signatures::PayloadDigest;
@@ -28,7 +31,20 @@ pub(super) fn build(data: GraphData, declared: Releases) -> (Graph, Vec<Finding>
         edges: BTreeMap::new(),
         declares: Vec::new(),
     };
+    let named = NamedReleases::of(
+        &data.channels,
+        declared.releases.iter().map(|release| &release.version),
+        declared
+            .releases
+            .iter()
+            .map(|release| release.arch.as_str()),
+    );
+    build.findings.extend(named.warnings(&data.blocks));
     let numbers = build.add_releases(declared.releases, &data.metadata);
+    let urls = build.graph.releases.iter_mut();
+    build
+        .findings
+        .extend(urls.filter_map(release_url::corrected));
     build.add_declared_edges(&declared.edges, &numbers);
     build.edit_edges();
     build.add_channels(data.channels);
@@ -335,6 +351,7 @@ impl Build {
         sets.sort_by_key(|(_, number)| *number);
         self.graph.block_sets = sets.into_iter().map(|(set, _)| set).collect();
         self.check_risk_names();
+        self.check_risks();
     }
 
     fn add_provenance(&mut self) {
@@ -403,6 +420,28 @@ fn both(a: Option<Arc<[Risk]>>, b: Option<Arc<[Risk]>>) -> Option<Arc<[Risk]>> {
 }
 
 impl Build {
+    /// Risks that no cluster can store block their edges.
+    fn check_risks(&mut self) {
+        let risks: Vec<Option<String>> = self.graph.risks.iter().map(servable::objection).collect();
+        for block in &self.graph.blocks {
+            let Some(risk) = block.risk else { continue };
+            if let Some(what) = &risks[risk.0 as usize] {
+                let name = &self.graph.risk(risk).name;
+                let problem = format!(
+                    "clusters cannot store the risk {name}: {what}; its edges are blocked for every cluster"
+                );
+                let remedy = "correct it; `towpath graph lint` names what is wrong";
+                let place = block.origin.clone();
+                self.findings.push(Finding::warning(
+                    "risk-not-servable",
+                    place,
+                    problem,
+                    remedy,
+                ));
+            }
+        }
+    }
+
     /// Clients tell risks by their names: two of one name on one edge, with different texts, are one too many.
     fn check_risk_names(&mut self) {
         let mut clashes: BTreeSet<&str> = BTreeSet::new();
@@ -425,7 +464,7 @@ impl Build {
         }
         let problems: Vec<String> = clashes
             .iter()
-            .map(|name| format!("risk {name} is declared in several ways for one edge"))
+            .map(|name| format!("risk {name} is declared in several ways for one edge, which is blocked for every cluster"))
             .collect();
         for problem in problems {
             self.warn(

@@ -14,7 +14,7 @@ pub enum ClientClass {
     On(Platform),
     /// On a platform that no block names.
     OnAnother,
-    /// On a platform that nobody knows.
+    /// On a platform that nobody knows, or under a name that OpenShift does not have.
     Unknown,
 }
 
@@ -41,6 +41,7 @@ impl ClientClass {
     pub fn of(graph: &Graph, platform: &Fact<Platform>) -> Self {
         match platform {
             Fact::Unknown => Self::Unknown,
+            Fact::Known(platform) if !platform.is_known() => Self::Unknown,
             Fact::Known(platform) => graph
                 .platforms()
                 .binary_search(platform)

@@ -20,6 +20,8 @@ pub enum Level {
     Error,
     /// Warnings, always.
     Warning,
+    /// Errors of lint. The service warns, and blocks the edges that they are about for everybody.
+    ErrorInLint,
     /// Errors in channels of schema 2.0.0, where they could show an edge too early; warnings elsewhere.
     ErrorIn2,
 }
@@ -29,6 +31,7 @@ impl Level {
         match self {
             Self::Error => "error",
             Self::Warning => "warning",
+            Self::ErrorInLint => "error; `serve` warns",
             Self::ErrorIn2 => "error in channels of 2.0.0, else warning",
         }
     }
@@ -55,6 +58,19 @@ const fn warning(code: &'static str, meaning: &'static str, remedy: &'static str
     FindingKind {
         code,
         level: Level::Warning,
+        meaning,
+        remedy,
+    }
+}
+
+const fn error_in_lint(
+    code: &'static str,
+    meaning: &'static str,
+    remedy: &'static str,
+) -> FindingKind {
+    FindingKind {
+        code,
+        level: Level::ErrorInLint,
         meaning,
         remedy,
     }
@@ -119,9 +135,9 @@ pub const CATALOGUE: &[FindingKind] = &[
         "`clusters.platforms` is not a list of names.",
         "Write `platforms: [AWS, BareMetal]`.",
     ),
-    error(
+    error_in_lint(
         "bad-promql",
-        "A PromQL query cannot be parsed. Clusters that cannot evaluate a risk do not recommend the edge.",
+        "A PromQL query cannot be parsed, or is empty. The edge is blocked for every cluster.",
         "Correct the query.",
     ),
     error(
@@ -134,19 +150,24 @@ pub const CATALOGUE: &[FindingKind] = &[
         "`from` is not a regular expression that towpath accepts.",
         "Correct it; `.*` means every release.",
     ),
+    warning(
+        "bad-release-url",
+        "The url of a release has blanks around it, or cannot be parsed. Clients refuse a whole graph for it, so it is served trimmed, or not at all.",
+        "Correct it where the release is made.",
+    ),
     error(
         "bad-replacement",
         "A release replaces one that is not an earlier release of its file.",
         "Name a release of this file with an earlier start.",
     ),
-    error(
+    error_in_lint(
         "bad-risk-name",
-        "A risk's name cannot be the reason of a condition; clusters could not store any of their updates.",
+        "A risk's name cannot be the reason of a condition. Clusters could not store any of their updates, so the edge is blocked for every cluster.",
         "Use letters and digits, as in `SlowNodeStart`.",
     ),
     error(
         "bad-risk-url",
-        "A risk's url is not an https address.",
+        "A risk's url is not an https address. If it is no URI at all, the edge is blocked for every cluster.",
         "Write `url: https://…`.",
     ),
     error(
@@ -219,7 +240,7 @@ pub const CATALOGUE: &[FindingKind] = &[
         "A required field is missing, or has nothing after its colon.",
         "Add it.",
     ),
-    error(
+    error_in_lint(
         "never-matching-pattern",
         "`from` matches no release, so the block has no effect.",
         "Correct it; it may match anywhere in a version with its architecture, as in `4.9.7+amd64`.",
@@ -309,11 +330,6 @@ pub const CATALOGUE: &[FindingKind] = &[
         "All blocks together have more than 2,000 different patterns.",
         "Write patterns that serve many blocks.",
     ),
-    error(
-        "too-many-platforms",
-        "All blocks together name more than 60 platforms.",
-        "Look for misspelt platforms.",
-    ),
     warning(
         "unchecked-promql",
         "A PromQL query is too long, or too deeply nested, to be checked.",
@@ -333,6 +349,11 @@ pub const CATALOGUE: &[FindingKind] = &[
         "unknown-matching-rule",
         "A matching rule is of a type that clients do not know; they skip it.",
         "Use Always or PromQL, also as a last rule.",
+    ),
+    error_in_lint(
+        "unknown-platform",
+        "`clusters.platforms` names what is not a platform of OpenShift; the edge is blocked for every cluster.",
+        "Correct the name; docs/graph-data.md lists all of them.",
     ),
     warning(
         "unknown-release",

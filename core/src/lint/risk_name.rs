@@ -6,9 +6,7 @@
 
 use super::{Field, Subject};
 use crate::finding::Finding;
-
-/// The longest reason of a condition.
-const MAX_BYTES: usize = 1024;
+use crate::graph::servable::is_reason;
 
 pub(super) fn check(subject: &Subject<'_>) -> Vec<Finding> {
     let named = subject
@@ -56,12 +54,7 @@ enum Fit {
 
 impl Fit {
     fn of(name: &str) -> Self {
-        let letter_first = name.starts_with(|c: char| c.is_ascii_alphabetic());
-        let inside = name
-            .chars()
-            .all(|c| c.is_ascii_alphanumeric() || "_,:".contains(c));
-        let ends_well = !name.ends_with([',', ':']);
-        let reason = letter_first && inside && ends_well && name.len() <= MAX_BYTES;
+        let reason = is_reason(name);
         let camel_case = name.starts_with(|c: char| c.is_ascii_uppercase())
             && name.chars().all(|c| c.is_ascii_alphanumeric());
         match (reason, camel_case) {
@@ -92,7 +85,5 @@ mod tests {
         ] {
             assert_eq!(Fit::of(name), fit, "{name}");
         }
-        assert_eq!(Fit::of(&"A".repeat(MAX_BYTES)), Fit::CamelCase);
-        assert_eq!(Fit::of(&"A".repeat(MAX_BYTES + 1)), Fit::Nowhere);
     }
 }

@@ -1,7 +1,8 @@
-//! Where people read about a risk: an https address, without blanks.
+//! Where people read about a risk: an https address that is a URI.
 
 use super::{Field, Subject};
 use crate::finding::Finding;
+use crate::graph::servable::is_uri;
 
 pub(super) fn check(subject: &Subject<'_>) -> Vec<Finding> {
     let risks = subject
@@ -28,5 +29,5 @@ fn is_https(url: &str) -> bool {
         .strip_prefix("https://")
         .and_then(|rest| rest.split('/').next());
     let has_host = host.is_some_and(|host| !host.is_empty());
-    has_host && !url.chars().any(|c| c.is_whitespace() || c.is_control())
+    has_host && is_uri(url) && !url.contains(char::is_whitespace)
 }

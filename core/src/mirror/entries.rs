@@ -2,7 +2,8 @@
 //!
 //! oc-mirror refuses a file that names a channel twice. An entry for a single release works with
 //! any channel that holds it, and most releases are in several. So each entry gets a channel of
-//! its own. Releases for which no channel is left go into a further document.
+//! its own. Releases for which no channel is left go into a further document, and so do those
+//! beyond the number of entries that a version of oc-mirror can follow.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -33,6 +34,7 @@ pub fn documents<'a>(
     graph: &Graph,
     needs: impl Iterator<Item = &'a Need>,
     now: Timestamp,
+    most_entries: usize,
 ) -> Result<Vec<Vec<Entry>>, NoCommonChannel> {
     let mut by_version: BTreeMap<&Version, Vec<&Need>> = BTreeMap::new();
     needs.for_each(|need| {
@@ -55,6 +57,7 @@ pub fn documents<'a>(
         let taken = matched(
             &waiting
                 .iter()
+                .take(most_entries.max(1))
                 .map(|(_, choices)| choices.as_slice())
                 .collect::<Vec<_>>(),
         );

@@ -51,6 +51,7 @@ pub struct Traveller {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MirrorChoice {
+    /// Each cluster's best. If something is there already, those that need the fewest further releases.
     Best,
     /// Those that need the fewest releases together.
     Smallest,
@@ -255,8 +256,8 @@ fn chosen(
             .collect()
     };
     match wish.choice {
-        MirrorChoice::Best => (plans(Limits::default()), None),
-        MirrorChoice::Smallest => {
+        MirrorChoice::Best if wish.have == Have::default() => (plans(Limits::default()), None),
+        MirrorChoice::Best | MirrorChoice::Smallest => {
             let have = ways
                 .members()
                 .iter()

@@ -195,8 +195,8 @@ mod tests {
             stops: None,
             risk: Some(Risk {
                 name: risk.into(),
-                url: String::new(),
-                message: String::new(),
+                url: "https://example.com".into(),
+                message: "m".into(),
                 matching_rules: vec![MatchingRule::PromQl("x".into())],
             }),
             origin: Place::file(risk),

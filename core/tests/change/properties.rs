@@ -261,7 +261,7 @@ proptest! {
     #[test]
     fn a_diff_tells_what_clients_see_in_the_end(
         base in any_data(), new in any_data(), blocks in proptest::collection::vec(any_block(), 0..4), split in 0usize..4,
-        platform in prop_oneof![Just(None), Just(Some("AWS")), Just(Some("GCP")), Just(Some("Elsewhere"))],
+        platform in prop_oneof![Just(None), Just(Some("AWS")), Just(Some("GCP")), Just(Some("Nutanix")), Just(Some("Elsewhere"))],
     ) {
         let split = split.min(blocks.len());
         let base = graph(&format!("{base}{}", blocks[..split].concat()));
@@ -310,7 +310,8 @@ fn is_for(whom: &towpath_core::change::Whom, platform: Option<&str>) -> bool {
     match whom {
         Whom::Everybody => true,
         Whom::Some { on, not_on } => match platform {
-            None => on.contains(&ClientClass::Unknown),
+            // A name that OpenShift does not have says nothing.
+            None | Some("Elsewhere") => on.contains(&ClientClass::Unknown),
             Some(_) if on.iter().any(named) => true,
             Some(_) => on.contains(&ClientClass::OnAnother) && !not_on.iter().any(named),
         },

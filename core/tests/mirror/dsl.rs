@@ -7,6 +7,7 @@
 //! risks never                     (else those that a cluster weighs are taken)
 //! accept RISK …
 //! have VERSION …                  (what is in the mirror already)
+//! best                            (each cluster's best way; else the smallest set)
 //! around                          (also the ways around risks)
 //! start                           (also what clusters run)
 //! ```
@@ -89,7 +90,7 @@ pub(crate) fn check_documents(text: &str, expected: expect_test::Expect) {
     let (graph, wish) = read(text);
     let found = mirror(&graph, &wish, now()).unwrap();
     let mut told = String::new();
-    for entries in documents(&graph, found.missing(), now()).unwrap() {
+    for entries in documents(&graph, found.missing(), now(), usize::MAX).unwrap() {
         let entries: Vec<String> = entries
             .iter()
             .map(|one| format!("{} in {}", one.version, one.channel))
@@ -159,6 +160,7 @@ fn read(text: &str) -> (Graph, Wish) {
                 .map(|name| ReleaseName::parse(name).unwrap())
                 .collect();
         }
+        ["best"] => wish.choice = MirrorChoice::Best,
         ["start"] => wish.start = MirrorStart::Included,
         ["around"] => wish.branching = Branching::WaysAround,
         _ => panic!("{words:?} says nothing"),

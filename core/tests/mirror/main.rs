@@ -86,6 +86,38 @@ fn what_is_there_already_is_used() {
 }
 
 #[test]
+fn the_best_way_of_one_cluster_leads_through_what_is_there_already() {
+    let text = |have: &str| {
+        format!(
+            "channel c 4.1.0 4.2.0 4.2.1 4.3.0
+             edges 4.1.0 -> 4.2.0 4.2.1
+             edges 4.2.0 -> 4.3.0
+             edges 4.2.1 -> 4.3.0
+             cluster a 4.1.0
+             best
+             {have}
+             to 4.3.0"
+        )
+    };
+    check(
+        &text(""),
+        expect![[r#"
+            way 4.1.0 -> 4.2.1 (c) -> 4.3.0 (c)
+            need 4.2.1 in c
+            need 4.3.0 in c
+        "#]],
+    );
+    check(
+        &text("have 4.2.0"),
+        expect![[r#"
+            way 4.1.0 -> 4.2.0 (c) -> 4.3.0 (c)
+            need 4.2.0 in c (there)
+            need 4.3.0 in c
+        "#]],
+    );
+}
+
+#[test]
 fn a_release_that_somebody_runs_is_needed_if_another_passes_through() {
     check(
         "channel c 4.1.0 4.1.1 4.1.2

@@ -225,7 +225,9 @@ proptest! {
     ) {
         let names = ["eus-4.14", "stable-4.13", "stable-4.14", "fast-4.15", "candidate-4.15", "plain"];
         let (graph, needs) = held(&names, &memberships);
-        let documents = documents(&graph, needs.iter(), now()).unwrap();
+        let documents = documents(&graph, needs.iter(), now(), usize::MAX).unwrap();
+        let single = towpath_core::mirror::entries::documents(&graph, needs.iter(), now(), 1).unwrap();
+        prop_assert!(single.len() == needs.len() && single.iter().all(|entries| entries.len() == 1));
         let mut versions: Vec<&Version> = documents.iter().flatten().map(|entry| &entry.version).collect();
         versions.sort();
         let needed: Vec<&Version> = needs.iter().map(|need| &graph.release(need.release).version).collect();

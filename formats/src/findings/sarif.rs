@@ -25,7 +25,7 @@ pub fn sarif(findings: &[Finding], root: &str) -> Value {
 
 fn rule(kind: &FindingKind) -> Value {
     let level = match kind.level {
-        Level::Error | Level::ErrorIn2 => "error",
+        Level::Error | Level::ErrorInLint | Level::ErrorIn2 => "error",
         Level::Warning => "warning",
     };
     json!({

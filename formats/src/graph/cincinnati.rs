@@ -13,6 +13,8 @@ use towpath_core::graph::{
 };
 use towpath_core::verdict::Answer;
 
+use crate::graph::promql::CheckedQueries;
+
 /// Where a node lists every channel that holds it; clusters learn of other channels from it.
 pub const CHANNELS_KEY: &str = "io.openshift.upgrades.graph.release.channels";
 
@@ -70,9 +72,10 @@ pub(crate) fn item(list: &mut String, item: &str) {
 
 /// A release as a node, with the channels that hold it now.
 pub(crate) fn node(release: &Release, now: Timestamp) -> String {
-    let held: Vec<&str> = channels_entered(release, now)
+    let mut held: Vec<&str> = channels_entered(release, now)
         .map(ChannelName::as_str)
         .collect();
+    held.sort_by_key(|name| served_order(name));
     let channels = held.join(",");
     let mut metadata: BTreeMap<&str, &str> = release
         .metadata
@@ -98,6 +101,12 @@ pub(crate) fn node(release: &Release, now: Timestamp) -> String {
     }
     text.push_str("}}");
     text
+}
+
+/// The order in which production lists channels: by the version in their names as text (4.10 before 4.8), then by name.
+fn served_order(channel: &str) -> (&str, &str) {
+    let version = channel.rsplit_once('-').map_or("", |(_, version)| version);
+    (version, channel)
 }
 
 /// An edge among `conditionalEdges`.
@@ -127,17 +136,22 @@ pub(crate) fn risk(risk: &Risk) -> Value {
 fn matching_rule(rule: &MatchingRule) -> Value {
     match rule {
         MatchingRule::Always => json!({"type": "Always"}),
-        MatchingRule::PromQl(query) => json!({"type": "PromQL", "promql": {"promql": query}}),
+        MatchingRule::PromQl(query) | MatchingRule::Unparsable(query) => {
+            json!({"type": "PromQL", "promql": {"promql": query}})
+        }
         MatchingRule::Other(text) => serde_json::from_str(text).unwrap_or(Value::Null),
     }
 }
 
 /// Reads a matching rule. A type that we do not know is carried on as it is: clients skip it.
-pub(crate) fn read_matching_rule(rule: &Value) -> Result<MatchingRule, &'static str> {
+pub(crate) fn read_matching_rule(
+    rule: &Value,
+    queries: &mut CheckedQueries,
+) -> Result<MatchingRule, &'static str> {
     match rule.get("type").and_then(Value::as_str) {
         Some("Always") => Ok(MatchingRule::Always),
         Some("PromQL") => match rule.pointer("/promql/promql").and_then(Value::as_str) {
-            Some(query) => Ok(MatchingRule::PromQl(query.to_owned())),
+            Some(query) => Ok(queries.rule(query)),
             None => Err("a PromQL rule needs `promql: {promql: <query>}`"),
         },
         Some(_) => Ok(MatchingRule::Other(rule.to_string())),

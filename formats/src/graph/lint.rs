@@ -1,9 +1,9 @@
 //! Lint of graph data: runs the reader, the query parser and the checks over the files.
 
 use serde_json::{Value, json};
-use towpath_core::finding::Finding;
+use towpath_core::finding::{Finding, Severity};
 use towpath_core::graph::{Graph, Releases};
-use towpath_core::lint::{self, Extent, Subject};
+use towpath_core::lint::{self, Extent, Subject, catalogue};
 
 use crate::SourceFile;
 use crate::findings::{self, Shown};
@@ -46,7 +46,15 @@ pub fn lint(files: &[SourceFile], releases: Option<Releases>) -> Linted {
     if releases.is_none() {
         left_out.push(SkippedChecks::Releases);
     }
-    let graph = releases.map(|releases| Graph::build(data.clone(), releases).0);
+    let (graph, built) = match releases.map(|releases| Graph::build(data.clone(), releases)) {
+        Some((graph, built)) => (Some(graph), built),
+        None => (None, Vec::new()),
+    };
+    // The checks look at files. Of releases, only what clients trip over is told.
+    let of_releases = built
+        .into_iter()
+        .filter(|finding| finding.code == "bad-release-url");
+    findings.extend(of_releases);
     let subject = Subject {
         data: &data,
         notes: &notes,
@@ -54,6 +62,7 @@ pub fn lint(files: &[SourceFile], releases: Option<Releases>) -> Linted {
         extent,
     };
     findings.extend(noted);
+    findings.iter_mut().for_each(raise);
     findings.extend(lint::check(&subject));
     findings.sort();
     findings.dedup();
@@ -62,6 +71,14 @@ pub fn lint(files: &[SourceFile], releases: Option<Releases>) -> Linted {
         channels: data.channels.len(),
         blocks: data.blocks.len(),
         left_out,
+    }
+}
+
+/// What the service warns of, because it blocks the edges concerned, should not be merged.
+fn raise(finding: &mut Finding) {
+    let level = catalogue::find(finding.code).map(|kind| kind.level);
+    if level == Some(catalogue::Level::ErrorInLint) {
+        finding.severity = Severity::Error;
     }
 }
 

@@ -6,6 +6,7 @@ pub mod data;
 pub mod explain;
 pub mod lint;
 pub mod platforms;
+mod promql;
 pub mod release;
 pub mod release_images;
 pub mod release_metadata;

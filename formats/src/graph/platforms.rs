@@ -15,9 +15,9 @@ const MAX_SHOWN: usize = 20;
 /// The most clusters that one file may have.
 pub const MAX_CLUSTERS: usize = 2_000_000;
 
-/// Reads the file. Either all of it, or everything that is wrong with it.
-pub fn read(place: &Place, bytes: &[u8]) -> Result<Platforms, Vec<Finding>> {
-    let mut findings = Vec::new();
+/// Reads the file. Either all of it, with warnings, or everything that is wrong with it.
+pub fn read(place: &Place, bytes: &[u8]) -> Result<(Platforms, Vec<Finding>), Vec<Finding>> {
+    let (mut findings, mut warnings) = (Vec::new(), Vec::new());
     let mut platforms = Platforms::new();
     let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
     if bytes.last().is_some_and(|last| *last != b'\n') {
@@ -33,6 +33,9 @@ pub fn read(place: &Place, bytes: &[u8]) -> Result<Platforms, Vec<Finding>> {
         match read_line(line) {
             Ok(None) => {}
             Ok(Some((id, platform))) => {
+                if !platform.is_known() && warnings.len() < MAX_SHOWN {
+                    warnings.push(not_known(place.at(number, 0), &platform));
+                }
                 let earlier = platforms.insert(id.as_str().into(), platform.clone());
                 if earlier.is_some_and(|earlier| earlier != platform) {
                     findings.push(wrong(
@@ -60,13 +63,20 @@ pub fn read(place: &Place, bytes: &[u8]) -> Result<Platforms, Vec<Finding>> {
         ));
     }
     match findings.is_empty() {
-        true => Ok(platforms),
+        true => Ok((platforms, warnings)),
         false => Err(findings),
     }
 }
 
 fn wrong(place: Place, problem: String, remedy: &str) -> Finding {
     Finding::error("bad-platform-line", place, problem, remedy)
+}
+
+fn not_known(place: Place, platform: &Platform) -> Finding {
+    let problem =
+        format!("{platform} is not a platform of OpenShift, so blocks for any platform hold");
+    let remedy = format!("correct it; there are {}", Platform::KNOWN.join(", "));
+    Finding::warning("unknown-platform", place, problem, remedy)
 }
 
 /// A cluster and its platform; none if the line is empty or a comment.

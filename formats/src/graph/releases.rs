@@ -12,6 +12,7 @@ use towpath_core::graph::{
 use towpath_core::version::{Arch, ReleaseName, Version};
 
 use crate::graph::cincinnati;
+use crate::graph::promql::CheckedQueries;
 use crate::read::{Unique, json};
 
 /// The most releases that one file may have.
@@ -235,8 +236,10 @@ impl GraphFileReader<'_> {
                 .collect()
         };
         let arches: BTreeSet<&Arch> = numbers.keys().map(|(arch, _)| arch).collect();
+        let mut queries = CheckedQueries::default();
         for group in groups {
-            let risks: Arc<[Risk]> = group.risks.into_iter().map(into_risk).collect();
+            let risks = group.risks.into_iter();
+            let risks: Arc<[Risk]> = risks.map(|risk| into_risk(risk, &mut queries)).collect();
             if risks.is_empty() {
                 self.error(
                     "no-risks",
@@ -289,10 +292,10 @@ fn into_declares(declared: &DeclaredUpdates, arch: &Arch, bad_names: &mut usize)
     }
 }
 
-fn into_risk(entry: RiskEntry) -> Risk {
+fn into_risk(entry: RiskEntry, queries: &mut CheckedQueries) -> Risk {
     // A rule that no client could understand is carried on all the same: clients then do not recommend the edge.
     let rule = |rule: &serde_json::Value| {
-        cincinnati::read_matching_rule(rule)
+        cincinnati::read_matching_rule(rule, queries)
             .unwrap_or_else(|_| MatchingRule::Other(rule.to_string()))
     };
     let matching_rules = entry.matching_rules.iter().map(rule).collect();

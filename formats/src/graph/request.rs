@@ -1,6 +1,7 @@
 //! A request for a graph: its query, and the content types that its client accepts.
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 
 use towpath_core::cluster::{ClusterId, Platform};
 use towpath_core::graph::ChannelName;
@@ -11,7 +12,7 @@ use towpath_core::version::Arch;
 pub struct GraphRequest<'a> {
     /// The channel; well formed, not necessarily one that exists.
     pub channel: Cow<'a, str>,
-    /// The architecture; any text, most of which have no releases.
+    /// The architecture; well formed, not necessarily one that has releases.
     pub arch: Cow<'a, str>,
     /// The cluster's id, if it sent one.
     pub id: Option<ClusterId>,
@@ -22,13 +23,21 @@ pub struct GraphRequest<'a> {
 /// Why a request cannot be answered; the client's fault.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum BadRequest {
-    /// A mandatory parameter is missing.
-    MissingParams(&'static str),
+    /// Mandatory parameters are missing; the sentence names them.
+    MissingParams(String),
     /// A parameter cannot be what it should be.
     InvalidParams(String),
 }
 
 impl BadRequest {
+    /// What the reference service says of missing parameters; its clients look for it.
+    pub fn missing(names: &[&str]) -> Self {
+        Self::MissingParams(format!(
+            "mandatory client parameters missing: {}",
+            names.join(", ")
+        ))
+    }
+
     /// The stable name that clients and dashboards know.
     pub fn kind(&self) -> &'static str {
         match self {
@@ -37,17 +46,21 @@ impl BadRequest {
         }
     }
 
-    /// The sentence, or the name of what is missing.
+    /// The sentence.
     pub fn value(&self) -> &str {
         match self {
-            Self::MissingParams(name) => name,
-            Self::InvalidParams(sentence) => sentence,
+            Self::MissingParams(sentence) | Self::InvalidParams(sentence) => sentence,
         }
     }
 }
 
 /// Reads a query. Of duplicate keys the last wins; unknown keys are ignored.
 pub fn read(query: &str) -> Result<GraphRequest<'_>, BadRequest> {
+    read_with(query, &[])
+}
+
+/// The same where a request must also have these parameters.
+pub fn read_with<'a>(query: &'a str, mandatory: &[String]) -> Result<GraphRequest<'a>, BadRequest> {
     let (mut channel, mut arch, mut id, mut platform) = (None, None, None, None);
     for (key, value) in query.split('&').map(pair) {
         match key.as_ref() {
@@ -58,22 +71,39 @@ pub fn read(query: &str) -> Result<GraphRequest<'_>, BadRequest> {
             _ => {}
         }
     }
-    let channel = channel.ok_or(BadRequest::MissingParams("channel"))?;
+    let is_given = |name: &str| query.split('&').any(|part| pair(part).0 == name);
+    let lacking = mandatory.iter().map(String::as_str);
+    let lacking: BTreeSet<&str> = lacking
+        .filter(|name| !is_given(name))
+        .chain(channel.is_none().then_some("channel"))
+        .collect();
+    let Some(channel) = channel.filter(|_| lacking.is_empty()) else {
+        let names: Vec<&str> = lacking.into_iter().collect();
+        return Err(BadRequest::missing(&names));
+    };
     if ChannelName::new(&channel).is_none() {
         let rule = "lower-case letters, digits, '-' and '.'";
-        return Err(BadRequest::InvalidParams(format!(
-            "channel {:?} does not consist of {rule}",
-            shortened(&channel)
-        )));
+        return Err(not_of("channel", &channel, rule));
+    }
+    let arch = arch.unwrap_or(Cow::Borrowed(Arch::DEFAULT));
+    let inside = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
+    if arch.is_empty() || !arch.bytes().all(inside) {
+        return Err(not_of("arch", &arch, "lower-case letters and digits"));
     }
     Ok(GraphRequest {
         channel,
-        arch: arch
-            .filter(|arch| !arch.is_empty())
-            .unwrap_or(Cow::Borrowed(Arch::DEFAULT)),
+        arch,
         id: optional("id", id, ClusterId::new)?,
         platform: optional("platform", platform, Platform::new)?,
     })
+}
+
+fn not_of(name: &str, value: &str, rule: &str) -> BadRequest {
+    let shown = shortened(value);
+    BadRequest::InvalidParams(format!(
+        "{name} '{}' does not consist of {rule}",
+        shown.escape_debug()
+    ))
 }
 
 /// A key and its value, decoded where they need it, which they hardly ever do.
@@ -126,10 +156,10 @@ impl ContentType {
         }
     }
 
-    /// The form that an `Accept` header prefers; none if it takes neither. No header takes anything.
+    /// The form that an `Accept` header prefers; none if it takes neither. Without the header it is the reference service's.
     pub fn accepted(accept: Option<&str>) -> Option<Self> {
         let Some(accept) = accept else {
-            return Some(Self::Json);
+            return Some(Self::Cincinnati);
         };
         let [json, cincinnati] =
             [Self::Json, Self::Cincinnati].map(|form| quality(accept, form.as_str()));
@@ -194,21 +224,39 @@ mod tests {
 
     #[test]
     fn the_last_of_duplicate_keys_wins_and_unknown_keys_are_ignored() {
-        let request = read("channel=a&x=1&channel=stable-4.9&arch=&id=&version=nonsense").unwrap();
+        let request =
+            read("channel=a&x=1&channel=stable-4.9&arch=A&arch=arm64&id=&version=nonsense")
+                .unwrap();
         assert_eq!(
             (&*request.channel, &*request.arch, request.id),
-            ("stable-4.9", "amd64", None)
+            ("stable-4.9", "arm64", None)
         );
     }
 
     #[test]
     fn what_cannot_be_read_is_an_error() {
-        assert_eq!(read("").unwrap_err(), BadRequest::MissingParams("channel"));
+        assert_eq!(
+            read("").unwrap_err().value(),
+            "mandatory client parameters missing: channel"
+        );
+        let mandatory = ["id".to_owned(), "arch".to_owned()];
+        assert_eq!(
+            read_with("arch=amd64", &mandatory).unwrap_err().value(),
+            "mandatory client parameters missing: channel, id"
+        );
+        assert!(read_with("arch=amd64&id=x&channel=a", &mandatory).is_ok());
+        let value = |query: &str| read(query).unwrap_err().value().to_owned();
+        assert!(value("channel=A").starts_with("channel 'A' "));
+        assert!(value("channel=a&arch=x86_64").starts_with("arch 'x86_64' "));
         for bad in [
             "channel=",
             "channel=A",
             "channel=a%20b",
             "channel=a%ff",
+            "channel=a&arch=",
+            "channel=a&arch=AMD64",
+            "channel=a&arch=amd64,arm64",
+            "channel=a&arch=%FF",
             "channel=a&platform=a%20b",
         ] {
             assert_eq!(read(bad).unwrap_err().kind(), "invalid_params", "{bad}");
@@ -221,7 +269,7 @@ mod tests {
     fn accept_is_read_as_a_list_with_weights() {
         use ContentType::{Cincinnati, Json};
         for (accept, expected) in [
-            (None, Some(Json)),
+            (None, Some(Cincinnati)),
             (Some("*"), Some(Json)),
             (Some("*/*"), Some(Json)),
             (Some("application/*"), Some(Json)),

@@ -250,7 +250,7 @@ mod tests {
         upstream.releases.edges.iter().map(line).collect()
     }
 
-    const RISK: &str = r#"{"edges":[{"from":"4.9.0","to":"4.9.1"}],"risks":[{"name":"R","url":"u","message":"m","matchingRules":[{"type":"Always"}]}]}"#;
+    const RISK: &str = r#"{"edges":[{"from":"4.9.0","to":"4.9.1"}],"risks":[{"name":"R","url":"https://u","message":"m","matchingRules":[{"type":"Always"}]}]}"#;
 
     #[test]
     fn an_edge_is_taken_if_every_channel_that_holds_it_offers_it() {

@@ -1,9 +1,10 @@
 //! oc-mirror's `ImageSetConfiguration`: one entry per release, which is both its lowest and its
 //! highest version.
 //!
-//! oc-mirror refuses a channel that is named twice, so each entry of a document has a channel of
-//! its own. oc-mirror takes all `channels` for all `architectures`, so one file is for
-//! architectures that need the same.
+//! Between two entries of one file, oc-mirror looks for a way of its own. v2 ends the whole run if
+//! it finds none, so a file of v2 has one entry. v1 refuses a channel that is named twice, so each
+//! entry of its file has a channel of its own. oc-mirror takes all `channels` for all
+//! `architectures`, so one file is for architectures that need the same.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
@@ -48,9 +49,19 @@ impl std::fmt::Display for NoImageSet {
 
 impl std::error::Error for NoImageSet {}
 
-/// The configuration: one document, or several where releases outnumber the channels that hold them. Empty if there is nothing to
-/// mirror: oc-mirror takes no file without a document.
-pub fn write(told: &MirrorReport<'_>, version: ImageSetVersion) -> Result<String, NoImageSet> {
+/// A file for one run of oc-mirror.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ImageSetFile {
+    /// Its name says in which order the files are used, and what is in it.
+    pub name: String,
+    pub text: String,
+}
+
+/// The files, to be used one after the other. None if there is nothing to mirror: oc-mirror takes no file without entries.
+pub fn write(
+    told: &MirrorReport<'_>,
+    version: ImageSetVersion,
+) -> Result<Vec<ImageSetFile>, NoImageSet> {
     let items = told.items().map_err(NoImageSet::NoDigest)?;
     let mut releases: BTreeMap<&Arch, BTreeSet<&Version>> = BTreeMap::new();
     for item in &items {
@@ -66,32 +77,42 @@ pub fn write(told: &MirrorReport<'_>, version: ImageSetVersion) -> Result<String
         .all(|other| Some(other) == releases.values().next());
     let needs = items.iter().map(|item| item.need);
     // A release that architectures have in different channels only cannot be one entry for all of them.
-    let documents = entries::documents(told.graph, needs, told.now)
+    let documents = entries::documents(told.graph, needs, told.now, version.most_entries())
         .ok()
         .filter(|_| is_same)
         .ok_or_else(different)?;
-    let mut text = if documents.is_empty() {
-        String::new()
-    } else {
-        comments(told)
-    };
-    if documents.len() > 1 {
-        let _ = writeln!(
-            text,
-            "# oc-mirror takes no channel twice, and one document a file: save each of these {} to a file of its own.",
-            documents.len()
-        );
-    }
-    for (number, entries) in documents.iter().enumerate() {
-        text.push_str(if number == 0 { "" } else { "---\n" });
+    let count = documents.len();
+    let file = |(number, entries): (usize, &Vec<Entry>)| {
+        let number = number + 1;
+        let mut text = comments(told);
+        if count > 1 {
+            let _ = writeln!(
+                text,
+                "# File {number} of {count}: run oc-mirror with each, in this order."
+            );
+        }
         text.push_str(&document(entries, &arches, version));
+        ImageSetFile {
+            name: format!("imageset-{number:03}.yaml"),
+            text,
+        }
+    };
+    Ok(documents.iter().enumerate().map(file).collect())
+}
+
+impl ImageSetVersion {
+    /// How many entries a file may have so that oc-mirror brings what they say.
+    fn most_entries(self) -> usize {
+        match self {
+            Self::V1Alpha2 => usize::MAX,
+            Self::V2Alpha1 => 1,
+        }
     }
-    Ok(text)
 }
 
 fn document(entries: &[Entry], arches: &[&Arch], version: ImageSetVersion) -> String {
     let mut text = String::new();
-    // v1 looks for a way from its least entry to its greatest; v2 does so between channels. No two entries have the same.
+    // v1 looks for a way from its least entry to its greatest.
     if entries.len() > 1 {
         text.push_str("# oc-mirror also looks for a way of its own between these entries: it may add releases, and leaves none of these out.\n");
     }

@@ -15,6 +15,7 @@ use crate::duration::{estimate, spread_json};
 use crate::graph::cincinnati;
 use crate::graph::explain::json::known;
 use crate::verdict::reasons;
+use crate::words::platform_warning;
 
 /// Everything there is to say.
 pub fn json(told: &PathReport<'_>) -> Value {
@@ -38,6 +39,7 @@ pub fn json(told: &PathReport<'_>) -> Value {
         "arch": request.asker.arch.as_str(),
         "id": known(&request.asker.id).map(|id| id.as_str()),
         "platform": known(&request.asker.platform).map(|platform| platform.as_str()),
+        "warnings": platform_warning(&request.asker.platform).into_iter().collect::<Vec<_>>(),
         "from": request.from.to_string(),
         "asked": request.goal.to_string(),
         "to": goal.map(|goal| version(told, goal)),

@@ -69,8 +69,8 @@ pub fn read(query: &str, now: Timestamp) -> Result<PathRequest, BadRequest> {
     };
     let request = Request {
         from: parsed("from", from, |text| text.parse::<Version>().ok())?
-            .ok_or(BadRequest::MissingParams("from"))?,
-        goal: parsed("to", to, Goal::read)?.ok_or(BadRequest::MissingParams("to"))?,
+            .ok_or_else(|| BadRequest::missing(&["from"]))?,
+        goal: parsed("to", to, Goal::read)?.ok_or_else(|| BadRequest::missing(&["to"]))?,
         via,
         risks: parsed("risks", risks, RiskPolicy::read)?.unwrap_or_else(|| prefer.usual_risks()),
         prefer,
@@ -232,8 +232,8 @@ mod tests {
     #[test]
     fn what_is_wrong_is_said() {
         for (query, expected) in [
-            ("to=4.20", "from"),
-            ("from=4.20.1", "to"),
+            ("to=4.20", "mandatory client parameters missing: from"),
+            ("from=4.20.1", "mandatory client parameters missing: to"),
             ("from=4.20&to=4.21", "from \"4.20\" cannot be read"),
             ("from=4.20.1&to=latest", "to \"latest\" cannot be read"),
             (

@@ -18,7 +18,10 @@ use super::{PathReport, ShapeIs};
 use crate::cluster::ready::text::{self as ready, LOOK_AGAIN, looked_at};
 use crate::duration::{described as described_shape, spread_text};
 use crate::graph::explain::text::{ahead, described, rounded_up};
-use crate::words::{counted, joined, no_such_risks, plain, plain_lines, second, wrapped};
+use crate::words::{
+    counted, joined, no_such_risks, on_platform, plain, plain_lines, platform_warning, second,
+    wrapped,
+};
 
 /// Everything there is to say.
 pub fn text(told: &PathReport<'_>) -> String {
@@ -43,17 +46,16 @@ fn head(told: &PathReport<'_>) -> String {
         Fact::Known(id) => format!("cluster {id}"),
         Fact::Unknown => "a cluster that does not tell its id".to_owned(),
     };
-    let platform = match &request.asker.platform {
-        Fact::Known(platform) => format!("on {platform}"),
-        Fact::Unknown => "on an unknown platform".to_owned(),
-    };
+    let warning = platform_warning(&request.asker.platform)
+        .map_or_else(String::new, |warning| wrapped("warning: ", &warning));
+    let platform = on_platform(&request.asker.platform);
     let (via, arch, now) = (via(told), &request.asker.arch, second(request.now));
     let looked_at = told
         .cluster
         .as_ref()
         .map_or_else(String::new, |cluster| looked_at(cluster.objects));
     format!(
-        "{} to {goal} through {via} ({arch}), {id}, {platform}, at {now}\n{looked_at}",
+        "{} to {goal} through {via} ({arch}), {id}, {platform}, at {now}\n{warning}{looked_at}",
         request.from
     )
 }

@@ -7,7 +7,7 @@ use std::rc::Rc;
 
 use jiff::Timestamp;
 use towpath_core::audit::{GoalOutcome, Reachability, Section, StrandingCause};
-use towpath_core::cluster::{Cluster, Fact, Platform};
+use towpath_core::cluster::Cluster;
 use towpath_core::graph::{
     ClientClass, Edge, Graph, GraphData, MatchingRule, ReleaseId, Releases, RiskId, Situation,
     recommend,
@@ -134,11 +134,7 @@ impl Checker {
 
     /// The edges that clients of a kind may recommend without these files.
     pub fn steps_without(&self, files: &Files, section: &Section, class: &ClientClass) -> Steps {
-        let platform = match class {
-            ClientClass::On(platform) => Fact::Known(platform.clone()),
-            ClientClass::OnAnother => Fact::Known(Platform::new("NoBlockNamesThisOne").unwrap()),
-            ClientClass::Unknown => Fact::Unknown,
-        };
+        let platform = class.platform();
         let graph = self.graph_without(files);
         let cluster = Cluster {
             platform,

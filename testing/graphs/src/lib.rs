@@ -10,6 +10,7 @@
 
 pub mod certificates;
 pub mod language;
+pub mod oc_mirror;
 pub mod pieces;
 pub mod random;
 

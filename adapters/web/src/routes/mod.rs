@@ -11,6 +11,7 @@ use http::request::Parts;
 use http::{HeaderValue, Method, Response, StatusCode};
 
 use crate::body::AnswerBody;
+use crate::contract::GRAPH_PREFIX;
 use crate::fleet::FleetRequest;
 use crate::questions::Work;
 use crate::refusal::{OrRefusal, Refusal};
@@ -124,6 +125,16 @@ pub(crate) fn find(path: &str) -> Option<RouteMatch<'_>> {
         routes.find(|route| cluster_in(path, route.path).is_some())
     });
     found.map(|route| RouteMatch { route, path })
+}
+
+/// The same, where graphs are answered under another prefix too.
+pub(crate) fn find_under<'a>(prefix: Option<&str>, path: &'a str) -> Option<RouteMatch<'a>> {
+    find(path).or_else(|| {
+        let rest = path.strip_prefix(prefix?)?;
+        let is_it = |route: &&Route| route.path.strip_prefix(GRAPH_PREFIX) == Some(rest);
+        let route = ROUTES.iter().find(is_it)?;
+        Some(RouteMatch { route, path })
+    })
 }
 
 /// The cluster's name, if the path matches the pattern.

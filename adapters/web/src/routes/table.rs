@@ -27,6 +27,12 @@ pub static ROUTES: &[Route] = &[
         "The graph data that is being served, as `tar.gz`",
     ),
     get(
+        "/api/upgrades_info/openapi",
+        (Who::Anyone, Light(openapi::answer)),
+        "graphOpenapi",
+        "The description of all paths, where the reference service has its own",
+    ),
+    get(
         "/livez",
         (Who::Anyone, Probe(operations::liveness)),
         "livez",

@@ -31,6 +31,23 @@ fn paths_are_matched_whole() {
 }
 
 #[test]
+fn graphs_are_answered_under_another_prefix_too() {
+    let label = |path| find_under(Some("/updates"), path).map(|found| found.route.label);
+    assert_eq!(label("/updates/graph"), Some("graph"));
+    assert_eq!(label("/updates/v1/graph"), Some("graphV1"));
+    assert_eq!(label("/updates/openapi"), Some("graphOpenapi"));
+    assert_eq!(label("/api/upgrades_info/graph"), Some("graph"));
+    for path in [
+        "/updates",
+        "/updatesgraph",
+        "/updates/livez",
+        "/other/graph",
+    ] {
+        assert_eq!(label(path), None, "{path}");
+    }
+}
+
+#[test]
 fn every_path_and_every_label_stands_once() {
     let paths: BTreeSet<&str> = ROUTES.iter().map(|route| route.path).collect();
     let labels: BTreeSet<&str> = ROUTES.iter().map(|route| route.label).collect();

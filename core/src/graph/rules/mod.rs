@@ -7,6 +7,7 @@ mod hard_block;
 mod known_risk;
 mod managed;
 mod phased_rollout;
+mod risk_not_servable;
 mod source_stale;
 mod targeted_block;
 
@@ -17,6 +18,7 @@ pub(crate) use hard_block::RULE as HARD_BLOCKS;
 pub use known_risk::KNOWN_RISK;
 pub use managed::Managed;
 pub use phased_rollout::{ROLLOUT_WITHOUT_ID, RULE as PHASED_ROLLOUT};
+pub(crate) use risk_not_servable::RULE as RISKS_NOT_SERVABLE;
 pub(crate) use targeted_block::RULE as TARGETED_BLOCKS;
 
 use jiff::Timestamp;
@@ -64,7 +66,12 @@ impl<'a> Situation<'a> {
 /// Rules whose verdict depends on the graph, the edge's blocks and the cluster alone, never on time.
 /// The compiled sheets rely on that, and judge each set of blocks once.
 static STANDING: Policy<Edges> = Policy(&[&BLOCKS, &source_stale::RULE]);
-static BLOCKS: Policy<Edges> = Policy(&[&HARD_BLOCKS, &known_risk::RULE, &TARGETED_BLOCKS]);
+static BLOCKS: Policy<Edges> = Policy(&[
+    &HARD_BLOCKS,
+    &known_risk::RULE,
+    &RISKS_NOT_SERVABLE,
+    &TARGETED_BLOCKS,
+]);
 static GRAPH: Policy<Edges> = Policy(&[&STANDING, &PHASED_ROLLOUT]);
 static TIMING: Policy<Edges> = Policy(&[&PHASED_ROLLOUT, &channel_entry::RULE]);
 static ANYWHERE: Policy<Edges> = Policy(&[&GRAPH, &channel_entry::RULE]);

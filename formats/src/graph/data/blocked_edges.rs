@@ -13,10 +13,16 @@ use towpath_core::version::ReleaseName;
 use super::channels_v1::release_name;
 use super::schema::Schema;
 use crate::graph::cincinnati;
+use crate::graph::promql::CheckedQueries;
 use crate::read::{Node, Reader, Record};
 
-/// Patterns by their text: a few hundred stand in thousands of files.
-pub(super) type Patterns = BTreeMap<String, Pattern>;
+/// What was checked already: a few hundred patterns and queries stand in thousands of files.
+#[derive(Default)]
+pub(super) struct Checked {
+    /// Patterns by their text.
+    pub(super) patterns: BTreeMap<String, Pattern>,
+    queries: CheckedQueries,
+}
 
 const FIELDS: [&str; 9] = [
     "to",
@@ -35,14 +41,14 @@ pub(super) fn read(
     reader: &mut Reader,
     node: &Node,
     schema: Schema,
-    patterns: &mut Patterns,
+    checked: &mut Checked,
 ) -> Option<Block> {
     let record = reader.open_record(node, "a block")?;
     let unknown = unknown_fields(reader, record);
     let to = required(reader, record, "to", "<version>");
     let to = to.and_then(|(node, _)| release_name(reader, node));
     let from = required(reader, record, "from", "<regular expression>");
-    let from = from.and_then(|from| pattern(reader, from, patterns));
+    let from = from.and_then(|from| pattern(reader, from, &mut checked.patterns));
     reader.given_text(record, "autoExtend");
     if let Some((node, fixed_in)) = reader.given_text(record, "fixedIn")
         && let Err(error) = ReleaseName::parse(fixed_in)
@@ -52,7 +58,7 @@ pub(super) fn read(
     }
     let clusters = record.given("clusters");
     let clusters = clusters.map(|node| (node, reader.json(node)));
-    let risk = risk(reader, record)?;
+    let risk = risk(reader, record, &mut checked.queries)?;
     let stops = match (clusters, unknown) {
         (Some((node, clusters)), None) => Some(audience(reader, node, &clusters?, schema)?),
         (None, _) if risk.is_none() => Some(Audience::Everybody),
@@ -144,7 +150,7 @@ fn required<'n>(
 fn pattern(
     reader: &mut Reader,
     (node, from): (&Node, &str),
-    patterns: &mut Patterns,
+    patterns: &mut BTreeMap<String, Pattern>,
 ) -> Option<Pattern> {
     if let Some(known) = patterns.get(from) {
         return Some(known.clone());
@@ -173,7 +179,11 @@ fn pattern(
 }
 
 /// `Some(None)`: no risk is declared. `None`: one is, wrongly.
-fn risk(reader: &mut Reader, record: Record<'_>) -> Option<Option<Risk>> {
+fn risk(
+    reader: &mut Reader,
+    record: Record<'_>,
+    queries: &mut CheckedQueries,
+) -> Option<Option<Risk>> {
     let texts = ["name", "url", "message"].map(|name| (name, reader.given_text(record, name)));
     let Some(rules) = record.given("matchingRules") else {
         return Some(None);
@@ -190,7 +200,7 @@ fn risk(reader: &mut Reader, record: Record<'_>) -> Option<Option<Risk>> {
     }
     let matching_rules: Vec<_> = list
         .iter()
-        .map(|rule| matching_rule(reader, rule))
+        .map(|rule| matching_rule(reader, rule, queries))
         .collect();
     let [name, url, message] = texts.map(|(field, text)| {
         let text = text.map(|(_, text)| reader.to_the_letter(text).to_owned());
@@ -211,8 +221,12 @@ fn risk(reader: &mut Reader, record: Record<'_>) -> Option<Option<Risk>> {
     }))
 }
 
-fn matching_rule(reader: &mut Reader, node: &Node) -> Option<MatchingRule> {
-    let read = cincinnati::read_matching_rule(&reader.json(node)?);
+fn matching_rule(
+    reader: &mut Reader,
+    node: &Node,
+    queries: &mut CheckedQueries,
+) -> Option<MatchingRule> {
+    let read = cincinnati::read_matching_rule(&reader.json(node)?, queries);
     if let Ok(MatchingRule::Other(_)) = read {
         let problem = "clients know the types Always and PromQL, and skip this rule; where no rule decides, they do not recommend the edge";
         let remedy = "use one of them, also as a last rule";
@@ -220,6 +234,9 @@ fn matching_rule(reader: &mut Reader, node: &Node) -> Option<MatchingRule> {
     }
     match read {
         Ok(MatchingRule::PromQl(query)) => Some(MatchingRule::PromQl(
+            reader.to_the_letter(&query).to_owned(),
+        )),
+        Ok(MatchingRule::Unparsable(query)) => Some(MatchingRule::Unparsable(
             reader.to_the_letter(&query).to_owned(),
         )),
         Ok(rule) => Some(rule),
@@ -260,6 +277,23 @@ fn audience(
         return Some(Audience::NotUnderstood(
             "schema 1.0.0 has no `clusters`".to_owned(),
         ));
+    }
+    let strange: Vec<&str> = platforms
+        .iter()
+        .filter(|platform| !platform.is_known())
+        .map(Platform::as_str)
+        .collect();
+    if !strange.is_empty() {
+        let problem = format!(
+            "`clusters.platforms` names what is not a platform of OpenShift ({})",
+            strange.join(", ")
+        );
+        let remedy = format!(
+            "correct it; there are {}; until then the edge is blocked for every cluster",
+            Platform::KNOWN.join(", ")
+        );
+        reader.warning("unknown-platform", node, problem.clone(), &remedy);
+        return Some(Audience::NotUnderstood(problem));
     }
     let names = properties.keys().map(String::as_str);
     let unknown: Vec<&str> = names.filter(|name| *name != "platforms").collect();

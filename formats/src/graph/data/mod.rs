@@ -8,19 +8,17 @@ mod channels_v1;
 mod channels_v2;
 pub mod migrate;
 mod notes;
-mod promql;
 mod raw_metadata;
 mod schema;
 mod tarball;
 mod time;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use sha2::{Digest as _, Sha256};
-use towpath_core::cluster::Platform;
 use towpath_core::finding::{Finding, Place};
-use towpath_core::graph::{Audience, Block, ChannelName, ChannelSpec, GraphData};
+use towpath_core::graph::{Block, ChannelName, ChannelSpec, GraphData};
 
 use crate::SourceFile;
 use crate::read::{Node, Reader, too_large};
@@ -29,8 +27,6 @@ pub use notes::read as notes;
 pub use tarball::tarball;
 pub use time::{parse_duration, parse_time};
 
-/// The most platforms that all blocks together may name.
-pub const MAX_PLATFORMS: usize = 60;
 /// The most files that we read.
 pub const MAX_FILES: usize = 100_000;
 
@@ -62,7 +58,7 @@ pub fn read_partly(files: &[SourceFile]) -> (GraphData, Vec<Finding>) {
 #[derive(Default)]
 pub struct Memory {
     parsed: BTreeMap<FileDigest, Arc<ParsedFile>>,
-    patterns: blocked_edges::Patterns,
+    checked: blocked_edges::Checked,
 }
 
 /// Names a file's schema, path and content.
@@ -116,7 +112,7 @@ impl Memory {
             .take(MAX_FILES)
         {
             let known = self.parsed.get(&digest(schema, file)).cloned();
-            let parsed = known.unwrap_or_else(|| Arc::new(parse(file, schema, &mut self.patterns)));
+            let parsed = known.unwrap_or_else(|| Arc::new(parse(file, schema, &mut self.checked)));
             if !parsed.findings.iter().any(Finding::is_error) {
                 blocks.extend_from_slice(&parsed.data.blocks);
             }
@@ -148,21 +144,20 @@ impl Memory {
     ) {
         let mut files: Vec<&SourceFile> = files.iter().filter(|file| is_part(&file.path)).collect();
         files.sort_by(|a, b| a.path.cmp(&b.path));
-        if self.patterns.len() > MAX_PATTERNS / 2 {
+        if self.checked.patterns.len() > MAX_PATTERNS / 2 {
             // Those of files that are gone are in the way; the others are compiled again where their file changes.
-            self.patterns.clear();
+            self.checked.patterns.clear();
         }
         let mut parsed = BTreeMap::new();
         for file in files {
             let digest = digest(schema, file);
             let known = self.parsed.remove(&digest);
-            let file = known.unwrap_or_else(|| Arc::new(parse(file, schema, &mut self.patterns)));
+            let file = known.unwrap_or_else(|| Arc::new(parse(file, schema, &mut self.checked)));
             reading.add(&file);
             parsed.insert(digest, file);
         }
         self.parsed = parsed;
         reading.check_channels();
-        reading.check_platforms();
     }
 }
 
@@ -178,7 +173,7 @@ fn digest(schema: schema::Schema, file: &SourceFile) -> FileDigest {
 fn parse(
     file: &SourceFile,
     schema: schema::Schema,
-    patterns: &mut blocked_edges::Patterns,
+    checked: &mut blocked_edges::Checked,
 ) -> ParsedFile {
     let place = Place::file(file.path.as_str());
     let ParsedFile {
@@ -200,7 +195,7 @@ fn parse(
             ));
         }
         (kind @ (FileKind::Block | FileKind::Channels), _) => {
-            match parse_yaml(file, &kind, schema, patterns) {
+            match parse_yaml(file, &kind, schema, checked) {
                 Ok(parsed) => ParsedFile { data, findings } = parsed,
                 Err(finding) => findings.push(finding),
             }
@@ -224,10 +219,10 @@ fn parse_yaml(
     file: &SourceFile,
     kind: &FileKind,
     schema: schema::Schema,
-    patterns: &mut blocked_edges::Patterns,
+    checked: &mut blocked_edges::Checked,
 ) -> Result<ParsedFile, Finding> {
     let mut read = |file: &SourceFile| {
-        Reader::strict(file).map(|(reader, node)| parse_tree(reader, &node, kind, schema, patterns))
+        Reader::strict(file).map(|(reader, node)| parse_tree(reader, &node, kind, schema, checked))
     };
     match read(file) {
         Ok(parsed) => parsed,
@@ -255,12 +250,12 @@ fn parse_tree(
     node: &Node,
     kind: &FileKind,
     schema: schema::Schema,
-    patterns: &mut blocked_edges::Patterns,
+    checked: &mut blocked_edges::Checked,
 ) -> Result<ParsedFile, Finding> {
     let mut data = GraphData::default();
     match (kind, schema) {
         (FileKind::Block, _) => {
-            let block = blocked_edges::read(&mut reader, node, schema, patterns);
+            let block = blocked_edges::read(&mut reader, node, schema, checked);
             data.blocks.extend(block);
         }
         (_, schema::Schema::V1_0 | schema::Schema::V1) => {
@@ -312,31 +307,6 @@ impl GraphDataReading {
                     "declare each channel once",
                 ));
             }
-        }
-    }
-
-    fn check_platforms(&mut self) {
-        let listed = self
-            .data
-            .blocks
-            .iter()
-            .filter_map(|block| match &block.stops {
-                Some(Audience::Platforms(platforms)) => Some(platforms),
-                _ => None,
-            });
-        let all: BTreeSet<&Platform> = listed.flatten().collect();
-        if all.len() > MAX_PLATFORMS {
-            let problem = format!(
-                "blocks name {} different platforms; at most {MAX_PLATFORMS} are allowed",
-                all.len()
-            );
-            let remedy = "look for misspelt platforms";
-            self.findings.push(Finding::error(
-                "too-many-platforms",
-                Place::file("blocked-edges"),
-                problem,
-                remedy,
-            ));
         }
     }
 

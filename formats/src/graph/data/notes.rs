@@ -10,8 +10,9 @@ use towpath_core::graph::Pattern;
 use towpath_core::lint::{BlockNotes, ChannelNotes, Field, NotedRelease, Notes};
 use towpath_core::version::ReleaseName;
 
-use super::{FileKind, promql, time::parse_duration};
+use super::{FileKind, time::parse_duration};
 use crate::SourceFile;
+use crate::graph::promql;
 use crate::read::{Node, yaml};
 
 pub fn read(files: &[SourceFile]) -> (Notes, Vec<Finding>) {

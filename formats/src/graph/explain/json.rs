@@ -9,6 +9,7 @@ use towpath_core::graph::{ExplainedRelease, ReleaseStanding, Risk};
 use super::ExplainReport;
 use crate::graph::cincinnati;
 use crate::verdict::reasons;
+use crate::words::platform_warning;
 
 /// Everything there is to say.
 pub fn json(told: &ExplainReport<'_>) -> Value {
@@ -36,6 +37,7 @@ pub fn json(told: &ExplainReport<'_>) -> Value {
         "arch": at.cluster.arch.as_str(),
         "id": known(&at.cluster.id).map(|id| id.as_str()),
         "platform": known(&at.cluster.platform).map(|platform| platform.as_str()),
+        "warnings": platform_warning(&at.cluster.platform).into_iter().collect::<Vec<_>>(),
         "from": told.from.to_string(),
         "standing": standing,
         "entersAt": enters,

@@ -34,7 +34,7 @@ pub enum Form {
 pub fn read(query: &str) -> Result<ExplainRequest, BadRequest> {
     let [channel, from, to, id, platform, arch, at, form] = given(query, NAMES)?;
     let channel = parsed("channel", channel, ChannelName::new)?
-        .ok_or(BadRequest::MissingParams("channel"))?;
+        .ok_or_else(|| BadRequest::missing(&["channel"]))?;
     let version = |text: &str| text.parse::<Version>().ok();
     Ok(ExplainRequest {
         cluster: Cluster {
@@ -43,7 +43,7 @@ pub fn read(query: &str) -> Result<ExplainRequest, BadRequest> {
             arch: parsed("arch", arch, self::arch)?.unwrap_or_default(),
             channel,
         },
-        from: parsed("from", from, version)?.ok_or(BadRequest::MissingParams("from"))?,
+        from: parsed("from", from, version)?.ok_or_else(|| BadRequest::missing(&["from"]))?,
         to: parsed("to", to, version)?,
         at: parsed("at", at, |text| parse_time(text).ok())?,
         form: parsed("form", form, Form::named)?,
@@ -144,8 +144,11 @@ mod tests {
     #[test]
     fn what_is_wrong_is_said() {
         for (query, expected) in [
-            ("from=4.20.1", "channel"),
-            ("channel=a", "from"),
+            (
+                "from=4.20.1",
+                "mandatory client parameters missing: channel",
+            ),
+            ("channel=a", "mandatory client parameters missing: from"),
             ("channel=a&from=x", "from \"x\" cannot be read"),
             ("channel=A&from=4.20.1", "channel \"A\" cannot be read"),
             (

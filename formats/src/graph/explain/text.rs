@@ -13,7 +13,9 @@ use towpath_core::verdict::{Answer, Reason};
 
 use super::ExplainReport;
 use crate::verdict::HelpOnce;
-use crate::words::{counted, first_names, plain, plain_lines, second};
+use crate::words::{
+    counted, first_names, on_platform, plain, plain_lines, platform_warning, second, wrapped,
+};
 
 /// The most names that are listed. The others are counted.
 const MAX_NAMES: usize = 6;
@@ -49,12 +51,11 @@ fn head(told: &ExplainReport<'_>) -> String {
         Fact::Known(id) => format!("cluster {id}"),
         Fact::Unknown => "a cluster that does not tell its id".to_owned(),
     };
-    let platform = match platform {
-        Fact::Known(platform) => format!("on {platform}"),
-        Fact::Unknown => "on an unknown platform".to_owned(),
-    };
+    let warning = platform_warning(platform)
+        .map_or_else(String::new, |warning| wrapped("warning: ", &warning));
+    let platform = on_platform(platform);
     format!(
-        "{} in {channel} ({arch}), {id}, {platform}, at {}\n",
+        "{} in {channel} ({arch}), {id}, {platform}, at {}\n{warning}",
         told.from,
         second(told.at.now)
     )
@@ -260,6 +261,9 @@ pub(crate) fn described(risk: &Risk, origins: &BTreeSet<&Place>) -> String {
                     "    It applies where this gives 1: {}",
                     query.split_whitespace().collect::<Vec<_>>().join(" ")
                 )
+            }
+            MatchingRule::Unparsable(_) => {
+                writeln!(text, "    It has a query that is not PromQL.")
             }
             MatchingRule::Other(_) => {
                 writeln!(text, "    It has a rule that this towpath does not know.")

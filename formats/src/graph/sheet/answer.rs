@@ -80,7 +80,7 @@ impl Sheet {
     }
 
     fn platform_bit(&self, platform: Option<&Platform>) -> usize {
-        match platform {
+        match platform.filter(|platform| platform.is_known()) {
             None => self.platforms.len() + 1,
             Some(platform) => self
                 .platforms

@@ -1,12 +1,13 @@
 //! PromQL queries, checked by a real parser.
 //!
-//! A cluster that cannot evaluate a risk's query does not recommend the edge. So a typo is a block
-//! for everybody.
+//! No cluster can evaluate a query that is not PromQL. The service blocks the edges of such a risk,
+//! and lint calls it an error.
 
 use std::collections::BTreeMap;
 
 use promql_parser::parser;
 use towpath_core::finding::{Finding, Place};
+use towpath_core::graph::MatchingRule;
 
 /// The longest query that is parsed; real ones have up to a thousand bytes.
 const MAX_BYTES: usize = 8 << 10;
@@ -14,12 +15,12 @@ const MAX_BYTES: usize = 8 << 10;
 const MAX_DEPTH: usize = 64;
 
 /// Queries that were parsed already: a few stand in thousands of files.
-#[derive(Default)]
-pub(super) struct CheckedQueries(BTreeMap<String, Option<QueryProblem>>);
+#[derive(Debug, Default)]
+pub(crate) struct CheckedQueries(BTreeMap<String, Option<QueryProblem>>);
 
 /// What is wrong with a query.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum QueryProblem {
+pub(crate) enum QueryProblem {
     /// It cannot be parsed; why, in the parser's words.
     Unparsable(String),
     /// It is too large to be looked at.
@@ -28,7 +29,7 @@ pub(super) enum QueryProblem {
 
 impl CheckedQueries {
     /// What is wrong with the query, if anything.
-    pub(super) fn check(&mut self, query: &str) -> Option<QueryProblem> {
+    pub(crate) fn check(&mut self, query: &str) -> Option<QueryProblem> {
         match self.0.get(query) {
             Some(known) => known.clone(),
             None => {
@@ -40,13 +41,22 @@ impl CheckedQueries {
     }
 }
 
+impl CheckedQueries {
+    /// The rule that the query makes. One that is too large to be looked at is left to clusters.
+    pub(crate) fn rule(&mut self, query: &str) -> MatchingRule {
+        match self.check(query) {
+            Some(QueryProblem::Unparsable(_)) => MatchingRule::Unparsable(query.to_owned()),
+            Some(QueryProblem::Unchecked(_)) | None => MatchingRule::PromQl(query.to_owned()),
+        }
+    }
+}
+
 impl QueryProblem {
-    pub(super) fn finding(self, place: Place) -> Finding {
+    pub(crate) fn finding(self, place: Place) -> Finding {
         match self {
             Self::Unparsable(problem) => {
                 let problem = format!("the query is not PromQL: {problem}");
-                let remedy =
-                    "correct it; clusters that cannot evaluate it do not recommend the edge";
+                let remedy = "correct it; until then the edge is blocked for every cluster";
                 Finding::error("bad-promql", place, problem, remedy)
             }
             Self::Unchecked(problem) => {
