@@ -77,7 +77,7 @@ pub struct Schedules<'a> {
 
 /// Why nothing may start at a time that the schedule names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Obstacle<'a> {
+pub(crate) enum StartBarrier<'a> {
     Exclusion(&'a Exclusion),
     /// There are maintenance windows, and it is in none of them.
     NoWindow,
@@ -140,13 +140,13 @@ impl<'a> Schedules<'a> {
     }
 
     /// What forbids a start at that very time.
-    pub(crate) fn obstacle(&self, at: Timestamp) -> Option<Obstacle<'a>> {
+    pub(crate) fn obstacle(&self, at: Timestamp) -> Option<StartBarrier<'a>> {
         let mut exclusions = self.exclusions.iter();
         if let Some(exclusion) = exclusions.find(|exclusion| exclusion.covers(at)) {
-            return Some(Obstacle::Exclusion(exclusion));
+            return Some(StartBarrier::Exclusion(exclusion));
         }
         let inside = self.windows.is_empty() || self.windows.iter().any(|window| window.covers(at));
-        (!inside).then_some(Obstacle::NoWindow)
+        (!inside).then_some(StartBarrier::NoWindow)
     }
 
     /// The schedule's own next time, whatever windows and exclusions say.

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 
 use super::StartRule;
 use crate::fleet::roster::{CalendarEntry, StartQuestion};
-use crate::fleet::schedule::Obstacle;
+use crate::fleet::schedule::StartBarrier;
 use crate::verdict::{Code, Verdict};
 
 static SCHEDULE: Code = Code::new(
@@ -93,8 +93,8 @@ pub(crate) fn closed(q: &StartQuestion<'_>, planned: Option<Timestamp>) -> Verdi
     };
     let reason = match obstacle {
         None => SCHEDULE.because(facts),
-        Some(Obstacle::NoWindow) => OUTSIDE_WINDOWS.alone(),
-        Some(Obstacle::Exclusion(exclusion)) => {
+        Some(StartBarrier::NoWindow) => OUTSIDE_WINDOWS.alone(),
+        Some(StartBarrier::Exclusion(exclusion)) => {
             EXCLUDED.because([("exclusion", exclusion.to_string().as_str().into())])
         }
     };
