@@ -426,7 +426,7 @@ impl GraphCollector {
         snapshot: &Snapshot,
     ) -> Result<(), fmt::Error> {
         let (series, left_out) = rollout_series(snapshot.rollouts(), self.now);
-        snapshot.log_left_out(left_out);
+        snapshot.left_out_log.log(left_out);
         let left_out = ConstGauge::new(i64::try_from(left_out).unwrap_or(i64::MAX));
         let help =
             "Rollouts that phased_update_rollout has no series for, because there are too many";

@@ -5,6 +5,7 @@
 //! before those that are over, so none of them makes place for one that ended.
 
 use std::cmp::Reverse;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use jiff::Timestamp;
 use towpath_core::graph::{ChannelName, RolloutWindow, Share};
@@ -40,6 +41,25 @@ pub(crate) fn rollout_series(
     let left_out = series.len().saturating_sub(MAX_SERIES);
     series.truncate(MAX_SERIES);
     (series, left_out)
+}
+
+/// How many rollouts without a series have been logged. Scrapes come often, and each number is logged once.
+#[derive(Debug, Default)]
+pub(crate) struct LeftOutLog(AtomicUsize);
+
+impl LeftOutLog {
+    pub(crate) fn log(&self, left_out: usize) {
+        if self.is_more(left_out) {
+            tracing::warn!(
+                left_out,
+                "there are too many rollouts: phased_update_rollout leaves some out, those that are over first"
+            );
+        }
+    }
+
+    fn is_more(&self, left_out: usize) -> bool {
+        left_out > self.0.fetch_max(left_out, Ordering::Relaxed)
+    }
 }
 
 fn of(row: &RolloutWindow, now: Timestamp) -> impl Iterator<Item = RolloutSeries<'_>> {
@@ -114,6 +134,15 @@ mod tests {
                 expected.map(|rest| format!("stable {rest}"))
             );
         }
+    }
+
+    #[test]
+    fn what_is_left_out_is_logged_when_it_is_more_than_before() {
+        let log = LeftOutLog::default();
+        assert_eq!(
+            [0, 5, 5, 3, 6].map(|number| log.is_more(number)),
+            [false, true, false, false, true]
+        );
     }
 
     #[test]

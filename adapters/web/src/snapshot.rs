@@ -23,6 +23,7 @@ use crate::locked;
 use crate::managed::NodePrefixes;
 use crate::metrics::ChannelMetrics;
 use crate::page_cache::{self, PageCache};
+use crate::rollout_series::LeftOutLog;
 use crate::step_graph_cache::StepGraphCache;
 
 /// The most memory of a snapshot's sheets. The least recently used are dropped first.
@@ -50,8 +51,7 @@ pub struct Snapshot {
     pub(crate) managed_bytes: Arc<AtomicUsize>,
     pub(crate) page_cache: Arc<PageCache>,
     rollouts: Vec<RolloutWindow>,
-    /// How many rollouts without a series were logged.
-    left_out_logged: AtomicUsize,
+    pub(crate) left_out_log: LeftOutLog,
     step_graphs: StepGraphCache,
     pub(crate) graph_data: GraphDataFiles,
 }
@@ -124,7 +124,7 @@ impl Snapshot {
             managed_bytes: Arc::default(),
             page_cache: Arc::default(),
             rollouts,
-            left_out_logged: AtomicUsize::new(0),
+            left_out_log: LeftOutLog::default(),
             step_graphs: StepGraphCache::default(),
             graph_data: GraphDataFiles::default(),
         }
@@ -145,17 +145,6 @@ impl Snapshot {
     /// The rollouts that had not ended when the snapshot was made, or not for long.
     pub(crate) fn rollouts(&self) -> &[RolloutWindow] {
         &self.rollouts
-    }
-
-    /// Logs how many rollouts have no series, each time when there are more of them.
-    pub(crate) fn log_left_out(&self, left_out: usize) {
-        let logged = self.left_out_logged.fetch_max(left_out, Ordering::Relaxed);
-        if left_out > logged {
-            tracing::warn!(
-                left_out,
-                "there are too many rollouts: phased_update_rollout leaves some out, those that are over first"
-            );
-        }
     }
 
     /// Looks up a cluster.

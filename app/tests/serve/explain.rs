@@ -82,15 +82,23 @@ fn a_service_tells_of_its_rollouts_as_the_command_line_does() {
     assert_eq!((code, told.status), (0, 200));
     assert_eq!(told.text(), printed);
     assert!(printed.contains("4.20.4"), "{printed}");
-    // The metric tells the same shares.
+}
+
+#[test]
+fn the_metric_of_rollouts_has_the_share_of_each_edge_and_architecture() {
+    let service = Towpath::serve(&["--now", NOON]);
     let metrics = service.get("/metrics");
-    let series = "phased_update_rollout{channel=\"stable-4.20\",arch=\"amd64\",from=\"4.20.3\",to=\"4.20.4\"} 0.375";
     let metrics = metrics.text();
-    assert!(metrics.lines().any(|line| line == series), "{metrics}");
-    assert!(
-        metrics.contains("towpath_rollouts_left_out 0\n"),
-        "{metrics}"
-    );
+    let has = |line: &str| metrics.lines().any(|other| other == line);
+    for (arch, from, to, share) in [
+        ("amd64", "4.20.3", "4.20.4", "0.375"),
+        ("arm64", "4.20.3", "4.20.4", "0.375"),
+    ] {
+        let labels = format!("channel=\"stable-4.20\",arch=\"{arch}\",from=\"{from}\",to=\"{to}\"");
+        let line = format!("phased_update_rollout{{{labels}}} {share}");
+        assert!(has(&line), "{line}\n{metrics}");
+    }
+    assert!(has("towpath_rollouts_left_out 0"), "{metrics}");
 }
 
 #[test]
