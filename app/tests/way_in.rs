@@ -369,6 +369,70 @@ fn a_form_that_a_command_does_not_have_is_refused() {
 }
 
 #[test]
+fn a_platform_that_openshift_does_not_have_is_warned_of_and_opens_nothing() {
+    let explain = |platform: &str, output: &str| {
+        let question = "explain --channel fast-4.20 --from 4.20.1 --now 2026-11-16T12:00Z";
+        let mut arguments: Vec<&str> = question.split(' ').collect();
+        arguments.extend(["--platform", platform, "--output", output]);
+        towpath(&arguments)
+    };
+    let offered = |platform: &str| -> Vec<Value> {
+        let told = answer(&explain(platform, "json"));
+        let candidates = told["candidates"].as_array().expect("candidates");
+        let offered = candidates.iter().filter(|one| one["offered"] == true);
+        offered.map(|one| one["to"].clone()).collect()
+    };
+    assert!(offered("GCP").len() > offered("AWS").len());
+    assert_eq!(offered("Amazon"), offered("AWS"));
+    let warning = "Amazon is not a platform of OpenShift";
+    let told = explain("Amazon", "text");
+    assert!(words(&told.stdout).contains(&format!("warning: {warning}")));
+    let warnings = answer(&explain("Amazon", "json"))["warnings"].clone();
+    assert!(warnings[0].as_str().expect("a text").starts_with(warning));
+    assert_eq!(answer(&explain("aws", "json"))["warnings"], json!([]));
+    for command in ["path 4.19.16 4.20.3", "mirror 4.19.16 4.20.3"] {
+        let arguments = command.split(' ').chain(["--platform", "Amazon"]);
+        let told = towpath(&arguments.collect::<Vec<_>>());
+        let all = [words(&told.stdout), words(&told.stderr)].concat();
+        assert!(all.contains(warning), "{command}: {all}");
+    }
+}
+
+#[test]
+fn files_for_oc_mirror_go_into_a_directory_of_their_own() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let into = folder.path().join("imagesets");
+    let mirror = |more: &[&str]| {
+        let asked = [
+            "mirror",
+            "4.19.16",
+            "4.20.3",
+            "--platform",
+            "GCP",
+            "--with-start",
+            "--output",
+        ];
+        towpath(&[&asked[..], more].concat())
+    };
+    let text = into.to_str().expect("UTF-8");
+    let refused = mirror(&["oc-mirror-v2"]);
+    assert_eq!(refused.status.code(), Some(2), "{refused:?}");
+    assert!(words(&refused.stderr).contains("name a directory for them with --into DIR"));
+    let written = mirror(&["oc-mirror-v2", "--into", text]);
+    assert_eq!(written.status.code(), Some(0), "{written:?}");
+    let files = std::fs::read_dir(&into).expect("a folder").count();
+    assert!(words(&written.stdout).starts_with(&format!("{files} files in ")) && files > 1);
+    for (more, said) in [
+        (["oc-mirror-v2", "--into", text], "there are files already"),
+        (["text", "--into", text], "--into DIR is for"),
+    ] {
+        let refused = mirror(&more);
+        assert_eq!(refused.status.code(), Some(2), "{refused:?}");
+        assert!(words(&refused.stderr).contains(said), "{refused:?}");
+    }
+}
+
+#[test]
 fn a_time_can_be_a_day_or_a_distance() {
     for (now, code) in [("2026-11-16", 0), ("+2d", 0), ("-3h", 0), ("soon", 2)] {
         let told = towpath(&["graph", "rollouts", "--now", now]);
