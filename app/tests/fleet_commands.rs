@@ -201,3 +201,104 @@ fn what_concerns_nobody_is_refused_and_changes_nothing() {
         "{text}"
     );
 }
+
+/// A folder with a policy that wants four soak days, and a list of one cluster behind it.
+fn soaking_site() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().expect("a folder");
+    let write = |name: &str, text: &str| {
+        std::fs::write(folder.path().join(name), text).expect("written");
+    };
+    std::fs::create_dir(folder.path().join("fleet")).expect("a folder");
+    write(
+        "fleet/org.yaml",
+        "name: org\norgId: org\nupgradePolicyClusters:\n- {name: prod, upgradePolicy: {workloads: [web], schedule: '* * * * *', conditions: {soakDays: 4}}}\n",
+    );
+    write(
+        "clusters.json",
+        r#"{"clusters": [{"id": "1", "name": "prod", "organisation": "org", "version": "4.12.1", "availableUpgrades": ["4.12.2"]}]}"#,
+    );
+    write(
+        "aus.json",
+        r#"{"check_in": "2026-01-05T12:00:00", "stats": {"min_version": "4.12.1"},
+            "versions": {"4.12.2": {"workloads": {"web": {"soak_days": 4.25, "reporting": ["stage"]}}}}}"#,
+    );
+    folder
+}
+
+fn told(folder: &Path, command: &str) -> (String, String) {
+    let told = towpath(folder, command);
+    assert_eq!(told.status.code(), Some(0), "{command}: {told:?}");
+    let text = |bytes| String::from_utf8(bytes).expect("text");
+    (text(told.stdout), text(told.stderr))
+}
+
+#[test]
+fn soak_days_of_aus_are_kept_in_the_store_and_count_once() {
+    let site = soaking_site();
+    let starts = |list: &str| {
+        let plan = format!("fleet plan -o json --fleet fleet --clusters {list}");
+        let plan: serde_json::Value =
+            serde_json::from_str(&told(site.path(), &plan).0).expect("JSON");
+        plan["starts"].as_array().expect("a list").len()
+    };
+    assert_eq!(starts("clusters.json"), 0, "nothing has soaked");
+    let import = "fleet import --aus-state aus.json --org org";
+    assert!(
+        told(site.path(), import)
+            .0
+            .contains("4.2 soak days recorded")
+    );
+    assert_eq!(starts("clusters.json"), 1);
+    told(site.path(), import);
+    let history = "fleet history -o json --fleet fleet --clusters clusters.json";
+    let history = told(site.path(), history).0;
+    assert!(history.contains("4.25"), "once, and not twice: {history}");
+    let text = refused(site.path(), "fleet import --aus-state aus.json");
+    assert!(text.contains("--org"), "{text}");
+    let text = refused(
+        site.path(),
+        "fleet import --aus-state clusters.json --org org",
+    );
+    assert!(text.contains("this is not the state of AUS"), "{text}");
+}
+
+#[test]
+fn the_soak_of_an_imported_list_stays_when_the_list_goes() {
+    let site = soaking_site();
+    let list = std::fs::read_to_string(site.path().join("clusters.json")).expect("read");
+    let soak = r#", "soak": [{"organisation": "org", "workload": "web", "version": "4.12.2", "days": 5}]}"#;
+    let with_soak = list.strip_suffix('}').expect("an object").to_owned() + soak;
+    std::fs::write(site.path().join("with-soak.json"), with_soak).expect("written");
+    succeeds(site.path(), "fleet import with-soak.json");
+    for list in [
+        "",
+        " --clusters clusters.json",
+        " --clusters with-soak.json",
+    ] {
+        let history = told(site.path(), &format!("fleet history --fleet fleet{list}")).0;
+        let row = history.lines().find(|row| row.contains("4.12.2"));
+        let cells: Vec<&str> = row.expect("a row").split_whitespace().collect();
+        assert_eq!(
+            cells,
+            ["org", "4.12.2", "web", "5", "-"],
+            "{list}: {history}"
+        );
+    }
+}
+
+#[test]
+fn a_plan_says_what_its_list_does_not_tell() {
+    let site = soaking_site();
+    let plan = "fleet plan --fleet fleet --clusters ";
+    let (_, warnings) = told(site.path(), &format!("{plan}clusters.json"));
+    for part in ["`versionGates`", "`upgrades`"] {
+        assert!(warnings.contains(part), "{warnings}");
+    }
+    assert!(!warnings.contains("nodePools"), "{warnings}");
+    let hosted = r#"{"clusters": [{"id": "1", "name": "prod", "organisation": "org", "version": "4.12.1", "hostedControlPlane": true}],
+        "versionGates": [], "upgrades": []}"#;
+    std::fs::write(site.path().join("hosted.json"), hosted).expect("written");
+    let (_, warnings) = told(site.path(), &format!("{plan}hosted.json"));
+    assert!(warnings.contains("`nodePools`"), "{warnings}");
+    assert!(!warnings.contains("`upgrades`"), "{warnings}");
+}

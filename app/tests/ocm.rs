@@ -77,6 +77,15 @@ impl World {
         self.towpath(&[&options[..], &["--ocm", &url, "--ocm-token", text(&token)]].concat())
     }
 
+    /// A command that only looks, at that time of the day.
+    fn look(&self, command: &str, clock: &str) -> String {
+        let (url, now) = (self.double.url(), at(clock).to_string());
+        let (fleet, token) = (self.path("fleet"), self.path("token"));
+        let options = ["--fleet", text(&fleet), "--now", &now, "--ocm", &url];
+        let command: Vec<&str> = command.split(' ').collect();
+        self.towpath(&[&command[..], &options[..], &["--ocm-token", text(&token)]].concat())
+    }
+
     fn store(&self) -> String {
         format!("sqlite:{}", self.path("fleet.db").display())
     }
@@ -246,5 +255,115 @@ fn a_gate_that_the_policy_approves_is_agreed_to_before_the_upgrade_is_scheduled(
     assert_eq!(
         world.scheduled(),
         [("ocm-open".into(), "4.13.0".into(), "pending".into())]
+    );
+}
+
+#[test]
+fn every_command_that_looks_reads_the_api_and_changes_nothing_there() {
+    let world = World::new();
+    for (command, told) in [
+        ("fleet plan", "a"),
+        ("fleet status", "org"),
+        ("fleet why a", "4.12.3"),
+        ("fleet forecast --days 1", "4.12.3"),
+        ("fleet history", "web"),
+        ("fleet lint", "1 organisation"),
+    ] {
+        let text = world.look(command, "12:00");
+        assert!(text.contains(told), "{command}: {text}");
+    }
+    let plan: serde_json::Value =
+        serde_json::from_str(&world.look("fleet plan -o json", "12:00")).expect("JSON");
+    assert_eq!(plan["starts"][0]["to"], "4.12.3", "{plan}");
+    assert_eq!(world.double.count("POST", "/upgrade_policies"), 0);
+}
+
+#[test]
+fn what_run_has_planned_stands_in_a_plan_that_reads_the_api() {
+    let world = World::new();
+    assert!(world.pass("12:00").contains("1 planned"));
+    let plan = format!("fleet plan -o json --store {}", world.store());
+    let plan: serde_json::Value = serde_json::from_str(&world.look(&plan, "12:01")).expect("JSON");
+    assert_eq!(plan["cancels"], serde_json::json!([]), "{plan}");
+}
+
+#[test]
+fn an_exported_list_tells_what_the_api_tells() {
+    let world = World::new();
+    world
+        .double
+        .add_gate("g1", "4.13", "api.openshift.com/gate-ocp");
+    let content = serde_json::json!({"version": "4.12.2", "schedule_type": "manual", "upgrade_type": "OSD",
+        "next_run": "2026-01-05T12:30:00Z"});
+    world.double.add_policy("ocm-b", None, "scheduled", content);
+    let (url, token, list) = (
+        world.double.url(),
+        world.path("token"),
+        world.path("list.json"),
+    );
+    let now = at("12:00").to_string();
+    let export = [
+        "fleet",
+        "export",
+        "--ocm",
+        &url,
+        "--ocm-token",
+        text(&token),
+    ];
+    let exported = world.towpath(&[&export[..], &["--now", &now]].concat());
+    std::fs::write(&list, exported).expect("written");
+    let fleet = world.path("fleet");
+    let plan = ["fleet", "plan", "-o", "json", "--now", &now];
+    let from_list = world.towpath(
+        &[
+            &plan[..],
+            &["--fleet", text(&fleet), "--clusters", text(&list)],
+        ]
+        .concat(),
+    );
+    assert_eq!(from_list, world.look("fleet plan -o json", "12:00"));
+    assert!(from_list.contains("MutexHeld"), "b holds it: {from_list}");
+}
+
+#[test]
+fn an_upgrade_that_is_given_up_is_cancelled_there_and_lets_others_through() {
+    let world = World::new();
+    world.pass("12:00");
+    assert!(world.pass("12:08").contains("1 began"));
+    let told = world.pass("15:00");
+    assert!(told.contains("1 ended"), "it never began there: {told}");
+    world.pass("15:01");
+    assert_eq!(
+        world.scheduled(),
+        [("ocm-b".into(), "4.12.3".into(), "pending".into())],
+        "a waits no longer, and b has the mutex"
+    );
+}
+
+#[test]
+fn what_was_given_up_and_completes_later_is_no_failure() {
+    let world = World::new();
+    world.pass("12:00");
+    world.pass("12:08");
+    world.pass("15:00");
+    let upgrades = ["fleet", "upgrades", "--store", &world.store()];
+    assert!(world.towpath(&upgrades).contains("failed"));
+    let labels = [
+        ("sre-capabilities.aus.soak-days", "0"),
+        ("sre-capabilities.aus.workloads", "web"),
+        ("sre-capabilities.aus.schedule", "* * * * *"),
+    ];
+    world
+        .double
+        .add("org", &labels, cluster("a", "4.12.3", &["4.12.4"]));
+    assert!(world.pass("15:30").contains("1 ended"));
+    let told = world.towpath(&upgrades);
+    assert!(told.contains("completed later all the same"), "{told}");
+    assert!(!told.contains("failed"), "{told}");
+    assert!(world.pass("15:31").contains("0 ended"), "it is said once");
+    assert!(
+        world
+            .towpath(&["fleet", "replay", "--store", &world.store()])
+            .contains("0 different")
     );
 }

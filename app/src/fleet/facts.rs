@@ -10,8 +10,8 @@ use towpath_core::cluster::ClusterId;
 use towpath_core::finding::{Finding, Place};
 use towpath_core::fleet::upgrade::REFUSAL_MEMORY;
 use towpath_core::fleet::{
-    Approval, ClusterState, FleetInput, FleetPolicy, Ledger, OfferBook, Pause, Tenure,
-    UnknownClusters, Upgrade,
+    Approval, ClusterState, FleetInput, FleetPolicy, Ledger, OfferBook, Pause, SoakSum, Tenure,
+    UnknownClusters, Upgrade, beyond_own, told_once,
 };
 use towpath_core::graph::Graph;
 use towpath_formats::SourceFile;
@@ -137,6 +137,8 @@ pub(crate) struct StoredFleet {
     pub(crate) clusters: BTreeMap<ClusterId, ClusterState>,
     pub(crate) tenures: BTreeMap<ClusterId, Tenure>,
     pub(crate) ledger: Ledger,
+    /// Soak that another system has counted.
+    pub(crate) imported: Vec<SoakSum>,
     pub(crate) upgrades: Vec<Upgrade>,
     pub(crate) approvals: Vec<Approval>,
     pub(crate) pauses: Vec<Pause>,
@@ -335,8 +337,18 @@ impl StoredFleet {
         for (cluster, version, seconds) in store.soak_totals().await? {
             known.ledger.set(&cluster, &version, seconds);
         }
+        known.imported = store.imported_soak().await?;
         known.read_small(store, now).await?;
         Ok(known)
+    }
+
+    /// What another system has counted beyond what the store has observed itself, for the workloads that clusters had last.
+    pub(crate) fn beyond_own(&self, theirs: Vec<SoakSum>) -> Vec<SoakSum> {
+        let no_policy = FleetPolicy::default();
+        let own = self
+            .ledger
+            .sums(&no_policy, self.clusters.values(), &self.tenures);
+        beyond_own(theirs, &own)
     }
 
     /// What is small enough to be read in every pass.
@@ -392,7 +404,7 @@ pub(crate) fn input(
     let mut soak = known
         .ledger
         .sums(&read.policy, clusters.values(), &known.tenures);
-    soak.extend(read.list.soak.iter().cloned());
+    soak.extend(told_once(&known.imported, &read.list.soak));
     let running = known
         .upgrades
         .iter()

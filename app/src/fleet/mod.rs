@@ -1,8 +1,10 @@
 //! `towpath fleet`: each command gathers facts, makes one pure call, and prints or carries out the result.
 
 mod complaint;
+mod export;
 mod facts;
 pub(crate) mod fleet_backend;
+mod import;
 mod ocm;
 mod operator_acts;
 mod progress;
@@ -20,7 +22,7 @@ use std::time::Duration;
 use anyhow::{Context, bail};
 use clap::{Args, Subcommand, ValueEnum};
 use jiff::Timestamp;
-use towpath_core::finding::Finding;
+use towpath_core::finding::{Finding, Place};
 use towpath_core::fleet::{
     AgentUpdate, ClusterState, Decision, Filter, FleetInput, FleetPlanner, coverage, find_cluster,
     why_of,
@@ -29,10 +31,12 @@ use towpath_core::graph::Graph;
 use towpath_core::simulate::forecast_days;
 use towpath_core::version::Version;
 use towpath_formats::findings;
+use towpath_formats::fleet::cluster_list::untold;
 use towpath_formats::fleet::{Room, json, text};
 use towpath_store::{Store, StoreAddress};
 
-use self::facts::{Files, StoredFleet};
+use self::facts::{Files, FleetReading, StoredFleet};
+use self::ocm::OcmScheduler;
 use self::progress::Progress;
 use crate::cli::{print, terminal_width};
 use crate::clock::NowArgs;
@@ -99,12 +103,6 @@ pub(crate) enum FleetCommand {
         /// Make a scheduling pass this often.
         #[arg(long, default_value_t = 60, value_name = "SECONDS", conflicts_with = "once", value_parser = clap::value_parser!(u64).range(1..=86_400))]
         every: u64,
-        /// Read clusters from the OCM-style API at this address, and schedule upgrades there.
-        #[arg(long, env = "TOWPATH_OCM", value_name = "URL")]
-        ocm: Option<String>,
-        /// The file with the token for the API of --ocm.
-        #[arg(long, env = "TOWPATH_OCM_TOKEN", value_name = "FILE")]
-        ocm_token: Option<PathBuf>,
         /// Number of days to keep decisions and single spans of observed time; 0 keeps them for ever. [default: 90]
         #[arg(long, env = "TOWPATH_KEEP_DAYS", value_name = "DAYS")]
         keep_days: Option<u32>,
@@ -133,11 +131,16 @@ pub(crate) enum FleetCommand {
         after_help = "Example:\n  towpath fleet acknowledge gate-1 --cluster 11111111-0000-4000-8000-000000000005"
     )]
     Acknowledge(operator_acts::AcknowledgeArgs),
-    /// Record the clusters of a list as if they had reported.
+    /// Write the fleet of an OCM-style API as a list of clusters, which --clusters reads.
     #[command(
-        after_help = "Example:\n  towpath fleet import clusters.json --store sqlite:towpath.db"
+        after_help = "Example:\n  towpath fleet export --ocm https://api.openshift.com --ocm-token token > clusters.json"
     )]
-    Import(operator_acts::ImportArgs),
+    Export(export::ExportArgs),
+    /// Record the clusters of a list as if they had reported, and its soak. Or record the soak history of AUS.
+    #[command(
+        after_help = "Example:\n  towpath fleet import clusters.json --store sqlite:towpath.db\n  towpath fleet import --aus-state acme.json --org acme"
+    )]
+    Import(import::ImportArgs),
     /// Forget a cluster that no longer exists. It no longer holds back other clusters; its soak days stay.
     #[command(after_help = "Example:\n  towpath fleet forget 11111111-0000-4000-8000-000000000005")]
     Forget(operator_acts::ForgetArgs),
@@ -195,9 +198,22 @@ pub(crate) struct FleetArgs {
     #[arg(long, env = "TOWPATH_STORE_PASSWORD_FILE", value_name = "FILE")]
     store_password_file: Option<PathBuf>,
     #[command(flatten)]
+    ocm: OcmArgs,
+    #[command(flatten)]
     now: NowArgs,
     #[command(flatten)]
     sources: SourceArgs,
+}
+
+/// An OCM-style API.
+#[derive(Debug, Args)]
+pub(crate) struct OcmArgs {
+    /// Read clusters, upgrades and gates from the OCM-style API at this address. `fleet run` also schedules upgrades there.
+    #[arg(long, env = "TOWPATH_OCM", value_name = "URL")]
+    ocm: Option<String>,
+    /// The file with the token for the API of --ocm.
+    #[arg(long, env = "TOWPATH_OCM_TOKEN", value_name = "FILE")]
+    ocm_token: Option<PathBuf>,
 }
 
 /// A part of what to look at, and how to show it.
@@ -289,6 +305,8 @@ impl FleetArgs {
             clusters: self.clusters.clone(),
             store: self.store.clone(),
             store_password_file: self.store_password_file.clone(),
+            ocm: self.ocm.ocm.clone(),
+            ocm_token: self.ocm.ocm_token.clone(),
             sources: self.sources.options.clone(),
             now: self.now,
             ..more
@@ -302,6 +320,7 @@ impl FleetArgs {
         let named = [
             ("--clusters", self.clusters.is_some()),
             ("--store", self.store.is_some()),
+            ("--ocm", self.ocm.ocm.is_some()),
             ("--graph-data", !settings.sources.is_example()),
         ];
         let named = named.iter().find(|(_, is_named)| *is_named);
@@ -319,13 +338,16 @@ impl FleetArgs {
     async fn picture(&self) -> anyhow::Result<Picture> {
         let (settings, origin) = self.fleet()?;
         let now = settings.now.unwrap_or_else(Timestamp::now);
-        let read = files(&settings).read(now)?;
+        let read = reading(&settings, now).await?;
         let known = self.known(&settings, now).await?;
         let graph = facts::graph(&settings, now)?;
         let input = facts::input(&read, &known, graph.as_ref(), now);
         let mut planner = FleetPlanner::new(input.clone());
         let decision = planner.pass(now);
         let mut findings = read.findings;
+        if let Some(list) = self.own_list(&settings) {
+            findings.extend(untold(&read.list, &Place::from(list)));
+        }
         findings.extend(coverage(&input.policy, &input.clusters));
         findings.sort();
         Ok(Picture {
@@ -336,6 +358,12 @@ impl FleetArgs {
             findings,
             origin,
         })
+    }
+
+    /// The list that the clusters come from, if they come from one that somebody wrote.
+    fn own_list<'s>(&self, settings: &'s Settings) -> Option<&'s Path> {
+        let fleet = settings.fleet.as_ref()?;
+        fleet.clusters.as_deref().filter(|_| fleet.ocm.is_none())
     }
 
     /// What the store knows of the fleet, if there is one.
@@ -363,6 +391,17 @@ impl FleetArgs {
         let is_there = || Path::new(DEFAULT_STORE.trim_start_matches("sqlite:")).exists();
         (fleet.store.is_some() || is_there()).then(|| fleet.store_address())
     }
+}
+
+/// What the files say, and the OCM-style API if one is named.
+async fn reading(settings: &Settings, now: Timestamp) -> anyhow::Result<FleetReading> {
+    let mut raw = files(settings).read_raw(now)?;
+    let ocm = settings.fleet.as_ref().map(OcmScheduler::of).transpose()?;
+    if let Some(mut ocm) = ocm.flatten() {
+        let findings = ocm.read(now, &mut raw.list).await?;
+        raw.findings.extend(findings);
+    }
+    Ok(raw.finish())
 }
 
 fn files(settings: &Settings) -> Files {
@@ -505,16 +544,12 @@ async fn answer(command: FleetCommand) -> anyhow::Result<bool> {
         FleetCommand::Run {
             once,
             every,
-            ocm,
-            ocm_token,
             keep_days,
             log,
             log_format,
             look,
         } => {
             let settings = look.settings_with(ServeOptions {
-                ocm,
-                ocm_token,
                 keep_days,
                 log,
                 log_format,
@@ -528,7 +563,8 @@ async fn answer(command: FleetCommand) -> anyhow::Result<bool> {
         FleetCommand::Resume(args) => operator_acts::resume(args).await,
         FleetCommand::Approve(args) => operator_acts::approve(args).await,
         FleetCommand::Acknowledge(args) => operator_acts::acknowledge(args).await,
-        FleetCommand::Import(args) => operator_acts::import(args).await,
+        FleetCommand::Export(args) => export::export(args).await,
+        FleetCommand::Import(args) => import::import(args).await,
         FleetCommand::Forget(args) => operator_acts::forget(args).await,
         FleetCommand::Upgrades(args) => operator_acts::upgrades(args).await,
         FleetCommand::Replay(args) => replay::replay(args).await,
@@ -542,7 +578,7 @@ async fn answer(command: FleetCommand) -> anyhow::Result<bool> {
 async fn lint(FleetReadArgs { look, output }: FleetReadArgs) -> anyhow::Result<bool> {
     let (settings, origin) = look.fleet()?;
     let now = settings.now.unwrap_or_else(Timestamp::now);
-    let mut read = files(&settings).read(now)?;
+    let mut read = reading(&settings, now).await?;
     let known = look.known(&settings, now).await?;
     let input = facts::input(&read, &known, None, now);
     read.findings

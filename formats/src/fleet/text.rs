@@ -18,6 +18,7 @@ use towpath_core::simulate::Forecast;
 use towpath_core::verdict::{Answer, Days, Reason, Verdict};
 
 use crate::findings::one_a_line;
+use crate::fleet::cluster_list::NOT_TOLD;
 use crate::tables::{Room, fitted, shown, table};
 use crate::verdict::line;
 use crate::words::{beyond, counted, joined, minute};
@@ -256,9 +257,10 @@ pub fn lint(policy: &FleetPolicy, findings: &[Finding]) -> String {
     )
 }
 
-/// The notes beside an answer: mistakes in the files, and clusters without a policy.
+/// The notes beside an answer: mistakes in the files, clusters without a policy, and what a list does not tell.
 pub fn warnings(findings: &[Finding]) -> String {
-    let counts = |finding: &&Finding| finding.is_error() || COVERAGE_CODES.contains(&finding.code);
+    let is_told = |code: &str| COVERAGE_CODES.contains(&code) || code == NOT_TOLD;
+    let counts = |finding: &&Finding| finding.is_error() || is_told(finding.code);
     let all: Vec<Finding> = findings.iter().filter(counts).cloned().collect();
     let more = beyond(all.len(), MAX_WARNINGS, |more| {
         format!("… and {more} more; `towpath fleet lint` shows them\n")

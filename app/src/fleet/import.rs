@@ -1,0 +1,130 @@
+//! `towpath fleet import`: takes over what another system knows. Clusters of a list count as seen; soak is kept in the store.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::ensure;
+use clap::Args;
+use jiff::{SignedDuration, Timestamp};
+use towpath_core::finding::{Finding, Place};
+use towpath_core::fleet::SoakSum;
+use towpath_formats::findings::one_a_line;
+use towpath_formats::fleet::{aus_state, cluster_list};
+use towpath_formats::words::counted;
+use towpath_sources::read_file;
+use towpath_store::{ClusterReport, RecordOutcome, Store};
+
+use super::facts::StoredFleet;
+use super::open_or_make;
+use super::operator_acts::StoreArgs;
+use crate::cli::print;
+
+/// Clusters per transaction.
+const BATCH: usize = 500;
+
+#[derive(Debug, Args)]
+pub(crate) struct ImportArgs {
+    /// A list of clusters: JSON or YAML.
+    #[arg(required_unless_present = "aus_state", conflicts_with = "aus_state")]
+    list: Option<PathBuf>,
+    /// The soak history that AUS keeps of one organisation, as JSON. Needs --org.
+    #[arg(long, value_name = "FILE", requires = "org")]
+    aus_state: Option<PathBuf>,
+    /// The organisation that the history of --aus-state is of.
+    #[arg(long, value_name = "ID", requires = "aus_state")]
+    org: Option<String>,
+    #[command(flatten)]
+    store: StoreArgs,
+    /// The longest time since a cluster was last seen that still counts as soak.
+    #[arg(
+        long,
+        default_value_t = 3_600,
+        value_name = "SECONDS",
+        conflicts_with = "aus_state"
+    )]
+    allowance: u32,
+}
+
+pub(super) async fn import(args: ImportArgs) -> anyhow::Result<bool> {
+    let now = Timestamp::now();
+    let findings = match (&args.list, &args.aus_state, &args.org) {
+        (_, Some(file), Some(organisation)) => {
+            import_aus_state(&args, file, organisation, now).await?
+        }
+        (Some(list), ..) => import_list(&args, list, now).await?,
+        _ => unreachable!("the command line asks for one of them"),
+    };
+    Ok(!findings.iter().any(Finding::is_error))
+}
+
+async fn import_list(
+    args: &ImportArgs,
+    path: &Path,
+    now: Timestamp,
+) -> anyhow::Result<Vec<Finding>> {
+    let bytes = read_file(path, cluster_list::MAX_BYTES as u64)?;
+    let (list, findings) = cluster_list::read(&Place::from(path), &bytes, now);
+    ensure!(!list.is_unusable, "{}", one_a_line(&findings).trim_end());
+    let store = open_or_make(&args.store).await?;
+    let (mut new, mut known) = (0, 0);
+    for batch in list.clusters.chunks(BATCH) {
+        let reports = batch
+            .iter()
+            .map(|state| ClusterReport::listed(state.clone()));
+        let recorded = store
+            .record(
+                &reports.collect::<Vec<_>>(),
+                SignedDuration::from_secs(args.allowance.into()),
+            )
+            .await?;
+        new += recorded
+            .iter()
+            .filter(|one| **one == RecordOutcome::Began)
+            .count();
+        known += recorded.len();
+    }
+    let of_soak = match list.soak.is_empty() {
+        true => String::new(),
+        false => keep_soak(&store, list.soak, now).await?,
+    };
+    print(&format!(
+        "{}{} recorded, {new} of them new or changed.\n{of_soak}",
+        one_a_line(&findings),
+        counted(known, "cluster")
+    ))?;
+    Ok(findings)
+}
+
+async fn import_aus_state(
+    args: &ImportArgs,
+    path: &Path,
+    organisation: &str,
+    now: Timestamp,
+) -> anyhow::Result<Vec<Finding>> {
+    let bytes = read_file(path, aus_state::MAX_BYTES as u64)?;
+    let (sums, findings) = aus_state::read(&Place::from(path), &bytes, &organisation.into())?;
+    let store = open_or_make(&args.store).await?;
+    let of_soak = keep_soak(&store, sums, now).await?;
+    print(&format!("{}{of_soak}", one_a_line(&findings)))?;
+    Ok(findings)
+}
+
+/// Keeps soak in the store, without what the store has observed itself.
+async fn keep_soak(store: &Store, sums: Vec<SoakSum>, now: Timestamp) -> anyhow::Result<String> {
+    let told: i64 = sums.iter().map(|sum| sum.seconds).sum();
+    let sums = StoredFleet::read(store, now).await?.beyond_own(sums);
+    store.import_soak(&sums, now).await?;
+    let kept: i64 = sums.iter().map(|sum| sum.seconds).sum();
+    let days = |seconds: i64| seconds as f64 / 86_400.0;
+    let already = match told - kept {
+        0 => String::new(),
+        more => format!(
+            " {:.1} days more were counted by Towpath itself already.",
+            days(more)
+        ),
+    };
+    Ok(format!(
+        "{:.1} soak days recorded, in {} of a workload on a version.{already}\n",
+        days(kept),
+        counted(sums.len(), "sum")
+    ))
+}
