@@ -302,3 +302,39 @@ fn a_plan_says_what_its_list_does_not_tell() {
     assert!(warnings.contains("`nodePools`"), "{warnings}");
     assert!(!warnings.contains("`upgrades`"), "{warnings}");
 }
+
+#[test]
+fn each_cluster_is_shown_with_its_policy_and_no_blocked_version_soaks() {
+    let site = soaking_site();
+    let policy = "name: org\norgId: org\nblockedVersions: ['^4\\.12\\.3$']\nsectors: [{name: late}]\nupgradePolicyClusters:\n\
+        - {name: prod, upgradePolicy: {workloads: [web], schedule: '0 10 * * 1-5', conditions: {soakDays: 4, mutexes: [m], sector: late}}}\n\
+        - {name: stage, upgradePolicy: {workloads: [web], schedule: '* * * * *', conditions: {soakDays: 0}}}\n";
+    let list = r#"{"clusters": [
+        {"id": "2", "name": "stage", "organisation": "org", "version": "4.12.3"},
+        {"id": "1", "name": "prod", "organisation": "org", "version": "4.12.1", "channel": "stable-4.12", "availableUpgrades": ["4.12.2", "4.12.3"]}]}"#;
+    std::fs::write(site.path().join("fleet/org.yaml"), policy).expect("written");
+    std::fs::write(site.path().join("clusters.json"), list).expect("written");
+    let ask = |command: &str| {
+        let command = format!("fleet {command} -o json --fleet fleet --clusters clusters.json");
+        serde_json::from_str::<serde_json::Value>(&told(site.path(), &command).0).expect("JSON")
+    };
+    let expected = serde_json::json!([{
+        "cluster": "prod", "id": "1", "organisation": "org", "version": "4.12.1", "channel": "stable-4.12",
+        "schedule": "0 10 * * 1-5", "sector": "late", "mutexes": ["m"], "soakDays": 4, "workloads": ["web"],
+        "soaking": ["4.12.2"],
+    }]);
+    assert_eq!(ask("clusters --sector late"), expected);
+    assert_eq!(ask("clusters --limit 1"), expected, "by name");
+    assert_eq!(ask("clusters").as_array().expect("a list").len(), 2);
+    let soaking = &ask("status --sector late")[0]["soaking"];
+    assert_eq!(soaking[0]["version"], "4.12.2");
+    assert_eq!(soaking.as_array().expect("a list").len(), 1, "{soaking}");
+    let (table, _) = told(
+        site.path(),
+        "fleet clusters --fleet fleet --clusters clusters.json",
+    );
+    assert!(
+        table.contains("CHANNEL") && table.contains("stable-4.12"),
+        "{table}"
+    );
+}

@@ -67,6 +67,11 @@ pub(crate) enum FleetCommand {
         after_help = "Example:\n  towpath fleet status --fleet ./fleet --store sqlite:towpath.db --sector prod"
     )]
     Status(FleetPartArgs),
+    /// Show each cluster with its policy: channel, schedule, sector, mutexes, soak days, workloads, and what soaks for it.
+    #[command(
+        after_help = "Example:\n  towpath fleet clusters --fleet ./fleet --clusters clusters.json --sector prod"
+    )]
+    Clusters(FleetPartArgs),
     /// Explain one cluster: for each candidate version, what each rule requires, and when it will be met.
     ///
     /// With a version: exit 0 if it starts now, 1 if not.
@@ -482,6 +487,17 @@ async fn answer(command: FleetCommand) -> anyhow::Result<bool> {
             let shown = &rows[..filter.limit.unwrap_or(rows.len()).min(rows.len())];
             let text = || text::status(&rows, filters.room());
             output.print(picture.origin, text, || json::status(shown))?;
+            Ok(true)
+        }
+        FleetCommand::Clusters(FleetPartArgs {
+            filters,
+            read: FleetReadArgs { look, output },
+        }) => {
+            let (picture, filter) = (look.picture().await?, filters.filter()?);
+            let rows = filter.clusters(&picture.planner, picture.decision.at);
+            let shown = &rows[..filter.limit.unwrap_or(rows.len()).min(rows.len())];
+            let text = || text::clusters(&rows, filters.room());
+            output.print(picture.origin, text, || json::clusters(shown))?;
             Ok(true)
         }
         FleetCommand::Why {

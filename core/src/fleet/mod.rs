@@ -6,6 +6,7 @@
 pub mod agent_update;
 pub mod binding;
 mod calendar;
+mod clusters;
 mod coverage;
 mod dispatch;
 pub mod enrolment;
@@ -26,6 +27,7 @@ mod status;
 pub mod upgrade;
 mod why;
 
+pub use clusters::ClusterRow;
 pub use coverage::{COVERAGE_CODES, coverage};
 pub use dispatch::{Decision, FleetPlanner, LockNeed, Start, StartKind, dispatch, sector_key};
 pub use filter::{BadQuestion, Cursor, Filter, FleetPlan, best_candidate, find_cluster, why_of};

@@ -11,8 +11,8 @@ use comfy_table::Table;
 use comfy_table::presets::ASCII_MARKDOWN;
 use towpath_core::finding::{Finding, escaped};
 use towpath_core::fleet::{
-    COVERAGE_CODES, FleetPlan, FleetPlanner, FleetPolicy, HistoryRow, Name, Start, StatusRow,
-    Upgrade,
+    COVERAGE_CODES, ClusterRow, FleetPlan, FleetPlanner, FleetPolicy, HistoryRow, Name, Start,
+    StatusRow, Upgrade,
 };
 use towpath_core::simulate::Forecast;
 use towpath_core::verdict::{Answer, Days, Reason, Verdict};
@@ -51,7 +51,7 @@ pub fn plan(desk: &FleetPlanner, plan: &FleetPlan<'_>, room: Room) -> String {
     for cancel in &plan.decision.cancels {
         writeln!(
             text,
-            "upgrade {} is called off: {}",
+            "upgrade {} would be cancelled: {}",
             cancel.upgrade.0,
             sentences(&cancel.verdict).join("; ")
         )
@@ -158,6 +158,41 @@ pub fn status(rows: &[StatusRow], room: Room) -> String {
             joined(held, "-"),
         ]
     };
+    first_rows(head, rows.iter().map(row), room)
+}
+
+/// Each cluster with its policy.
+pub fn clusters(rows: &[ClusterRow], room: Room) -> String {
+    let head = [
+        "CLUSTER",
+        "ORGANISATION",
+        "VERSION",
+        "CHANNEL",
+        "SCHEDULE",
+        "SECTOR",
+        "MUTEXES",
+        "SOAK DAYS",
+        "WORKLOADS",
+        "SOAKING",
+    ];
+    let row = |row: &ClusterRow| {
+        let or_dash = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
+        [
+            row.name.to_string(),
+            row.organisation.to_string(),
+            row.version.to_string(),
+            or_dash(row.channel.as_ref().map(ToString::to_string)),
+            or_dash(row.schedule.clone()),
+            optional(row.sector.as_ref()),
+            joined(&row.mutexes, "-"),
+            or_dash(row.soak_days.map(|days| days.to_string())),
+            joined(&row.workloads, "-"),
+            joined(row.soaking.iter().rev().map(ToString::to_string), "-"),
+        ]
+    };
+    if rows.is_empty() {
+        return "No cluster has a policy and is meant by the filters.\n".to_owned();
+    }
     first_rows(head, rows.iter().map(row), room)
 }
 

@@ -22,7 +22,7 @@ use towpath_core::version::Version;
 use towpath_formats::fleet::report::Report;
 
 pub(crate) use answer::{MAX_ANSWERS, answer, check_token, may_ask_about, sight, sight_of};
-pub use metrics::{ClusterCount, FleetMetrics, RemainingSoak};
+pub use metrics::{Bounded, ClusterCount, FleetMetrics, RemainingSoak};
 pub(crate) use metrics::{FleetCollector, ReportResults};
 pub(crate) use tokens::Purpose;
 pub use tokens::TokenKeys;
