@@ -370,3 +370,46 @@ fn what_was_given_up_and_completes_later_is_no_failure() {
             .contains("0 different")
     );
 }
+
+#[test]
+fn a_service_account_logs_in_and_half_a_login_is_refused() {
+    let world = World::new();
+    world.double.open_token_service("towpath", "s3cret", 900);
+    std::fs::write(world.path("secret"), "s3cret\n").expect("written");
+    let (url, secret, token) = (
+        world.double.url(),
+        world.path("secret"),
+        world.path("token"),
+    );
+    let token_url = format!("{url}/token");
+    let account = ["--ocm-client-id", "towpath", "--ocm-token-url", &token_url];
+    let secret = ["--ocm-client-secret", text(&secret)];
+    let token = ["--ocm-token", text(&token)];
+    let export = ["fleet", "export", "--ocm", &url];
+    let exported = world.towpath(&[&export[..], &account, &secret].concat());
+    assert!(exported.contains("uuid-a"), "{exported}");
+    for (login, problem) in [
+        (
+            account.to_vec(),
+            "--ocm-client-id needs --ocm-client-secret",
+        ),
+        (secret.to_vec(), "--ocm-client-secret needs --ocm-client-id"),
+        (
+            [&account[..], &secret, &token].concat(),
+            "more than one login",
+        ),
+        (
+            [&token[..], &account[2..]].concat(),
+            "--ocm-token-url is not used",
+        ),
+        (Vec::new(), "--ocm needs a login"),
+    ] {
+        let refused = Command::new(env!("CARGO_BIN_EXE_towpath"))
+            .args([&export[..], &login].concat())
+            .output()
+            .expect("towpath runs");
+        let told = String::from_utf8_lossy(&refused.stderr);
+        assert_eq!(refused.status.code(), Some(2), "{login:?}");
+        assert!(told.contains(problem), "{login:?}: {told}");
+    }
+}

@@ -322,7 +322,7 @@ fn list_file(path: &Path) -> Result<SourceFile, Finding> {
 
 impl StoredFleet {
     /// Everything that the store knows now.
-    pub(crate) async fn read(store: &Store, now: Timestamp) -> anyhow::Result<Self> {
+    pub(crate) async fn read(store: &Store, now: Timestamp) -> towpath_store::Result<Self> {
         let mut known = Self::default();
         for stored in store.clusters().await? {
             known.note(stored);
@@ -352,7 +352,11 @@ impl StoredFleet {
     }
 
     /// What is small enough to be read in every pass.
-    pub(crate) async fn read_small(&mut self, store: &Store, now: Timestamp) -> anyhow::Result<()> {
+    pub(crate) async fn read_small(
+        &mut self,
+        store: &Store,
+        now: Timestamp,
+    ) -> towpath_store::Result<()> {
         self.upgrades = store.upgrades(&UpgradeSelection::Active).await?;
         self.upgrades.extend(store.newest_failures().await?);
         if let Ok(since) = now.checked_sub(REFUSAL_MEMORY) {

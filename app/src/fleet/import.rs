@@ -1,5 +1,6 @@
 //! `towpath fleet import`: takes over what another system knows. Clusters of a list count as seen; soak is kept in the store.
 
+use std::fmt;
 use std::path::{Path, PathBuf};
 
 use anyhow::ensure;
@@ -8,7 +9,8 @@ use jiff::{SignedDuration, Timestamp};
 use towpath_core::finding::{Finding, Place};
 use towpath_core::fleet::SoakSum;
 use towpath_formats::findings::one_a_line;
-use towpath_formats::fleet::{aus_state, cluster_list};
+use towpath_formats::fleet::aus_state;
+use towpath_formats::fleet::cluster_list::{self, ClusterList};
 use towpath_formats::words::counted;
 use towpath_sources::read_file;
 use towpath_store::{ClusterReport, RecordOutcome, Store};
@@ -65,33 +67,63 @@ async fn import_list(
     let (list, findings) = cluster_list::read(&Place::from(path), &bytes, now);
     ensure!(!list.is_unusable, "{}", one_a_line(&findings).trim_end());
     let store = open_or_make(&args.store).await?;
-    let (mut new, mut known) = (0, 0);
+    let allowance = SignedDuration::from_secs(args.allowance.into());
+    let has_soak = !list.soak.is_empty();
+    let recorded = record(&store, list, allowance, now).await?;
+    let of_soak = match has_soak {
+        true => recorded.soak.to_string(),
+        false => String::new(),
+    };
+    print(&format!(
+        "{}{} recorded, {} of them new or changed.\n{of_soak}",
+        one_a_line(&findings),
+        counted(recorded.clusters, "cluster"),
+        recorded.changed
+    ))?;
+    Ok(findings)
+}
+
+/// What an import has recorded.
+pub(super) struct Recorded {
+    pub(super) clusters: usize,
+    /// How many of them are new or changed.
+    pub(super) changed: usize,
+    pub(super) soak: RecordedSoak,
+}
+
+/// Soak that was imported, in seconds.
+pub(super) struct RecordedSoak {
+    sums: usize,
+    kept: i64,
+    /// What Towpath had counted itself already.
+    already: i64,
+}
+
+/// Records the clusters of a list as if they had reported, and keeps its soak.
+pub(super) async fn record(
+    store: &Store,
+    list: ClusterList,
+    allowance: SignedDuration,
+    now: Timestamp,
+) -> towpath_store::Result<Recorded> {
+    let (mut changed, mut clusters) = (0, 0);
     for batch in list.clusters.chunks(BATCH) {
         let reports = batch
             .iter()
             .map(|state| ClusterReport::listed(state.clone()));
-        let recorded = store
-            .record(
-                &reports.collect::<Vec<_>>(),
-                SignedDuration::from_secs(args.allowance.into()),
-            )
+        let outcomes = store
+            .record(&reports.collect::<Vec<_>>(), allowance)
             .await?;
-        new += recorded
-            .iter()
-            .filter(|one| **one == RecordOutcome::Began)
-            .count();
-        known += recorded.len();
+        let began = outcomes.iter().filter(|one| **one == RecordOutcome::Began);
+        changed += began.count();
+        clusters += outcomes.len();
     }
-    let of_soak = match list.soak.is_empty() {
-        true => String::new(),
-        false => keep_soak(&store, list.soak, now).await?,
-    };
-    print(&format!(
-        "{}{} recorded, {new} of them new or changed.\n{of_soak}",
-        one_a_line(&findings),
-        counted(known, "cluster")
-    ))?;
-    Ok(findings)
+    let soak = keep_soak(store, list.soak, now).await?;
+    Ok(Recorded {
+        clusters,
+        changed,
+        soak,
+    })
 }
 
 async fn import_aus_state(
@@ -109,22 +141,54 @@ async fn import_aus_state(
 }
 
 /// Keeps soak in the store, without what the store has observed itself.
-async fn keep_soak(store: &Store, sums: Vec<SoakSum>, now: Timestamp) -> anyhow::Result<String> {
-    let told: i64 = sums.iter().map(|sum| sum.seconds).sum();
+async fn keep_soak(
+    store: &Store,
+    sums: Vec<SoakSum>,
+    now: Timestamp,
+) -> towpath_store::Result<RecordedSoak> {
+    let seconds = |sums: &[SoakSum]| sums.iter().map(|sum| sum.seconds).sum::<i64>();
+    let told = seconds(&sums);
+    if sums.is_empty() {
+        return Ok(RecordedSoak {
+            sums: 0,
+            kept: 0,
+            already: 0,
+        });
+    }
     let sums = StoredFleet::read(store, now).await?.beyond_own(sums);
     store.import_soak(&sums, now).await?;
-    let kept: i64 = sums.iter().map(|sum| sum.seconds).sum();
-    let days = |seconds: i64| seconds as f64 / 86_400.0;
-    let already = match told - kept {
-        0 => String::new(),
-        more => format!(
-            " {:.1} days more were counted by Towpath itself already.",
-            days(more)
-        ),
-    };
-    Ok(format!(
-        "{:.1} soak days recorded, in {} of a workload on a version.{already}\n",
-        days(kept),
-        counted(sums.len(), "sum")
-    ))
+    let kept = seconds(&sums);
+    Ok(RecordedSoak {
+        sums: sums.len(),
+        kept,
+        already: told - kept,
+    })
+}
+
+impl RecordedSoak {
+    pub(super) fn days(&self) -> f64 {
+        days(self.kept)
+    }
+}
+
+impl fmt::Display for RecordedSoak {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (kept, sums) = (self.days(), counted(self.sums, "sum"));
+        write!(
+            f,
+            "{kept:.1} soak days recorded, in {sums} of a workload on a version."
+        )?;
+        if self.already > 0 {
+            let already = days(self.already);
+            write!(
+                f,
+                " {already:.1} days more were counted by Towpath itself already."
+            )?;
+        }
+        writeln!(f)
+    }
+}
+
+fn days(seconds: i64) -> f64 {
+    seconds as f64 / 86_400.0
 }

@@ -40,7 +40,7 @@ use self::ocm::OcmScheduler;
 use self::progress::Progress;
 use crate::cli::{print, terminal_width};
 use crate::clock::NowArgs;
-use crate::config::{self, ServeOptions, Settings, SourceArgs};
+use crate::config::{self, OcmOptions, ServeOptions, Settings, SourceArgs};
 use crate::example::Origin;
 use crate::output::{Output, OutputArgs};
 
@@ -138,12 +138,12 @@ pub(crate) enum FleetCommand {
     Acknowledge(operator_acts::AcknowledgeArgs),
     /// Write the fleet of an OCM-style API as a list of clusters, which --clusters reads.
     #[command(
-        after_help = "Example:\n  towpath fleet export --ocm https://api.openshift.com --ocm-token token > clusters.json"
+        after_help = "Example:\n  towpath fleet export --ocm https://api.openshift.com --ocm-token token"
     )]
     Export(export::ExportArgs),
     /// Record the clusters of a list as if they had reported, and its soak. Or record the soak history of AUS.
     #[command(
-        after_help = "Example:\n  towpath fleet import clusters.json --store sqlite:towpath.db\n  towpath fleet import --aus-state acme.json --org acme"
+        after_help = "Example:\n  towpath fleet import clusters.json --store sqlite:towpath.db"
     )]
     Import(import::ImportArgs),
     /// Forget a cluster that no longer exists. It no longer holds back other clusters; its soak days stay.
@@ -216,9 +216,34 @@ pub(crate) struct OcmArgs {
     /// Read clusters, upgrades and gates from the OCM-style API at this address. `fleet run` also schedules upgrades there.
     #[arg(long, env = "TOWPATH_OCM", value_name = "URL")]
     ocm: Option<String>,
-    /// The file with the token for the API of --ocm.
+    /// The file with the token for the API of --ocm. Somebody else renews it.
     #[arg(long, env = "TOWPATH_OCM_TOKEN", value_name = "FILE")]
     ocm_token: Option<PathBuf>,
+    /// Log in to the API of --ocm as this service account. Needs --ocm-client-secret.
+    #[arg(long, env = "TOWPATH_OCM_CLIENT_ID", value_name = "ID")]
+    ocm_client_id: Option<String>,
+    /// The file with the secret of --ocm-client-id.
+    #[arg(long, env = "TOWPATH_OCM_CLIENT_SECRET", value_name = "FILE")]
+    ocm_client_secret: Option<PathBuf>,
+    /// Log in to the API of --ocm with the offline token in this file.
+    #[arg(long, env = "TOWPATH_OCM_OFFLINE_TOKEN", value_name = "FILE")]
+    ocm_offline_token: Option<PathBuf>,
+    /// The service that gives tokens for --ocm-client-id and --ocm-offline-token. [default: Red Hat's]
+    #[arg(long, env = "TOWPATH_OCM_TOKEN_URL", value_name = "URL")]
+    ocm_token_url: Option<String>,
+}
+
+impl OcmArgs {
+    fn options(&self) -> OcmOptions {
+        OcmOptions {
+            url: self.ocm.clone(),
+            token: self.ocm_token.clone(),
+            client_id: self.ocm_client_id.clone(),
+            client_secret: self.ocm_client_secret.clone(),
+            offline_token: self.ocm_offline_token.clone(),
+            token_url: self.ocm_token_url.clone(),
+        }
+    }
 }
 
 /// A part of what to look at, and how to show it.
@@ -312,6 +337,10 @@ impl FleetArgs {
             store_password_file: self.store_password_file.clone(),
             ocm: self.ocm.ocm.clone(),
             ocm_token: self.ocm.ocm_token.clone(),
+            ocm_client_id: self.ocm.ocm_client_id.clone(),
+            ocm_client_secret: self.ocm.ocm_client_secret.clone(),
+            ocm_offline_token: self.ocm.ocm_offline_token.clone(),
+            ocm_token_url: self.ocm.ocm_token_url.clone(),
             sources: self.sources.options.clone(),
             now: self.now,
             ..more

@@ -4,7 +4,6 @@
 //! does not have, and schedules it again. That is idempotent.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
 
 use anyhow::Context;
 use jiff::Timestamp;
@@ -16,7 +15,7 @@ use towpath_formats::fleet::cluster_list::{ClusterList, ListedOrganisation};
 use towpath_ocm::{ClusterRef, Ocm, OcmConfig, OcmError, PolicyRef};
 use towpath_store::{Lease, Store};
 
-use crate::config::FleetSettings;
+use crate::config::{FleetSettings, OcmSettings};
 
 pub(crate) struct OcmScheduler {
     ocm: Ocm,
@@ -28,12 +27,11 @@ pub(crate) struct OcmScheduler {
 impl OcmScheduler {
     /// The API that the settings name, if they do.
     pub(crate) fn of(settings: &FleetSettings) -> anyhow::Result<Option<Self>> {
-        let named = settings.ocm.as_ref();
-        named.map(|(url, token)| Self::new(url, token)).transpose()
+        settings.ocm.as_ref().map(Self::new).transpose()
     }
 
-    pub(crate) fn new(url: &str, token: &Path) -> anyhow::Result<Self> {
-        let ocm = Ocm::new(OcmConfig::new(url, token));
+    pub(crate) fn new(settings: &OcmSettings) -> anyhow::Result<Self> {
+        let ocm = Ocm::new(OcmConfig::new(&*settings.url, settings.login.clone()));
         let ocm = ocm.context("the OCM-style API cannot be used")?;
         Ok(Self {
             ocm,

@@ -90,6 +90,21 @@ pub enum FleetRequest {
         version: Version,
         by: String,
     },
+    /// Acknowledge a gate for a cluster.
+    Acknowledge {
+        gate: String,
+        cluster: ClusterId,
+        by: String,
+    },
+    /// Forget a cluster that no longer exists.
+    Forget {
+        cluster: ClusterId,
+    },
+    /// Record the clusters and the soak of a list.
+    Import {
+        /// The list as received.
+        list: Arc<str>,
+    },
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]

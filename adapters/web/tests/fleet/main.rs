@@ -35,13 +35,19 @@ const READS: [&str; 7] = [
     "/api/v1/fleet/forecast",
     "/api/v1/clusters/c/why",
 ];
-const WRITES: [(&str, &str); 3] = [
+const WRITES: [(&str, &str); 6] = [
     ("/api/v1/fleet/pause", r#"{"by": "me", "why": "etcd"}"#),
     ("/api/v1/fleet/resume", "{}"),
     (
         "/api/v1/fleet/approve",
         r#"{"organisation": "o", "version": "4.16.2", "by": "me"}"#,
     ),
+    (
+        "/api/v1/fleet/acknowledge",
+        r#"{"gate": "g", "cluster": "c", "by": "me"}"#,
+    ),
+    ("/api/v1/fleet/forget", r#"{"cluster": "c"}"#),
+    ("/api/v1/fleet/import", r#"{"clusters": []}"#),
 ];
 
 #[test]
@@ -287,7 +293,18 @@ fn changes_need_the_administrators_token() {
             organisation: "o".into(),
             cluster: None,
             version,
+            by: by.clone(),
+        },
+        FleetRequest::Acknowledge {
+            gate: "g".into(),
+            cluster: cluster("c"),
             by,
+        },
+        FleetRequest::Forget {
+            cluster: cluster("c"),
+        },
+        FleetRequest::Import {
+            list: r#"{"clusters": []}"#.into(),
         },
     ];
     assert_eq!(door.asked(), expected);
