@@ -338,3 +338,28 @@ fn each_cluster_is_shown_with_its_policy_and_no_blocked_version_soaks() {
         "{table}"
     );
 }
+
+#[test]
+fn soak_is_not_imported_while_nobody_knows_what_own_time_counts_for() {
+    let site = soaking_site();
+    let write = |seen: &str| {
+        let list = format!(
+            r#"{{"clusters": [{{"id": "2", "name": "stage", "organisation": "org", "version": "4.12.2", "lastSeen": "{seen}"}}]}}"#
+        );
+        std::fs::write(site.path().join("stage.json"), list).expect("written");
+        succeeds(site.path(), "fleet import stage.json");
+    };
+    write("2026-01-05T12:00:00Z");
+    write("2026-01-05T12:30:00Z");
+    let import = "fleet import --aus-state aus.json --org org";
+    let text = refused(site.path(), import);
+    assert!(text.contains("nobody knows its workloads"), "{text}");
+    let policy = "name: org\norgId: org\nupgradePolicyClusters:\n- {name: stage, upgradePolicy: {workloads: [web], schedule: '* * * * *'}}\n";
+    std::fs::write(site.path().join("fleet/org.yaml"), policy).expect("written");
+    let (said, _) = told(site.path(), &format!("{import} --fleet fleet"));
+    assert!(said.contains("already"), "half an hour counts once: {said}");
+    let history = "fleet history -o json --fleet fleet --clusters stage.json";
+    let history: serde_json::Value =
+        serde_json::from_str(&told(site.path(), history).0).expect("JSON");
+    assert_eq!(history[0]["soakSeconds"], 367_200, "4.25 days: {history}");
+}

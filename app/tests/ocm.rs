@@ -413,3 +413,77 @@ fn a_service_account_logs_in_and_half_a_login_is_refused() {
         assert!(told.contains(problem), "{login:?}: {told}");
     }
 }
+
+/// The commands of the manual's section, in order, with where their output goes.
+fn commands_of_the_manual() -> Vec<(Vec<String>, Option<String>)> {
+    let manual = include_str!("../../docs/fleet-from-aus.md");
+    let section = manual
+        .split("## Going over, step by step")
+        .nth(1)
+        .and_then(|rest| rest.split("\n## ").next())
+        .expect("the section");
+    let lines = section
+        .lines()
+        .filter_map(|line| line.strip_prefix("$ towpath "));
+    let command = |line: &str| {
+        let (line, file) = match line.split_once(" > ") {
+            Some((line, file)) => (line, Some(file.to_owned())),
+            None => (line, None),
+        };
+        // Words, and one text in quotes at the end.
+        let (plain, quoted) = line.split_once(" \"").unwrap_or((line, ""));
+        let quoted = quoted.strip_suffix('"').map(str::to_owned);
+        let words = plain.split(' ').map(str::to_owned).chain(quoted);
+        (words.collect(), file)
+    };
+    lines.map(command).collect()
+}
+
+#[test]
+fn the_way_from_aus_is_as_the_manual_says() {
+    let world = World::new();
+    let labels = [
+        ("sre-capabilities.aus.soak-days", "4"),
+        ("sre-capabilities.aus.workloads", "web"),
+        ("sre-capabilities.aus.schedule", "* * * * *"),
+    ];
+    world.double.set_now(Timestamp::now());
+    world.double.remove("ocm-a");
+    world.double.remove("ocm-b");
+    world
+        .double
+        .add("acme", &labels, cluster("c", "4.12.1", &["4.12.2"]));
+    std::fs::write(world.path("fleet/org.yaml"), "name: acme\norgId: acme\n").expect("written");
+    let state = r#"{"check_in": "2026-01-05T12:00:00", "versions": {"4.12.2": {"workloads": {"web": {"soak_days": 5.0, "reporting": []}}}}}"#;
+    std::fs::write(world.path("acme.json"), state).expect("written");
+    let commands = commands_of_the_manual();
+    assert!(commands.len() > 10, "{commands:?}");
+    let mut told = Vec::new();
+    for (words, file) in commands {
+        let done = Command::new(env!("CARGO_BIN_EXE_towpath"))
+            .args(&words)
+            .current_dir(world.folder.path())
+            .env("TOWPATH_FLEET", "fleet")
+            .env("TOWPATH_OCM", world.double.url())
+            .env("TOWPATH_OCM_TOKEN", "token")
+            .output()
+            .expect("towpath runs");
+        assert!(done.status.success(), "{words:?}: {done:?}");
+        let text = String::from_utf8(done.stdout).expect("text");
+        if let Some(file) = file {
+            std::fs::write(world.path(&file), &text).expect("written");
+        }
+        told.push((words.join(" "), text));
+    }
+    let all = |command: &str| -> Vec<&str> {
+        let of = told.iter().filter(|(words, _)| words == command);
+        of.map(|(_, text)| text.as_str()).collect()
+    };
+    let plans = all("fleet plan");
+    assert!(plans[0].contains("Nothing starts now"), "{}", plans[0]);
+    assert!(plans[1].contains("1 upgrade starts now"), "{}", plans[1]);
+    let passes = all("fleet run --once");
+    assert!(passes[0].contains("1 planned"), "{}", passes[0]);
+    assert!(passes[1].contains("1 cancelled"), "{}", passes[1]);
+    assert_eq!(world.scheduled(), [], "nothing of ours is left there");
+}

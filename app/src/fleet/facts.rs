@@ -10,8 +10,8 @@ use towpath_core::cluster::ClusterId;
 use towpath_core::finding::{Finding, Place};
 use towpath_core::fleet::upgrade::REFUSAL_MEMORY;
 use towpath_core::fleet::{
-    Approval, ClusterState, FleetInput, FleetPolicy, Ledger, OfferBook, Pause, SoakSum, Tenure,
-    UnknownClusters, Upgrade, beyond_own, told_once,
+    Approval, ClusterState, FleetInput, FleetPolicy, Ledger, Name, OfferBook, Pause, SoakSum,
+    Tenure, UnknownClusters, Upgrade, beyond_own, told_once,
 };
 use towpath_core::graph::Graph;
 use towpath_formats::SourceFile;
@@ -342,13 +342,24 @@ impl StoredFleet {
         Ok(known)
     }
 
-    /// What another system has counted beyond what the store has observed itself, for the workloads that clusters had last.
-    pub(crate) fn beyond_own(&self, theirs: Vec<SoakSum>) -> Vec<SoakSum> {
-        let no_policy = FleetPolicy::default();
+    /// What another system has counted beyond what the store has observed itself. It cannot be told while the store has time of
+    /// clusters whose workloads nobody knows: returns the first of them.
+    pub(crate) fn beyond_own(
+        &self,
+        theirs: Vec<SoakSum>,
+        policy: &FleetPolicy,
+    ) -> Result<Vec<SoakSum>, &ClusterState> {
+        let told_of: BTreeSet<&Name> = theirs.iter().map(|sum| &sum.organisation).collect();
+        let mut unknown = self
+            .ledger
+            .without_workloads(policy, &self.clusters, &self.tenures);
+        if let Some(first) = unknown.find(|state| told_of.contains(&state.organisation)) {
+            return Err(first);
+        }
         let own = self
             .ledger
-            .sums(&no_policy, self.clusters.values(), &self.tenures);
-        beyond_own(theirs, &own)
+            .sums(policy, self.clusters.values(), &self.tenures);
+        Ok(beyond_own(theirs, &own))
     }
 
     /// What is small enough to be read in every pass.

@@ -10,7 +10,7 @@ use tokio::sync::{Semaphore, mpsc, oneshot};
 use towpath_core::cluster::ClusterId;
 use towpath_core::finding::Place;
 use towpath_core::fleet::{
-    Approval, ClusterState, Filter, Name, Pause, UpgradePolicy, find_cluster, why_of,
+    Approval, ClusterState, Filter, FleetPolicy, Name, Pause, UpgradePolicy, find_cluster, why_of,
 };
 use towpath_core::repeats::Repeats;
 use towpath_core::simulate::forecast_days;
@@ -341,7 +341,14 @@ impl FleetBackend {
                 ),
                 other => done(other.map(|_| json!({"kind": "forgotten"}))),
             },
-            FleetRequest::Import { list } => import(&store, &list, self.allowance, now).await,
+            FleetRequest::Import { list } => {
+                let policy = published_fleet.published().map(|published| {
+                    let published = published.read().unwrap_or_else(PoisonError::into_inner);
+                    published.policy.clone()
+                });
+                let policy = policy.unwrap_or_default();
+                import(&store, &list, &policy, self.allowance, now).await
+            }
             FleetRequest::Upgrades(filter) => {
                 let which = match pages::upgrades_before(&filter) {
                     Ok(Some(id)) => UpgradeSelection::Before(id, pages::UPGRADES_LOOKED_AT),
@@ -426,6 +433,7 @@ fn bad_filter(sentence: String) -> FleetAnswer {
 async fn import(
     store: &Store,
     list: &str,
+    policy: &FleetPolicy,
     allowance: SignedDuration,
     now: Timestamp,
 ) -> FleetAnswer {
@@ -437,7 +445,7 @@ async fn import(
             sentence: first.to_string(),
         };
     }
-    let recorded = super::import::record(store, list, allowance, now).await;
+    let recorded = super::import::record(store, list, policy, allowance, now).await;
     done(recorded.map(|recorded| {
         json!({
             "kind": "imported",

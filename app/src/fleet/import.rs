@@ -2,20 +2,21 @@
 
 use std::fmt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use anyhow::ensure;
 use clap::Args;
 use jiff::{SignedDuration, Timestamp};
 use towpath_core::finding::{Finding, Place};
-use towpath_core::fleet::SoakSum;
+use towpath_core::fleet::{FleetPolicy, SoakSum};
 use towpath_formats::findings::one_a_line;
 use towpath_formats::fleet::aus_state;
 use towpath_formats::fleet::cluster_list::{self, ClusterList};
 use towpath_formats::words::counted;
 use towpath_sources::read_file;
-use towpath_store::{ClusterReport, RecordOutcome, Store};
+use towpath_store::{ClusterReport, RecordOutcome, Store, StoreError};
 
-use super::facts::StoredFleet;
+use super::facts::{Files, StoredFleet};
 use super::open_or_make;
 use super::operator_acts::StoreArgs;
 use crate::cli::print;
@@ -34,6 +35,9 @@ pub(crate) struct ImportArgs {
     /// The organisation that the history of --aus-state is of.
     #[arg(long, value_name = "ID", requires = "aus_state")]
     org: Option<String>,
+    /// The fleet's policy. It says for which workloads the time counts that Towpath has observed itself.
+    #[arg(long, env = "TOWPATH_FLEET", value_name = "DIR")]
+    fleet: Option<PathBuf>,
     #[command(flatten)]
     store: StoreArgs,
     /// The longest time since a cluster was last seen that still counts as soak.
@@ -69,7 +73,8 @@ async fn import_list(
     let store = open_or_make(&args.store).await?;
     let allowance = SignedDuration::from_secs(args.allowance.into());
     let has_soak = !list.soak.is_empty();
-    let recorded = record(&store, list, allowance, now).await?;
+    let policy = policy(args, now)?;
+    let recorded = record(&store, list, &policy, allowance, now).await?;
     let of_soak = match has_soak {
         true => recorded.soak.to_string(),
         false => String::new(),
@@ -103,9 +108,12 @@ pub(super) struct RecordedSoak {
 pub(super) async fn record(
     store: &Store,
     list: ClusterList,
+    policy: &FleetPolicy,
     allowance: SignedDuration,
     now: Timestamp,
 ) -> towpath_store::Result<Recorded> {
+    // First: it may be refused, and then nothing is recorded.
+    let soak = keep_soak(store, list.soak, policy, now).await?;
     let (mut changed, mut clusters) = (0, 0);
     for batch in list.clusters.chunks(BATCH) {
         let reports = batch
@@ -118,12 +126,19 @@ pub(super) async fn record(
         changed += began.count();
         clusters += outcomes.len();
     }
-    let soak = keep_soak(store, list.soak, now).await?;
     Ok(Recorded {
         clusters,
         changed,
         soak,
     })
+}
+
+/// What the policy files say; nothing without --fleet.
+fn policy(args: &ImportArgs, now: Timestamp) -> anyhow::Result<Arc<FleetPolicy>> {
+    match &args.fleet {
+        Some(directory) => Ok(Files::new(directory, None).read(now)?.policy),
+        None => Ok(Arc::default()),
+    }
 }
 
 async fn import_aus_state(
@@ -135,7 +150,8 @@ async fn import_aus_state(
     let bytes = read_file(path, aus_state::MAX_BYTES as u64)?;
     let (sums, findings) = aus_state::read(&Place::from(path), &bytes, &organisation.into())?;
     let store = open_or_make(&args.store).await?;
-    let of_soak = keep_soak(&store, sums, now).await?;
+    let policy = policy(args, now)?;
+    let of_soak = keep_soak(&store, sums, &policy, now).await?;
     print(&format!("{}{of_soak}", one_a_line(&findings)))?;
     Ok(findings)
 }
@@ -144,6 +160,7 @@ async fn import_aus_state(
 async fn keep_soak(
     store: &Store,
     sums: Vec<SoakSum>,
+    policy: &FleetPolicy,
     now: Timestamp,
 ) -> towpath_store::Result<RecordedSoak> {
     let seconds = |sums: &[SoakSum]| sums.iter().map(|sum| sum.seconds).sum::<i64>();
@@ -155,7 +172,14 @@ async fn keep_soak(
             already: 0,
         });
     }
-    let sums = StoredFleet::read(store, now).await?.beyond_own(sums);
+    let known = StoredFleet::read(store, now).await?;
+    let sums = known.beyond_own(sums, policy).map_err(|unknown| {
+        let (name, organisation) = (&unknown.name, &unknown.organisation);
+        StoreError::Bad(format!(
+            "nothing was imported: Towpath has observed {name} of {organisation}, and nobody knows its workloads, so its time might count twice; \
+             name its policy (--fleet DIR), or `towpath fleet forget` it"
+        ))
+    })?;
     store.import_soak(&sums, now).await?;
     let kept = seconds(&sums);
     Ok(RecordedSoak {

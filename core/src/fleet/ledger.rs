@@ -91,6 +91,28 @@ impl Ledger {
         seconds - std::mem::replace(known, seconds)
     }
 
+    /// Clusters that have time of which nobody knows what for: their organisation has no policy, and no policy was about them.
+    pub fn without_workloads<'a>(
+        &'a self,
+        policy: &FleetPolicy,
+        clusters: &'a BTreeMap<ClusterId, ClusterState>,
+        last_known: &BTreeMap<ClusterId, Tenure>,
+    ) -> impl Iterator<Item = &'a ClusterState> {
+        let organisations = &policy.organisations;
+        let has_time = |versions: &BTreeMap<Version, i64>| versions.values().any(|one| *one > 0);
+        let timed = self
+            .seconds
+            .iter()
+            .filter(move |(_, versions)| has_time(versions));
+        let known = timed.filter_map(|(id, _)| clusters.get(id));
+        let unknown = known.filter(|cluster| {
+            let last = last_known.get(&cluster.id);
+            !organisations.contains_key(&cluster.organisation)
+                && last.is_none_or(|tenure| tenure.workloads.is_empty())
+        });
+        unknown.collect::<Vec<_>>().into_iter()
+    }
+
     /// The sums by organisation, workload and version. `last_known` is for clusters that no policy is about now.
     pub fn sums<'a>(
         &self,
