@@ -221,6 +221,9 @@ fn a_plan_that_was_made_with_a_list_stands_when_the_list_is_gone() {
     let first = pass(" --clusters list.json", "2026-11-16T12:00Z");
     assert!(first.contains("1 planned"), "{first}");
     assert!(first.contains("at most 30 minutes apart"), "{first}");
+    let plan = "fleet plan --fleet own --store sqlite:own.db --now 2026-11-16T12:30Z";
+    let warned = String::from_utf8(towpath(folder.path(), plan).stderr).unwrap();
+    assert!(warned.contains("[list-is-gone]"), "{warned}");
     let second = pass("", "2026-11-16T13:00Z");
     assert!(second.contains("1 began, 0 ended, 0 cancelled"), "{second}");
     let third = pass(
@@ -237,4 +240,166 @@ fn a_fleet_without_clusters_is_no_answer() {
         let text = refused(folder.path(), &format!("fleet {command} --fleet fleet"));
         assert!(text.contains("no cluster is known"), "{command}: {text}");
     }
+}
+
+/// A folder with a policy that wants four soak days, and a list of one cluster behind it.
+fn soaking_site() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().expect("a folder");
+    let write = |name: &str, text: &str| {
+        std::fs::write(folder.path().join(name), text).expect("written");
+    };
+    std::fs::create_dir(folder.path().join("fleet")).expect("a folder");
+    write(
+        "fleet/org.yaml",
+        "name: org\norgId: org\nupgradePolicyClusters:\n- {name: prod, upgradePolicy: {workloads: [web], schedule: '* * * * *', conditions: {soakDays: 4}}}\n",
+    );
+    write(
+        "clusters.json",
+        r#"{"clusters": [{"id": "1", "name": "prod", "organisation": "org", "version": "4.12.1", "availableUpgrades": ["4.12.2"]}]}"#,
+    );
+    write(
+        "aus.json",
+        r#"{"check_in": "2026-01-05T12:00:00", "stats": {"min_version": "4.12.1"},
+            "versions": {"4.12.2": {"workloads": {"web": {"soak_days": 4.25, "reporting": ["stage"]}}}}}"#,
+    );
+    folder
+}
+
+fn told(folder: &Path, command: &str) -> (String, String) {
+    let told = towpath(folder, command);
+    assert_eq!(told.status.code(), Some(0), "{command}: {told:?}");
+    let text = |bytes| String::from_utf8(bytes).expect("text");
+    (text(told.stdout), text(told.stderr))
+}
+
+#[test]
+fn soak_days_of_aus_are_kept_in_the_store_and_count_once() {
+    let site = soaking_site();
+    let starts = |list: &str| {
+        let plan = format!("fleet plan -o json --fleet fleet --clusters {list}");
+        let plan: serde_json::Value =
+            serde_json::from_str(&told(site.path(), &plan).0).expect("JSON");
+        plan["starts"].as_array().expect("a list").len()
+    };
+    assert_eq!(starts("clusters.json"), 0, "nothing has soaked");
+    let import = "fleet import --aus-state aus.json --org org";
+    assert!(
+        told(site.path(), import)
+            .0
+            .contains("4.2 soak days recorded")
+    );
+    assert_eq!(starts("clusters.json"), 1);
+    told(site.path(), import);
+    let history = "fleet history -o json --fleet fleet --clusters clusters.json";
+    let history = told(site.path(), history).0;
+    assert!(history.contains("4.25"), "once, and not twice: {history}");
+    let text = refused(site.path(), "fleet import --aus-state aus.json");
+    assert!(text.contains("--org"), "{text}");
+    let text = refused(
+        site.path(),
+        "fleet import --aus-state clusters.json --org org",
+    );
+    assert!(text.contains("this is not the state of AUS"), "{text}");
+}
+
+#[test]
+fn the_soak_of_an_imported_list_stays_when_the_list_goes() {
+    let site = soaking_site();
+    let list = std::fs::read_to_string(site.path().join("clusters.json")).expect("read");
+    let soak = r#", "soak": [{"organisation": "org", "workload": "web", "version": "4.12.2", "days": 5}]}"#;
+    let with_soak = list.strip_suffix('}').expect("an object").to_owned() + soak;
+    std::fs::write(site.path().join("with-soak.json"), with_soak).expect("written");
+    succeeds(site.path(), "fleet import with-soak.json");
+    for list in [
+        "",
+        " --clusters clusters.json",
+        " --clusters with-soak.json",
+    ] {
+        let history = told(site.path(), &format!("fleet history --fleet fleet{list}")).0;
+        let row = history.lines().find(|row| row.contains("4.12.2"));
+        let cells: Vec<&str> = row.expect("a row").split_whitespace().collect();
+        assert_eq!(
+            cells,
+            ["org", "4.12.2", "web", "5", "-"],
+            "{list}: {history}"
+        );
+    }
+}
+
+#[test]
+fn a_plan_says_what_its_list_does_not_tell() {
+    let site = soaking_site();
+    let plan = "fleet plan --fleet fleet --clusters ";
+    let (_, warnings) = told(site.path(), &format!("{plan}clusters.json"));
+    for part in ["`versionGates`", "`upgrades`"] {
+        assert!(warnings.contains(part), "{warnings}");
+    }
+    assert!(!warnings.contains("nodePools"), "{warnings}");
+    let hosted = r#"{"clusters": [{"id": "1", "name": "prod", "organisation": "org", "version": "4.12.1", "hostedControlPlane": true}],
+        "versionGates": [], "upgrades": []}"#;
+    std::fs::write(site.path().join("hosted.json"), hosted).expect("written");
+    let (_, warnings) = told(site.path(), &format!("{plan}hosted.json"));
+    assert!(warnings.contains("`nodePools`"), "{warnings}");
+    assert!(!warnings.contains("`upgrades`"), "{warnings}");
+}
+
+#[test]
+fn each_cluster_is_shown_with_its_policy_and_no_blocked_version_soaks() {
+    let site = soaking_site();
+    let policy = "name: org\norgId: org\nblockedVersions: ['^4\\.12\\.3$']\nsectors: [{name: late}]\nupgradePolicyClusters:\n\
+        - {name: prod, upgradePolicy: {workloads: [web], schedule: '0 10 * * 1-5', conditions: {soakDays: 4, mutexes: [m], sector: late}}}\n\
+        - {name: stage, upgradePolicy: {workloads: [web], schedule: '* * * * *', conditions: {soakDays: 0}}}\n";
+    let list = r#"{"clusters": [
+        {"id": "2", "name": "stage", "organisation": "org", "version": "4.12.3"},
+        {"id": "1", "name": "prod", "organisation": "org", "version": "4.12.1", "channel": "stable-4.12", "availableUpgrades": ["4.12.2", "4.12.3"]}]}"#;
+    std::fs::write(site.path().join("fleet/org.yaml"), policy).expect("written");
+    std::fs::write(site.path().join("clusters.json"), list).expect("written");
+    let ask = |command: &str| {
+        let command = format!("fleet {command} -o json --fleet fleet --clusters clusters.json");
+        serde_json::from_str::<serde_json::Value>(&told(site.path(), &command).0).expect("JSON")
+    };
+    let expected = serde_json::json!([{
+        "cluster": "prod", "id": "1", "organisation": "org", "version": "4.12.1", "channel": "stable-4.12",
+        "schedule": "0 10 * * 1-5", "sector": "late", "mutexes": ["m"], "soakDays": 4, "workloads": ["web"],
+        "soaking": ["4.12.2"],
+    }]);
+    assert_eq!(ask("clusters --sector late"), expected);
+    assert_eq!(ask("clusters --limit 1"), expected, "by name");
+    assert_eq!(ask("clusters").as_array().expect("a list").len(), 2);
+    let soaking = &ask("status --sector late")[0]["soaking"];
+    assert_eq!(soaking[0]["version"], "4.12.2");
+    assert_eq!(soaking.as_array().expect("a list").len(), 1, "{soaking}");
+    let (table, _) = told(
+        site.path(),
+        "fleet clusters --fleet fleet --clusters clusters.json",
+    );
+    assert!(
+        table.contains("CHANNEL") && table.contains("stable-4.12"),
+        "{table}"
+    );
+}
+
+#[test]
+fn soak_is_not_imported_while_nobody_knows_what_own_time_counts_for() {
+    let site = soaking_site();
+    let write = |seen: &str| {
+        let list = format!(
+            r#"{{"clusters": [{{"id": "2", "name": "stage", "organisation": "org", "version": "4.12.2", "lastSeen": "{seen}"}}]}}"#
+        );
+        std::fs::write(site.path().join("stage.json"), list).expect("written");
+        succeeds(site.path(), "fleet import stage.json");
+    };
+    write("2026-01-05T12:00:00Z");
+    write("2026-01-05T12:30:00Z");
+    let import = "fleet import --aus-state aus.json --org org";
+    let text = refused(site.path(), import);
+    assert!(text.contains("nobody knows its workloads"), "{text}");
+    let policy = "name: org\norgId: org\nupgradePolicyClusters:\n- {name: stage, upgradePolicy: {workloads: [web], schedule: '* * * * *'}}\n";
+    std::fs::write(site.path().join("fleet/org.yaml"), policy).expect("written");
+    let (said, _) = told(site.path(), &format!("{import} --fleet fleet"));
+    assert!(said.contains("already"), "half an hour counts once: {said}");
+    let history = "fleet history -o json --fleet fleet --clusters stage.json";
+    let history: serde_json::Value =
+        serde_json::from_str(&told(site.path(), history).0).expect("JSON");
+    assert_eq!(history[0]["soakSeconds"], 367_200, "4.25 days: {history}");
 }

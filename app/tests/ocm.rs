@@ -77,6 +77,15 @@ impl World {
         self.towpath(&[&options[..], &["--ocm", &url, "--ocm-token", text(&token)]].concat())
     }
 
+    /// A command that only looks, at that time of the day.
+    fn look(&self, command: &str, clock: &str) -> String {
+        let (url, now) = (self.double.url(), at(clock).to_string());
+        let (fleet, token) = (self.path("fleet"), self.path("token"));
+        let options = ["--fleet", text(&fleet), "--now", &now, "--ocm", &url];
+        let command: Vec<&str> = command.split(' ').collect();
+        self.towpath(&[&command[..], &options[..], &["--ocm-token", text(&token)]].concat())
+    }
+
     fn store(&self) -> String {
         format!("sqlite:{}", self.path("fleet.db").display())
     }
@@ -247,4 +256,234 @@ fn a_gate_that_the_policy_approves_is_agreed_to_before_the_upgrade_is_scheduled(
         world.scheduled(),
         [("ocm-open".into(), "4.13.0".into(), "pending".into())]
     );
+}
+
+#[test]
+fn every_command_that_looks_reads_the_api_and_changes_nothing_there() {
+    let world = World::new();
+    for (command, told) in [
+        ("fleet plan", "a"),
+        ("fleet status", "org"),
+        ("fleet why a", "4.12.3"),
+        ("fleet forecast --days 1", "4.12.3"),
+        ("fleet history", "web"),
+        ("fleet lint", "1 organisation"),
+    ] {
+        let text = world.look(command, "12:00");
+        assert!(text.contains(told), "{command}: {text}");
+    }
+    let plan: serde_json::Value =
+        serde_json::from_str(&world.look("fleet plan -o json", "12:00")).expect("JSON");
+    assert_eq!(plan["starts"][0]["to"], "4.12.3", "{plan}");
+    assert_eq!(world.double.count("POST", "/upgrade_policies"), 0);
+}
+
+#[test]
+fn what_run_has_planned_stands_in_a_plan_that_reads_the_api() {
+    let world = World::new();
+    assert!(world.pass("12:00").contains("1 planned"));
+    let plan = format!("fleet plan -o json --store {}", world.store());
+    let plan: serde_json::Value = serde_json::from_str(&world.look(&plan, "12:01")).expect("JSON");
+    assert_eq!(plan["cancels"], serde_json::json!([]), "{plan}");
+}
+
+#[test]
+fn an_exported_list_tells_what_the_api_tells() {
+    let world = World::new();
+    world
+        .double
+        .add_gate("g1", "4.13", "api.openshift.com/gate-ocp");
+    let content = serde_json::json!({"version": "4.12.2", "schedule_type": "manual", "upgrade_type": "OSD",
+        "next_run": "2026-01-05T12:30:00Z"});
+    world.double.add_policy("ocm-b", None, "scheduled", content);
+    let (url, token, list) = (
+        world.double.url(),
+        world.path("token"),
+        world.path("list.json"),
+    );
+    let now = at("12:00").to_string();
+    let export = [
+        "fleet",
+        "export",
+        "--ocm",
+        &url,
+        "--ocm-token",
+        text(&token),
+    ];
+    let exported = world.towpath(&[&export[..], &["--now", &now]].concat());
+    std::fs::write(&list, exported).expect("written");
+    let fleet = world.path("fleet");
+    let plan = ["fleet", "plan", "-o", "json", "--now", &now];
+    let from_list = world.towpath(
+        &[
+            &plan[..],
+            &["--fleet", text(&fleet), "--clusters", text(&list)],
+        ]
+        .concat(),
+    );
+    assert_eq!(from_list, world.look("fleet plan -o json", "12:00"));
+    assert!(from_list.contains("MutexHeld"), "b holds it: {from_list}");
+}
+
+#[test]
+fn an_upgrade_that_is_given_up_is_cancelled_there_and_lets_others_through() {
+    let world = World::new();
+    world.pass("12:00");
+    assert!(world.pass("12:08").contains("1 began"));
+    let told = world.pass("15:00");
+    assert!(told.contains("1 ended"), "it never began there: {told}");
+    world.pass("15:01");
+    assert_eq!(
+        world.scheduled(),
+        [("ocm-b".into(), "4.12.3".into(), "pending".into())],
+        "a waits no longer, and b has the mutex"
+    );
+}
+
+#[test]
+fn what_was_given_up_and_completes_later_is_no_failure() {
+    let world = World::new();
+    world.pass("12:00");
+    world.pass("12:08");
+    world.pass("15:00");
+    let upgrades = ["fleet", "upgrades", "--store", &world.store()];
+    assert!(world.towpath(&upgrades).contains("failed"));
+    let labels = [
+        ("sre-capabilities.aus.soak-days", "0"),
+        ("sre-capabilities.aus.workloads", "web"),
+        ("sre-capabilities.aus.schedule", "* * * * *"),
+    ];
+    world
+        .double
+        .add("org", &labels, cluster("a", "4.12.3", &["4.12.4"]));
+    assert!(world.pass("15:30").contains("1 ended"));
+    let told = world.towpath(&upgrades);
+    assert!(told.contains("completed later all the same"), "{told}");
+    assert!(
+        !told.contains(" failed "),
+        "no upgrade has that state: {told}"
+    );
+    assert!(world.pass("15:31").contains("0 ended"), "it is said once");
+    assert!(
+        world
+            .towpath(&["fleet", "replay", "--store", &world.store()])
+            .contains("0 different")
+    );
+}
+
+#[test]
+fn a_service_account_logs_in_and_half_a_login_is_refused() {
+    let world = World::new();
+    world.double.open_token_service("towpath", "s3cret", 900);
+    std::fs::write(world.path("secret"), "s3cret\n").expect("written");
+    let (url, secret, token) = (
+        world.double.url(),
+        world.path("secret"),
+        world.path("token"),
+    );
+    let token_url = format!("{url}/token");
+    let account = ["--ocm-client-id", "towpath", "--ocm-token-url", &token_url];
+    let secret = ["--ocm-client-secret", text(&secret)];
+    let token = ["--ocm-token", text(&token)];
+    let export = ["fleet", "export", "--ocm", &url];
+    let exported = world.towpath(&[&export[..], &account, &secret].concat());
+    assert!(exported.contains("uuid-a"), "{exported}");
+    for (login, problem) in [
+        (
+            account.to_vec(),
+            "--ocm-client-id needs --ocm-client-secret",
+        ),
+        (secret.to_vec(), "--ocm-client-secret needs --ocm-client-id"),
+        (
+            [&account[..], &secret, &token].concat(),
+            "more than one login",
+        ),
+        (
+            [&token[..], &account[2..]].concat(),
+            "--ocm-token-url is not used",
+        ),
+        (Vec::new(), "--ocm needs a login"),
+    ] {
+        let refused = Command::new(env!("CARGO_BIN_EXE_towpath"))
+            .args([&export[..], &login].concat())
+            .output()
+            .expect("towpath runs");
+        let told = String::from_utf8_lossy(&refused.stderr);
+        assert_eq!(refused.status.code(), Some(2), "{login:?}");
+        assert!(told.contains(problem), "{login:?}: {told}");
+    }
+}
+
+/// The commands of the manual's section, in order, with where their output goes.
+fn commands_of_the_manual() -> Vec<(Vec<String>, Option<String>)> {
+    let manual = include_str!("../../docs/fleet-from-aus.md");
+    let section = manual
+        .split("## Going over, step by step")
+        .nth(1)
+        .and_then(|rest| rest.split("\n## ").next())
+        .expect("the section");
+    let lines = section
+        .lines()
+        .filter_map(|line| line.strip_prefix("$ towpath "));
+    let command = |line: &str| {
+        let (line, file) = match line.split_once(" > ") {
+            Some((line, file)) => (line, Some(file.to_owned())),
+            None => (line, None),
+        };
+        // Words, and one text in quotes at the end.
+        let (plain, quoted) = line.split_once(" \"").unwrap_or((line, ""));
+        let quoted = quoted.strip_suffix('"').map(str::to_owned);
+        let words = plain.split(' ').map(str::to_owned).chain(quoted);
+        (words.collect(), file)
+    };
+    lines.map(command).collect()
+}
+
+#[test]
+fn the_way_from_aus_is_as_the_manual_says() {
+    let world = World::new();
+    let labels = [
+        ("sre-capabilities.aus.soak-days", "4"),
+        ("sre-capabilities.aus.workloads", "web"),
+        ("sre-capabilities.aus.schedule", "* * * * *"),
+    ];
+    world.double.set_now(Timestamp::now());
+    world.double.remove("ocm-a");
+    world.double.remove("ocm-b");
+    world
+        .double
+        .add("acme", &labels, cluster("c", "4.12.1", &["4.12.2"]));
+    std::fs::write(world.path("fleet/org.yaml"), "name: acme\norgId: acme\n").expect("written");
+    let state = r#"{"check_in": "2026-01-05T12:00:00", "versions": {"4.12.2": {"workloads": {"web": {"soak_days": 5.0, "reporting": []}}}}}"#;
+    std::fs::write(world.path("acme.json"), state).expect("written");
+    let commands = commands_of_the_manual();
+    assert!(commands.len() > 10, "{commands:?}");
+    let mut told = Vec::new();
+    for (words, file) in commands {
+        let done = Command::new(env!("CARGO_BIN_EXE_towpath"))
+            .args(&words)
+            .current_dir(world.folder.path())
+            .env("TOWPATH_FLEET", "fleet")
+            .env("TOWPATH_OCM", world.double.url())
+            .env("TOWPATH_OCM_TOKEN", "token")
+            .output()
+            .expect("towpath runs");
+        assert!(done.status.success(), "{words:?}: {done:?}");
+        let text = String::from_utf8(done.stdout).expect("text");
+        if let Some(file) = file {
+            std::fs::write(world.path(&file), &text).expect("written");
+        }
+        told.push((words.join(" "), text));
+    }
+    let all = |command: &str| -> Vec<&str> {
+        let of = told.iter().filter(|(words, _)| words == command);
+        of.map(|(_, text)| text.as_str()).collect()
+    };
+    let plans = all("fleet plan");
+    assert!(plans[0].contains("Nothing starts now"), "{}", plans[0]);
+    assert!(plans[1].contains("1 upgrade starts now"), "{}", plans[1]);
+    let passes = all("fleet run --once");
+    assert!(passes[0].contains("1 planned"), "{}", passes[0]);
+    assert!(passes[1].contains("1 cancelled"), "{}", passes[1]);
+    assert_eq!(world.scheduled(), [], "nothing of ours is left there");
 }

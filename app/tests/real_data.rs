@@ -61,7 +61,47 @@ fn main() {
             file,
         ));
     }
+    for file in [
+        "cluster-upgrade-policy-1.yml",
+        "openshift-cluster-manager-1.yml",
+    ] {
+        trials.push(trial(
+            format!("fields_of_aus::{file}"),
+            every_field_of_aus_is_tried,
+            file,
+        ));
+    }
     libtest_mimic::run(&Arguments::from_args(), trials).exit();
+}
+
+/// The file with which we try that AUS's fields hold nobody (`formats/tests/fleet_policy.rs`) has every field of AUS's schemas.
+fn every_field_of_aus_is_tried(data: &Path, file: &str) -> Result<(), Failed> {
+    let tried = include_str!("../../formats/tests/aus_organisation.yml");
+    let schema = std::fs::read_to_string(data.join("aus-schema").join(file))?;
+    let indent = |line: &str| line.len() - line.trim_start_matches(['-', ' ']).len();
+    let (mut open, mut missing, mut fields): (Vec<usize>, _, _) = (Vec::new(), Vec::new(), 0);
+    for line in schema.lines().filter(|line| !line.trim().is_empty()) {
+        open.retain(|properties| indent(line) > *properties);
+        let (key, _) = line
+            .trim_start_matches(['-', ' '])
+            .split_once(':')
+            .unwrap_or_default();
+        let is_field = open
+            .last()
+            .is_some_and(|properties| indent(line) == properties + 2);
+        if is_field && !key.is_empty() {
+            fields += 1;
+            let key = key.trim_matches('"');
+            missing.extend((!tried.contains(&format!("{key}:"))).then(|| key.to_owned()));
+        }
+        if key == "properties" && !is_field {
+            open.push(indent(line));
+        }
+    }
+    match missing.is_empty() && fields > 5 {
+        true => Ok(()),
+        false => Err(format!("{fields} fields; not tried: {missing:?}").into()),
+    }
 }
 
 /// The graph that is served for a channel is the one that the public service served.

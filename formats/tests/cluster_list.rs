@@ -427,3 +427,17 @@ fn said(findings: &[Finding]) -> String {
         .map(|finding| format!("    [{}] {}{finding}\n", finding.code, severity(finding)))
         .collect()
 }
+
+#[test]
+fn a_list_that_is_written_reads_as_it_was() {
+    let (list, _) = read(LIST);
+    let (again, findings) = read(&cluster_list::json(&list).to_string());
+    assert_eq!(findings, vec![]);
+    let placeless = |list: ClusterList| ClusterList {
+        origins: Vec::new(),
+        organisations: Vec::new(),
+        ..list
+    };
+    assert_eq!(again.organisations.len(), list.organisations.len());
+    assert_eq!(placeless(again), placeless(list));
+}

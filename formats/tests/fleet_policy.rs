@@ -979,3 +979,62 @@ fn shown(text: &str) -> String {
         line => line,
     }
 }
+
+/// Every field that AUS's schemas have (`app/tests/real_data.rs` holds it against them).
+const ALL_OF_AUS: &str = include_str!("aus_organisation.yml");
+
+#[test]
+fn a_file_with_every_field_of_aus_holds_nobody() {
+    let read = read_all(&[("aus.yml", ALL_OF_AUS)]);
+    let told: Vec<String> = read.findings.iter().map(ToString::to_string).collect();
+    assert!(
+        !read.findings.iter().any(|finding| finding.is_error()),
+        "{told:#?}"
+    );
+    for organisation in read.policy.organisations.values() {
+        for entry in &organisation.clusters {
+            assert_eq!(entry.problems, [], "{}", entry.name);
+        }
+        let held: Vec<(&str, usize)> = organisation
+            .defaults
+            .iter()
+            .map(|default| (&*default.name, default.problems.len()))
+            .collect();
+        assert_eq!(held, [("plain", 0), ("templated", 1)]);
+    }
+    for field in [
+        "ausClusterHealthChecks",
+        "addonManagedUpgrades",
+        "addonUpgradeTests",
+        "recommendedVersions",
+        "recommendedVersionWeight",
+        "allowedClusterExternalConfigLabels",
+        "externalOrgId",
+        "accessTokenClientId",
+        "accessTokenUrl",
+        "accessTokenClientSecret",
+        "spec.id",
+        "upgradePolicyTemplate",
+        "ocm",
+    ] {
+        let is_told = |text: &&String| text.contains(&format!("`{field}`"));
+        assert_eq!(told.iter().filter(is_told).count(), 1, "{field}: {told:#?}");
+    }
+    assert!(
+        !told.iter().any(|text| text.contains("schedule_type")),
+        "{told:#?}"
+    );
+}
+
+#[test]
+fn a_schedule_type_that_aus_does_not_have_holds_its_cluster() {
+    let text = ALL_OF_AUS.replacen("schedule_type: automatic", "schedule_type: manual", 1);
+    let read = read_all(&[("aus.yml", &text)]);
+    let organisation = read.policy.organisations.values().next().unwrap();
+    let held: Vec<usize> = organisation
+        .clusters
+        .iter()
+        .map(|entry| entry.problems.len())
+        .collect();
+    assert_eq!(held, [0, 1], "prod-1, stage-1");
+}

@@ -38,7 +38,7 @@ impl TokenFile {
     pub fn read(&self) -> Result<BearerToken, String> {
         let bytes = file::read(&self.path, self.max_bytes)?;
         let text = String::from_utf8_lossy(&bytes);
-        let token = BearerToken(token::bearer(&text)?.to_owned());
+        let token = BearerToken::parse(&text)?;
         *self.last.lock().unwrap_or_else(PoisonError::into_inner) = Some(token.clone());
         Ok(token)
     }
@@ -53,6 +53,11 @@ impl TokenFile {
 }
 
 impl BearerToken {
+    /// The token in a text, with nothing around it but white space.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        Ok(Self(token::bearer(text)?.to_owned()))
+    }
+
     pub fn as_str(&self) -> &str {
         &self.0
     }

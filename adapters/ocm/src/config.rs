@@ -12,15 +12,14 @@ use towpath_core::fleet::Name;
 use towpath_core::retry::{Backoff, Retry};
 use towpath_http::{BadAddress, Url, base_address};
 
-use crate::OcmError;
+use crate::{Login, OcmError};
 
 /// [`OcmConfig::new`] fills in the defaults.
 #[derive(Debug, Clone)]
 pub struct OcmConfig {
     /// For example `https://api.openshift.com`.
     pub base_url: String,
-    /// A file with nothing but a bearer token. It is read for each request, so a new token is used at once.
-    pub token_file: PathBuf,
+    pub login: Login,
     /// Certificates (PEM) that are trusted instead of the system's.
     pub ca_file: Option<PathBuf>,
     /// Allow `http://` to other machines. Then the network can read the token.
@@ -65,10 +64,10 @@ type Wait = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 impl OcmConfig {
     /// The defaults: HTTPS only, the system's certificates, generous limits.
-    pub fn new(base_url: impl Into<String>, token_file: impl Into<PathBuf>) -> Self {
+    pub fn new(base_url: impl Into<String>, login: impl Into<Login>) -> Self {
         Self {
             base_url: base_url.into(),
-            token_file: token_file.into(),
+            login: login.into(),
             ca_file: None,
             allow_http: false,
             environment_proxy: true,
@@ -93,7 +92,7 @@ impl OcmConfig {
         base_address(&self.base_url, self.allow_http).map_err(|problem| {
             let remedy = match problem {
                 BadAddress::NoAddress(_) => "write it as in https://api.openshift.com",
-                BadAddress::Credentials => "put a token into token_file",
+                BadAddress::Credentials => "put the token into a file",
                 BadAddress::QueryOrFragment => "remove everything after the path",
                 BadAddress::PlainHttp => "use https, or set allow_http",
                 BadAddress::NotOfTheWeb => "use https",

@@ -18,11 +18,18 @@ pub enum OcmError {
     /// The file with the token cannot be used.
     #[error("{file}: {problem}; write a bearer token into it, and nothing else")]
     TokenFile { file: String, problem: String },
+    /// The token service gives us no token.
+    #[error(
+        "{url}: no token for the API: {problem}; check the client's id, the secret and the address"
+    )]
+    Login { url: String, problem: String },
     /// An id that is not safe in an address.
     #[error("{id:?} is not a valid id; use one that the API lists")]
     BadId { id: String },
     /// The API rejects the token.
-    #[error("{what}: the API rejects our token (401); renew the token file")]
+    #[error(
+        "{what}: the API rejects our token (401); renew the token, or the secret that it is made from"
+    )]
     Unauthorised { what: String },
     /// The token lacks a permission.
     #[error("{what}: forbidden (403: {reason}); give the token's account the role it needs")]
@@ -123,6 +130,7 @@ impl OcmError {
         match self {
             Self::BadConfig { .. } => "bad-config",
             Self::TokenFile { .. } => "token-file",
+            Self::Login { .. } => "login",
             Self::BadId { .. } => "bad-id",
             Self::Unauthorised { .. } => "unauthorised",
             Self::Forbidden { .. } => "forbidden",
@@ -158,6 +166,7 @@ impl OcmError {
             | Self::CutShort { .. } => true,
             Self::BadConfig { .. }
             | Self::TokenFile { .. }
+            | Self::Login { .. }
             | Self::BadId { .. }
             | Self::Unauthorised { .. }
             | Self::Forbidden { .. }
@@ -189,6 +198,7 @@ impl OcmError {
             self,
             Self::BadConfig { .. }
                 | Self::TokenFile { .. }
+                | Self::Login { .. }
                 | Self::Unauthorised { .. }
                 | Self::Redirected { .. }
         )

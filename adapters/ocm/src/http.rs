@@ -10,20 +10,18 @@ use towpath_core::retry::Jitter;
 use towpath_http::header::LOCATION;
 use towpath_http::{
     Answer, BearerToken, BodyLimit, Certificates, HttpClient, HttpError, HttpOptions, Method,
-    Request, StatusCode, TokenFile, Trust, Url, clip,
+    Request, StatusCode, Trust, Url, clip,
 };
 
+use crate::login::Session;
 use crate::{Limits, OcmConfig, OcmError, Sleep, wire};
-
-/// The longest token; real ones have about 2 KiB.
-const MAX_TOKEN_BYTES: u64 = 64 << 10;
 
 /// A client of one API.
 #[derive(Debug)]
 pub(crate) struct Http {
     client: HttpClient,
     base: Url,
-    token: TokenFile,
+    session: Session,
     pub(crate) limits: Limits,
     sleep: Sleep,
     jitter: Jitter,
@@ -44,13 +42,12 @@ pub(crate) struct Item<T> {
 impl Http {
     pub(crate) fn new(config: OcmConfig) -> Result<Self, OcmError> {
         let base = config.checked_url()?;
-        let client = client(&config, base.scheme() == "https")?;
-        let token = TokenFile::new(config.token_file, MAX_TOKEN_BYTES);
-        token.read().map_err(|problem| no_token(&token, problem))?;
+        let session = Session::new(config.login.clone(), config.allow_http)?;
+        let client = client(&config, base.scheme() == "https" && session.is_tls())?;
         Ok(Self {
             client,
             base,
-            token,
+            session,
             limits: config.limits,
             sleep: config.sleep,
             jitter: Jitter::new(config.jitter_seed),
@@ -165,7 +162,7 @@ impl Http {
         self.once(Method::DELETE, path, &[], None).await.map(drop)
     }
 
-    /// One request. A second one only if the token was refused and the file has a new one: then nothing was done yet.
+    /// One request. A second one only if the token was rejected and there is a new one: then nothing was done yet.
     async fn once(
         &self,
         method: Method,
@@ -175,17 +172,16 @@ impl Http {
     ) -> Result<Vec<u8>, OcmError> {
         let what = format!("{method} {}", path.0);
         let url = self.url(path, query);
-        let unread = |problem| no_token(&self.token, problem);
-        let token = self.token.read_or_last().map_err(unread)?;
+        let token = self.session.token(&self.client).await?;
         let first = self
             .exchange(&what, method.clone(), url.clone(), &token, body)
             .await;
         if !matches!(first, Err(OcmError::Unauthorised { .. })) {
             return first;
         }
-        match self.token.read().map_err(unread)? {
-            same if same == token => first,
-            fresh => self.exchange(&what, method, url, &fresh, body).await,
+        match self.session.other_than(&token, &self.client).await? {
+            None => first,
+            Some(fresh) => self.exchange(&what, method, url, &fresh, body).await,
         }
     }
 
@@ -337,13 +333,6 @@ fn client(config: &OcmConfig, is_tls: bool) -> Result<HttpClient, OcmError> {
         problem,
         remedy: "check ca_file, and that this system has CA certificates".to_owned(),
     })
-}
-
-fn no_token(file: &TokenFile, problem: String) -> OcmError {
-    OcmError::TokenFile {
-        file: file.path().display().to_string(),
-        problem,
-    }
 }
 
 fn refusal(

@@ -16,6 +16,7 @@ mod config;
 mod error;
 mod fleet;
 mod http;
+mod login;
 mod policies;
 mod read;
 mod wire;
@@ -24,6 +25,7 @@ pub use act::{AgreementOutcome, CancelOutcome, ClusterRef, CreateOutcome, Policy
 pub use config::{Limits, OcmConfig, Sleep};
 pub use error::OcmError;
 pub use fleet::OcmFleet;
+pub use login::Login;
 
 /// A client of the API. Share it by reference; one per API.
 #[derive(Debug)]

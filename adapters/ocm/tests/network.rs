@@ -2,12 +2,14 @@
 
 mod support;
 
+use std::collections::BTreeSet;
 use std::net::TcpListener;
 use std::sync::Arc;
 use std::time::Duration;
 
 use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
-use towpath_ocm::{Ocm, OcmConfig};
+use tempfile::NamedTempFile;
+use towpath_ocm::{Login, Ocm, OcmConfig};
 
 use support::{config, impatient, names, now, token_file, world, world_with};
 use towpath_testing_services::ocm::{Fault, OcmDouble, TOKEN, cluster};
@@ -280,7 +282,7 @@ async fn configurations_that_cannot_work_say_so() {
     }
     assert_eq!(
         new(OcmConfig {
-            token_file: "/nowhere".into(),
+            login: "/nowhere".into(),
             ..config("http://a", &token)
         })
         .kind(),
@@ -335,4 +337,67 @@ async fn tls_is_checked_against_the_given_certificates() {
         before,
         "nothing was said to a stranger"
     );
+}
+
+/// A service account with that secret.
+fn service_account(double: &OcmDouble, secret: &NamedTempFile) -> Login {
+    Login::ClientCredentials {
+        token_url: format!("{}/token", double.url()),
+        client_id: "towpath".to_owned(),
+        secret_file: secret.path().to_owned(),
+    }
+}
+
+#[tokio::test]
+async fn a_service_account_gets_one_token_for_many_requests_and_a_new_one_when_it_is_rejected() {
+    let (double, secret) = (OcmDouble::start(now()), token_file("s3cret"));
+    double.open_token_service("towpath", "s3cret", 900);
+    let mut config = config(&double.url(), &secret);
+    config.login = service_account(&double, &secret);
+    let ocm = Ocm::new(config).unwrap();
+    ocm.fleet(now(), &BTreeSet::new()).await.unwrap();
+    assert_eq!(double.count("POST", "/token"), 1);
+    double.set_token("another");
+    ocm.fleet(now(), &BTreeSet::new()).await.unwrap();
+    assert_eq!(
+        double.count("POST", "/token"),
+        2,
+        "rejected, and renewed once for all"
+    );
+}
+
+#[tokio::test]
+async fn a_token_that_has_run_out_is_renewed_before_it_is_rejected() {
+    let (double, offline) = (OcmDouble::start(now()), token_file("offline"));
+    double.open_token_service("cloud-services", "offline", 0);
+    let mut config = config(&double.url(), &offline);
+    config.login = Login::OfflineToken {
+        token_url: format!("{}/token", double.url()),
+        file: offline.path().to_owned(),
+    };
+    let ocm = Ocm::new(config).unwrap();
+    ocm.fleet(now(), &BTreeSet::new()).await.unwrap();
+    let asked = double.asked();
+    let renewals = asked.iter().filter(|asked| asked.path == "/token").count();
+    assert_eq!(renewals * 2, asked.len(), "each lives no time at all");
+}
+
+#[tokio::test]
+async fn a_login_that_is_refused_says_where_and_why_and_not_the_secret() {
+    let (double, secret) = (OcmDouble::start(now()), token_file("wrong-s3cret"));
+    double.open_token_service("towpath", "s3cret", 900);
+    let mut config = config(&double.url(), &secret);
+    config.login = service_account(&double, &secret);
+    let error = Ocm::new(config)
+        .unwrap()
+        .fleet(now(), &BTreeSet::new())
+        .await
+        .unwrap_err();
+    let text = error.to_string();
+    assert_eq!(error.kind(), "login");
+    assert!(
+        text.contains("/token: no token for the API: it answers 401: Invalid client or secret"),
+        "{text}"
+    );
+    assert!(!text.contains("wrong-s3cret"), "{text}");
 }

@@ -29,6 +29,7 @@ mod claims;
 mod clusters;
 mod decisions;
 mod error;
+mod imported_soak;
 mod lease;
 mod password;
 mod people;

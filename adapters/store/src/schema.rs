@@ -15,7 +15,7 @@ pub(crate) const KNOWN: i64 = MIGRATIONS.len() as i64;
 /// The key of the lock under which PostgreSQL migrates: "towpath" in ASCII.
 const MIGRATION_LOCK: i64 = 0x0074_6f77_7061_7468;
 
-const MIGRATIONS: &[&[&str]] = &[FIRST, AGENTS, BOUNDS];
+const MIGRATIONS: &[&[&str]] = &[FIRST, AGENTS, BOUNDS, IMPORTED];
 
 const FIRST: &[&str] = &[
     // A cluster, its last report, and its newest span, which reaches from span_from to last_seen on its version and in its
@@ -88,6 +88,12 @@ const BOUNDS: &[&str] = &[
     "CREATE INDEX upgrades_refused ON upgrades (changed_at) WHERE state = 'refused'",
     // The last entry of a chain that is no longer there.
     "CREATE TABLE checkpoints (name KEY PRIMARY KEY, seq BIGINT NOT NULL, hash BLOB NOT NULL, at BIGINT NOT NULL)",
+];
+
+const IMPORTED: &[&str] = &[
+    // Soak that another system has counted, without what Towpath had counted itself when it was imported.
+    "CREATE TABLE imported_soak (organisation KEY NOT NULL, workload KEY NOT NULL, version KEY NOT NULL, \
+     seconds BIGINT NOT NULL, at BIGINT NOT NULL, PRIMARY KEY (organisation, workload, version))",
 ];
 
 /// Migrates clusters from before bindings existed: those last seen in a list are bound, with all their time. Their rows
@@ -243,6 +249,16 @@ pub(crate) const TABLES: &[(&str, &[(&str, Kind)])] = {
             "checkpoints",
             &[("name", Text), ("seq", Int), ("hash", Blob), ("at", Int)],
         ),
+        (
+            "imported_soak",
+            &[
+                ("organisation", Text),
+                ("workload", Text),
+                ("version", Text),
+                ("seconds", Int),
+                ("at", Int),
+            ],
+        ),
     ]
 };
 
@@ -266,6 +282,7 @@ pub(crate) fn tables_of(
 /// The first schema that has the column.
 pub(crate) fn since(table: &str, column: &str) -> i64 {
     match (table, column) {
+        ("imported_soak", _) => 4,
         ("agent_updates", "reported_at")
         | ("leases", "term_ms")
         | ("soak_sums" | "bindings" | "checkpoints", _) => 3,

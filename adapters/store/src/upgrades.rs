@@ -110,7 +110,9 @@ impl Store {
         use UpgradeState::{Cancelled, Failed, Finished, Planned, Refused, Started};
         match (expected, to) {
             (Planned, Started | Finished | Failed | Cancelled | Refused)
-            | (Started, Finished | Failed) => {}
+            | (Started, Finished | Failed)
+            // It was given up, and completed later.
+            | (Failed, Finished) => {}
             _ => {
                 let (from, to) = (expected.code(), to.code());
                 return Err(StoreError::Bad(format!(

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use sha2::{Digest, Sha256};
 use towpath_core::cluster::Fact;
-use towpath_core::fleet::{Approval, Owner, Upgrade, UpgradeId, UpgradeState};
+use towpath_core::fleet::{Approval, Owner, SoakSum, Upgrade, UpgradeId, UpgradeState};
 use towpath_store::{
     Backend, ChangeMark, ClaimOutcome, InputPart, Lease, Lock, Need, RecordOutcome, Refusal, Store,
     StoreError, UpgradeSelection,
@@ -852,6 +852,32 @@ fn people_are_heard() {
 }
 
 #[test]
+fn imported_soak_is_replaced_and_comes_back_from_a_backup() {
+    both(async |place| {
+        let sum = |version: &str, seconds| SoakSum {
+            organisation: "o".into(),
+            workload: "web".into(),
+            version: version.parse().unwrap(),
+            seconds,
+        };
+        let store = place.open().await;
+        let at = "2026-01-05T00:00Z".parse().unwrap();
+        let first = [sum("4.9.1", 60), sum("4.9.2", 5)];
+        store.import_soak(&first, at).await.unwrap();
+        store.import_soak(&[sum("4.9.1", 90)], at).await.unwrap();
+        let kept = [sum("4.9.1", 90), sum("4.9.2", 5)];
+        assert_eq!(store.imported_soak().await.unwrap(), kept);
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("backup.db");
+        store.backup(&file).await.unwrap();
+        let restored = format!("sqlite:{}", folder.path().join("restored.db").display());
+        Store::restore(&file, &*restored).await.unwrap();
+        let restored = Store::open(&*restored).await.unwrap();
+        assert_eq!(restored.imported_soak().await.unwrap(), kept);
+    });
+}
+
+#[test]
 fn a_decision_can_be_read_again_with_all_it_was_made_on() {
     both(async |place| {
         let (store, lease) = fleet(place).await;
@@ -993,7 +1019,7 @@ fn a_newer_schema_is_refused() {
             refused,
             StoreError::NewerSchema {
                 found: 99,
-                known: 3
+                known: 4
             }
         );
     });

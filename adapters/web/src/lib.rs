@@ -54,8 +54,8 @@ pub use body::AnswerBody;
 pub use contract::ClientContract;
 pub use enrolment::{Enrolment, PassNumber};
 pub use fleet::{
-    ClusterCount, Fleet, FleetAnswer, FleetApi, FleetHealth, FleetMetrics, FleetRequest, Reads,
-    RemainingSoak, TokenKeys,
+    Bounded, ClusterCount, Fleet, FleetAnswer, FleetApi, FleetHealth, FleetMetrics, FleetRequest,
+    Reads, RemainingSoak, TokenKeys,
 };
 pub use managed::{AllowedUpdates, ClusterPlace, Managed};
 pub use metrics::{Metrics, ReloadResult};

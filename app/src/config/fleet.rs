@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use anyhow::bail;
 use jiff::{SignedDuration, Timestamp};
+use towpath_ocm::Login;
 use towpath_store::StoreAddress;
 use towpath_web::Reads;
 
@@ -29,7 +30,62 @@ pub(crate) struct FleetSettings {
     pub(crate) reads: Reads,
     pub(crate) pass_every: Duration,
     pub(crate) allowance: SignedDuration,
-    pub(crate) ocm: Option<(String, PathBuf)>,
+    pub(crate) ocm: Option<OcmSettings>,
+}
+
+/// An OCM-style API, and how to log in there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct OcmSettings {
+    pub(crate) url: String,
+    pub(crate) login: Login,
+}
+
+/// What was typed about an OCM-style API.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct OcmOptions {
+    pub(crate) url: Option<String>,
+    pub(crate) token: Option<PathBuf>,
+    pub(crate) client_id: Option<String>,
+    pub(crate) client_secret: Option<PathBuf>,
+    pub(crate) offline_token: Option<PathBuf>,
+    pub(crate) token_url: Option<String>,
+}
+
+impl OcmOptions {
+    /// There is exactly one way to log in, or none without an API. What would be ignored is refused.
+    pub(crate) fn settings(self) -> anyhow::Result<Option<OcmSettings>> {
+        let ways = "--ocm-token FILE, --ocm-offline-token FILE, or --ocm-client-id ID with --ocm-client-secret FILE";
+        let Some(url) = self.url else {
+            // A token's file alone may stand in the environment for other commands.
+            return Ok(None);
+        };
+        let token_url = self.token_url.clone();
+        let token_url = token_url.unwrap_or_else(|| Login::TOKEN_URL.to_owned());
+        let login = match (
+            self.token,
+            self.offline_token,
+            self.client_id,
+            self.client_secret,
+        ) {
+            (Some(file), None, None, None) if self.token_url.is_none() => Login::Bearer(file),
+            (Some(_), None, None, None) => {
+                bail!(
+                    "--ocm-token is the token itself, so --ocm-token-url is not used; remove one of them"
+                )
+            }
+            (None, Some(file), None, None) => Login::OfflineToken { token_url, file },
+            (None, None, Some(client_id), Some(secret_file)) => Login::ClientCredentials {
+                token_url,
+                client_id,
+                secret_file,
+            },
+            (None, None, Some(_), None) => bail!("--ocm-client-id needs --ocm-client-secret FILE"),
+            (None, None, None, Some(_)) => bail!("--ocm-client-secret needs --ocm-client-id ID"),
+            (None, None, None, None) => bail!("--ocm needs a login; add {ways}"),
+            _ => bail!("--ocm has more than one login; keep one of {ways}"),
+        };
+        Ok(Some(OcmSettings { url, login }))
+    }
 }
 
 impl FleetSettings {
@@ -54,11 +110,15 @@ impl ServeOptions {
             self.report_allowance_seconds.unwrap_or(3_600),
             1..=604_800,
         )?;
-        let ocm = match (self.ocm.clone(), self.ocm_token.clone()) {
-            (Some(url), Some(token)) => Some((url, token)),
-            (Some(_), None) => bail!("--ocm needs a token; add --ocm-token FILE"),
-            (None, _) => None,
+        let ocm = OcmOptions {
+            url: self.ocm.clone(),
+            token: self.ocm_token.clone(),
+            client_id: self.ocm_client_id.clone(),
+            client_secret: self.ocm_client_secret.clone(),
+            offline_token: self.ocm_offline_token.clone(),
+            token_url: self.ocm_token_url.clone(),
         };
+        let ocm = ocm.settings()?;
         let is_postgres =
             |store: &String| store.starts_with("postgres://") || store.starts_with("postgresql://");
         if let (Some(file), false) = (

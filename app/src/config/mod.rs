@@ -25,7 +25,7 @@ use towpath_web::{
     Admission, AllowedHosts, ClientContract, Limits, REPORTS_PER_MINUTE, TrustedProxies,
 };
 
-pub(crate) use self::fleet::FleetSettings;
+pub(crate) use self::fleet::{FleetSettings, OcmOptions, OcmSettings};
 pub(crate) use self::sources::{SignatureOption, SourceArgs, SourceOptions};
 use crate::clock::NowArgs;
 use crate::sources::address::Intervals;
@@ -86,9 +86,21 @@ pub(crate) struct ServeOptions {
     /// Read clusters from the OCM-style API at this address, and schedule upgrades there.
     #[arg(long, env = "TOWPATH_OCM", value_name = "URL")]
     pub(crate) ocm: Option<String>,
-    /// The file with the token for the API of --ocm.
+    /// The file with the token for the API of --ocm. Somebody else renews it.
     #[arg(long, env = "TOWPATH_OCM_TOKEN", value_name = "FILE")]
     pub(crate) ocm_token: Option<PathBuf>,
+    /// Log in to the API of --ocm as this service account. Needs --ocm-client-secret.
+    #[arg(long, env = "TOWPATH_OCM_CLIENT_ID", value_name = "ID")]
+    pub(crate) ocm_client_id: Option<String>,
+    /// The file with the secret of --ocm-client-id.
+    #[arg(long, env = "TOWPATH_OCM_CLIENT_SECRET", value_name = "FILE")]
+    pub(crate) ocm_client_secret: Option<PathBuf>,
+    /// Log in to the API of --ocm with the offline token in this file.
+    #[arg(long, env = "TOWPATH_OCM_OFFLINE_TOKEN", value_name = "FILE")]
+    pub(crate) ocm_offline_token: Option<PathBuf>,
+    /// The service that gives tokens for --ocm-client-id and --ocm-offline-token. [default: Red Hat's]
+    #[arg(long, env = "TOWPATH_OCM_TOKEN_URL", value_name = "URL")]
+    pub(crate) ocm_token_url: Option<String>,
     /// Check local files for changes this often where the kernel does not report changes. [default: 30]
     #[arg(long, env = "TOWPATH_POLL_SECONDS", value_name = "SECONDS")]
     pub(crate) poll_seconds: Option<u64>,
@@ -253,7 +265,8 @@ impl ServeOptions {
         first_given! { self, other;
             listen, sources, refresh_seconds, degraded_after_seconds, platforms, fleet, clusters,
             store, store_password_file, keep_days, token_keys, accept_unbound_tokens_until,
-            open_reads, pass_seconds, report_allowance_seconds, ocm, ocm_token, poll_seconds,
+            open_reads, pass_seconds, report_allowance_seconds, ocm, ocm_token, ocm_client_id,
+            ocm_client_secret, ocm_offline_token, ocm_token_url, poll_seconds,
             max_connections, max_connections_per_address, trusted_proxies, allowed_hosts,
             path_prefix, mandatory_params, drain_seconds, reports_per_minute, client_timeout_seconds, log, log_format, now
         }
@@ -343,13 +356,12 @@ impl Settings {
             .fleet
             .iter()
             .filter_map(|fleet| fleet.ocm.as_ref())
-            .map(|(_, token)| token);
+            .map(|ocm| ocm.login.file());
         let files = self
             .token_keys
             .iter()
-            .chain(ocm)
             .chain(&self.sources.access.registry_auth_file);
-        files.map(PathBuf::as_path)
+        files.map(PathBuf::as_path).chain(ocm)
     }
 
     /// Where graphs are answered, and what a request must have.

@@ -3,9 +3,10 @@
 use std::fmt;
 use std::path::Path;
 
+use towpath_ocm::Login;
 use towpath_web::Reads;
 
-use super::{AddressLimit, FleetSettings, LogFormat, Settings};
+use super::{AddressLimit, FleetSettings, LogFormat, OcmSettings, Settings};
 
 impl fmt::Display for Settings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -92,8 +93,23 @@ impl fmt::Display for FleetSettings {
             .try_for_each(|keys| writeln!(f, "tokenKeys: {}", path(keys)))?;
         writeln!(f, "openReads: {}", self.reads == Reads::Open)?;
         writeln!(f, "passSeconds: {}", self.pass_every.as_secs())?;
-        if let Some((url, token)) = &self.ocm {
-            writeln!(f, "ocm: {url:?}\nocmToken: {}", path(token))?;
+        if let Some(OcmSettings { url, login }) = &self.ocm {
+            writeln!(f, "ocm: {url:?}")?;
+            let file = path(login.file());
+            match login {
+                Login::Bearer(_) => writeln!(f, "ocmToken: {file}")?,
+                Login::OfflineToken { token_url, .. } => {
+                    writeln!(f, "ocmOfflineToken: {file}\nocmTokenUrl: {token_url:?}")?;
+                }
+                Login::ClientCredentials {
+                    token_url,
+                    client_id,
+                    ..
+                } => writeln!(
+                    f,
+                    "ocmClientId: {client_id:?}\nocmClientSecret: {file}\nocmTokenUrl: {token_url:?}"
+                )?,
+            }
         }
         write!(f, "reportAllowanceSeconds: {}", self.allowance.as_secs())
     }

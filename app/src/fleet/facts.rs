@@ -10,13 +10,14 @@ use towpath_core::cluster::ClusterId;
 use towpath_core::finding::{Finding, Place};
 use towpath_core::fleet::upgrade::REFUSAL_MEMORY;
 use towpath_core::fleet::{
-    Approval, ClusterState, FleetInput, FleetPolicy, Ledger, OfferBook, Pause, Tenure,
-    UnknownClusters, Upgrade,
+    Approval, ClusterState, FleetInput, FleetPolicy, Ledger, Name, OfferBook, Pause, SoakSum,
+    Tenure, UnknownClusters, Upgrade, beyond_own, told_once,
 };
 use towpath_core::graph::Graph;
 use towpath_formats::SourceFile;
 use towpath_formats::fleet::cluster_list::{self, ClusterList, labels};
 use towpath_formats::fleet::policy::{self, PolicyRead};
+use towpath_formats::words::counted;
 use towpath_sources::{Contents, Directory, read_file};
 use towpath_store::{Store, UpgradeSelection};
 
@@ -137,6 +138,8 @@ pub(crate) struct StoredFleet {
     pub(crate) clusters: BTreeMap<ClusterId, ClusterState>,
     pub(crate) tenures: BTreeMap<ClusterId, Tenure>,
     pub(crate) ledger: Ledger,
+    /// Soak that another system has counted.
+    pub(crate) imported: Vec<SoakSum>,
     pub(crate) upgrades: Vec<Upgrade>,
     pub(crate) approvals: Vec<Approval>,
     pub(crate) pauses: Vec<Pause>,
@@ -320,7 +323,7 @@ fn list_file(path: &Path) -> Result<SourceFile, Finding> {
 
 impl StoredFleet {
     /// Everything that the store knows now.
-    pub(crate) async fn read(store: &Store, now: Timestamp) -> anyhow::Result<Self> {
+    pub(crate) async fn read(store: &Store, now: Timestamp) -> towpath_store::Result<Self> {
         let mut known = Self::default();
         for stored in store.clusters().await? {
             known.note(stored);
@@ -335,12 +338,37 @@ impl StoredFleet {
         for (cluster, version, seconds) in store.soak_totals().await? {
             known.ledger.set(&cluster, &version, seconds);
         }
+        known.imported = store.imported_soak().await?;
         known.read_small(store, now).await?;
         Ok(known)
     }
 
+    /// What another system has counted beyond what the store has observed itself. It cannot be told while the store has time of
+    /// clusters whose workloads nobody knows: returns the first of them.
+    pub(crate) fn beyond_own(
+        &self,
+        theirs: Vec<SoakSum>,
+        policy: &FleetPolicy,
+    ) -> Result<Vec<SoakSum>, &ClusterState> {
+        let told_of: BTreeSet<&Name> = theirs.iter().map(|sum| &sum.organisation).collect();
+        let mut unknown = self
+            .ledger
+            .without_workloads(policy, &self.clusters, &self.tenures);
+        if let Some(first) = unknown.find(|state| told_of.contains(&state.organisation)) {
+            return Err(first);
+        }
+        let own = self
+            .ledger
+            .sums(policy, self.clusters.values(), &self.tenures);
+        Ok(beyond_own(theirs, &own))
+    }
+
     /// What is small enough to be read in every pass.
-    pub(crate) async fn read_small(&mut self, store: &Store, now: Timestamp) -> anyhow::Result<()> {
+    pub(crate) async fn read_small(
+        &mut self,
+        store: &Store,
+        now: Timestamp,
+    ) -> towpath_store::Result<()> {
         self.upgrades = store.upgrades(&UpgradeSelection::Active).await?;
         self.upgrades.extend(store.newest_failures().await?);
         if let Ok(since) = now.checked_sub(REFUSAL_MEMORY) {
@@ -393,7 +421,7 @@ pub(crate) fn input(
     let mut soak = known
         .ledger
         .sums(&read.policy, clusters.values(), &known.tenures);
-    soak.extend(read.list.soak.iter().cloned());
+    soak.extend(told_once(&known.imported, &read.list.soak));
     let running = known
         .upgrades
         .iter()
@@ -427,6 +455,23 @@ pub(crate) fn offer(state: &mut ClusterState, is_listed: bool, book: Option<&mut
     if state.offers.is_empty() || !is_listed && book.knows(state) {
         state.offers = book.offers(state);
     }
+}
+
+/// What no longer counts if clusters of the store were last seen in a list, and there is no list now.
+pub(crate) fn list_is_gone(
+    read: &FleetReading,
+    known: &StoredFleet,
+    policy: &Path,
+) -> Option<Finding> {
+    let was_listed = |state: &&ClusterState| !state.offers.is_empty();
+    let listed = known.clusters.values().filter(was_listed).count();
+    let is_gone = listed > 0 && read.list.clusters.is_empty();
+    let problem = format!(
+        "{} of the store were last seen in a list, and no list is named: they are judged as they were then, without the gates, the upgrades of others and the soak that the list told",
+        counted(listed, "cluster")
+    );
+    let remedy = "name the list (--clusters), let them report, or `towpath fleet import` the list, which keeps its soak";
+    is_gone.then(|| Finding::warning("list-is-gone", Place::from(policy), problem, remedy))
 }
 
 /// A graph from files, for commands that look at a fleet once.

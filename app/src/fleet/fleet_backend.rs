@@ -8,12 +8,15 @@ use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 use tokio::sync::{Semaphore, mpsc, oneshot};
 use towpath_core::cluster::ClusterId;
+use towpath_core::finding::Place;
 use towpath_core::fleet::{
-    Approval, ClusterState, Filter, Name, Pause, UpgradePolicy, find_cluster, why_of,
+    Approval, ClusterState, Filter, FleetPolicy, Name, Pause, UpgradePolicy, find_cluster, why_of,
 };
 use towpath_core::repeats::Repeats;
 use towpath_core::simulate::forecast_days;
 use towpath_core::version::Version;
+use towpath_formats::findings;
+use towpath_formats::fleet::cluster_list;
 use towpath_formats::fleet::report::Report;
 use towpath_formats::fleet::{self, pages};
 use towpath_store::{ClusterReport, RecordOutcome, Store, StoreError, UpgradeSelection};
@@ -319,6 +322,33 @@ impl FleetBackend {
                 let approved = store.approve(&approval).await;
                 done(approved.map(|()| json!({"kind": "approved"})))
             }
+            FleetRequest::Acknowledge { gate, cluster, by } => {
+                match store.cluster(&cluster).await {
+                    Ok(Some(_)) => {
+                        let acknowledged = store.acknowledge_gate(&cluster, &gate, &by, now).await;
+                        done(acknowledged.map(|()| json!({"kind": "acknowledged"})))
+                    }
+                    Ok(None) => {
+                        let nobody = "nobody is concerned, and nothing was acknowledged: no cluster has this id; give the id and not the name";
+                        FleetAnswer::NotFound(nobody.into())
+                    }
+                    Err(error) => done(Err(error)),
+                }
+            }
+            FleetRequest::Forget { cluster } => match store.forget(&cluster).await {
+                Ok(false) => FleetAnswer::NotFound(
+                    "there is no such cluster; give the id and not the name".into(),
+                ),
+                other => done(other.map(|_| json!({"kind": "forgotten"}))),
+            },
+            FleetRequest::Import { list } => {
+                let policy = published_fleet.published().map(|published| {
+                    let published = published.read().unwrap_or_else(PoisonError::into_inner);
+                    published.policy.clone()
+                });
+                let policy = policy.unwrap_or_default();
+                import(&store, &list, &policy, self.allowance, now).await
+            }
             FleetRequest::Upgrades(filter) => {
                 let which = match pages::upgrades_before(&filter) {
                     Ok(Some(id)) => UpgradeSelection::Before(id, pages::UPGRADES_LOOKED_AT),
@@ -397,6 +427,34 @@ fn bad_filter(sentence: String) -> FleetAnswer {
         kind: "bad_filter",
         sentence,
     }
+}
+
+/// Records a list, without its entries that have errors. A body that is no list changes nothing.
+async fn import(
+    store: &Store,
+    list: &str,
+    policy: &FleetPolicy,
+    allowance: SignedDuration,
+    now: Timestamp,
+) -> FleetAnswer {
+    let place = Place::file("body");
+    let (list, found) = cluster_list::read(&place, list.as_bytes(), now);
+    if let (true, Some(first)) = (list.is_unusable, found.first()) {
+        return FleetAnswer::Refused {
+            kind: "bad_list",
+            sentence: first.to_string(),
+        };
+    }
+    let recorded = super::import::record(store, list, policy, allowance, now).await;
+    done(recorded.map(|recorded| {
+        json!({
+            "kind": "imported",
+            "clusters": recorded.clusters,
+            "changed": recorded.changed,
+            "soakDays": recorded.soak.days(),
+            "findings": findings::json(&found),
+        })
+    }))
 }
 
 fn done(result: Result<serde_json::Value, StoreError>) -> FleetAnswer {
@@ -496,6 +554,9 @@ fn ask(
         | FleetRequest::Pause { .. }
         | FleetRequest::Resume { .. }
         | FleetRequest::Approve { .. }
+        | FleetRequest::Acknowledge { .. }
+        | FleetRequest::Forget { .. }
+        | FleetRequest::Import { .. }
         | FleetRequest::Upgrades(_)
         | FleetRequest::Forecast { .. } => unreachable!("these are answered elsewhere"),
     };

@@ -1,8 +1,10 @@
 //! `towpath fleet`: each command gathers facts, makes one pure call, and prints or carries out the result.
 
 mod complaint;
+mod export;
 mod facts;
 pub(crate) mod fleet_backend;
+mod import;
 mod lease;
 mod ocm;
 mod operator_acts;
@@ -21,7 +23,7 @@ use std::time::Duration;
 use anyhow::{Context, bail};
 use clap::{Args, Subcommand, ValueEnum};
 use jiff::Timestamp;
-use towpath_core::finding::Finding;
+use towpath_core::finding::{Finding, Place};
 use towpath_core::fleet::{
     AgentUpdate, ClusterState, Decision, Filter, FleetInput, FleetPlanner, coverage, find_cluster,
     why_of,
@@ -30,14 +32,16 @@ use towpath_core::graph::Graph;
 use towpath_core::simulate::forecast_days;
 use towpath_core::version::Version;
 use towpath_formats::findings;
+use towpath_formats::fleet::cluster_list::untold;
 use towpath_formats::fleet::{Room, json, text};
 use towpath_store::{Store, StoreAddress};
 
-use self::facts::{Files, StoredFleet};
+use self::facts::{Files, FleetReading, StoredFleet};
+use self::ocm::OcmScheduler;
 use self::progress::Progress;
 use crate::cli::{print, terminal_width};
 use crate::clock::NowArgs;
-use crate::config::{self, ServeOptions, Settings, SourceArgs};
+use crate::config::{self, OcmOptions, ServeOptions, Settings, SourceArgs};
 use crate::example::Origin;
 use crate::output::{Output, OutputArgs};
 
@@ -64,6 +68,11 @@ pub(crate) enum FleetCommand {
         after_help = "Example:\n  towpath fleet status --fleet ./fleet --store sqlite:towpath.db --sector prod"
     )]
     Status(FleetPartArgs),
+    /// Show each cluster with its policy: channel, schedule, sector, mutexes, soak days, workloads, and what soaks for it.
+    #[command(
+        after_help = "Example:\n  towpath fleet clusters --fleet ./fleet --clusters clusters.json --sector prod"
+    )]
+    Clusters(FleetPartArgs),
     /// Explain one cluster: for each candidate version, what each rule requires, and when it will be met.
     ///
     /// With a version: exit 0 if it starts now, 1 if not.
@@ -100,12 +109,6 @@ pub(crate) enum FleetCommand {
         /// Make a scheduling pass this often.
         #[arg(long, default_value_t = 60, value_name = "SECONDS", conflicts_with = "once", value_parser = clap::value_parser!(u64).range(1..=86_400))]
         every: u64,
-        /// Read clusters from the OCM-style API at this address, and schedule upgrades there.
-        #[arg(long, env = "TOWPATH_OCM", value_name = "URL")]
-        ocm: Option<String>,
-        /// The file with the token for the API of --ocm.
-        #[arg(long, env = "TOWPATH_OCM_TOKEN", value_name = "FILE")]
-        ocm_token: Option<PathBuf>,
         /// Number of days to keep decisions and single spans of observed time; 0 keeps them for ever. [default: 90]
         #[arg(long, env = "TOWPATH_KEEP_DAYS", value_name = "DAYS")]
         keep_days: Option<u32>,
@@ -134,11 +137,16 @@ pub(crate) enum FleetCommand {
         after_help = "Example:\n  towpath fleet acknowledge gate-1 --cluster 11111111-0000-4000-8000-000000000005"
     )]
     Acknowledge(operator_acts::AcknowledgeArgs),
-    /// Record the clusters of a list as if they had reported.
+    /// Write the fleet of an OCM-style API as a list of clusters, which --clusters reads.
+    #[command(
+        after_help = "Example:\n  towpath fleet export --ocm https://api.openshift.com --ocm-token token"
+    )]
+    Export(export::ExportArgs),
+    /// Record the clusters of a list as if they had reported, and its soak. Or record the soak history of AUS.
     #[command(
         after_help = "Example:\n  towpath fleet import clusters.json --store sqlite:towpath.db"
     )]
-    Import(operator_acts::ImportArgs),
+    Import(import::ImportArgs),
     /// Forget a cluster that no longer exists. It no longer holds back other clusters; its soak days stay.
     #[command(after_help = "Example:\n  towpath fleet forget 11111111-0000-4000-8000-000000000005")]
     Forget(operator_acts::ForgetArgs),
@@ -196,9 +204,47 @@ pub(crate) struct FleetArgs {
     #[arg(long, env = "TOWPATH_STORE_PASSWORD_FILE", value_name = "FILE")]
     store_password_file: Option<PathBuf>,
     #[command(flatten)]
+    ocm: OcmArgs,
+    #[command(flatten)]
     now: NowArgs,
     #[command(flatten)]
     sources: SourceArgs,
+}
+
+/// An OCM-style API.
+#[derive(Debug, Args)]
+pub(crate) struct OcmArgs {
+    /// Read clusters, upgrades and gates from the OCM-style API at this address. `fleet run` also schedules upgrades there.
+    #[arg(long, env = "TOWPATH_OCM", value_name = "URL")]
+    ocm: Option<String>,
+    /// The file with the token for the API of --ocm. Somebody else renews it.
+    #[arg(long, env = "TOWPATH_OCM_TOKEN", value_name = "FILE")]
+    ocm_token: Option<PathBuf>,
+    /// Log in to the API of --ocm as this service account. Needs --ocm-client-secret.
+    #[arg(long, env = "TOWPATH_OCM_CLIENT_ID", value_name = "ID")]
+    ocm_client_id: Option<String>,
+    /// The file with the secret of --ocm-client-id.
+    #[arg(long, env = "TOWPATH_OCM_CLIENT_SECRET", value_name = "FILE")]
+    ocm_client_secret: Option<PathBuf>,
+    /// Log in to the API of --ocm with the offline token in this file.
+    #[arg(long, env = "TOWPATH_OCM_OFFLINE_TOKEN", value_name = "FILE")]
+    ocm_offline_token: Option<PathBuf>,
+    /// The service that gives tokens for --ocm-client-id and --ocm-offline-token. [default: Red Hat's]
+    #[arg(long, env = "TOWPATH_OCM_TOKEN_URL", value_name = "URL")]
+    ocm_token_url: Option<String>,
+}
+
+impl OcmArgs {
+    fn options(&self) -> OcmOptions {
+        OcmOptions {
+            url: self.ocm.clone(),
+            token: self.ocm_token.clone(),
+            client_id: self.ocm_client_id.clone(),
+            client_secret: self.ocm_client_secret.clone(),
+            offline_token: self.ocm_offline_token.clone(),
+            token_url: self.ocm_token_url.clone(),
+        }
+    }
 }
 
 /// A part of what to look at, and how to show it.
@@ -290,6 +336,12 @@ impl FleetArgs {
             clusters: self.clusters.clone(),
             store: self.store.clone(),
             store_password_file: self.store_password_file.clone(),
+            ocm: self.ocm.ocm.clone(),
+            ocm_token: self.ocm.ocm_token.clone(),
+            ocm_client_id: self.ocm.ocm_client_id.clone(),
+            ocm_client_secret: self.ocm.ocm_client_secret.clone(),
+            ocm_offline_token: self.ocm.ocm_offline_token.clone(),
+            ocm_token_url: self.ocm.ocm_token_url.clone(),
             sources: self.sources.options.clone(),
             now: self.now,
             ..more
@@ -303,6 +355,7 @@ impl FleetArgs {
         let named = [
             ("--clusters", self.clusters.is_some()),
             ("--store", self.store.is_some()),
+            ("--ocm", self.ocm.ocm.is_some()),
             ("--graph-data", !settings.sources.is_example()),
         ];
         let named = named.iter().find(|(_, is_named)| *is_named);
@@ -320,7 +373,7 @@ impl FleetArgs {
     async fn picture(&self) -> anyhow::Result<Picture> {
         let (settings, origin) = self.fleet()?;
         let now = settings.now.unwrap_or_else(Timestamp::now);
-        let read = files(&settings).read(now)?;
+        let read = reading(&settings, now).await?;
         let known = self.known(&settings, now).await?;
         let graph = facts::graph(&settings, now)?;
         let input = facts::input(&read, &known, graph.as_ref(), now);
@@ -332,8 +385,14 @@ impl FleetArgs {
         }
         let mut planner = FleetPlanner::new(input.clone());
         let decision = planner.pass(now);
+        let fleet = settings.fleet.as_ref();
+        let gone = fleet.and_then(|fleet| facts::list_is_gone(&read, &known, &fleet.policy));
         let mut findings = read.findings;
+        if let Some(list) = self.own_list(&settings) {
+            findings.extend(untold(&read.list, &Place::from(list)));
+        }
         findings.extend(coverage(&input.policy, &input.clusters));
+        findings.extend(gone);
         findings.sort();
         Ok(Picture {
             planner,
@@ -343,6 +402,12 @@ impl FleetArgs {
             findings,
             origin,
         })
+    }
+
+    /// The list that the clusters come from, if they come from one that somebody wrote.
+    fn own_list<'s>(&self, settings: &'s Settings) -> Option<&'s Path> {
+        let fleet = settings.fleet.as_ref()?;
+        fleet.clusters.as_deref().filter(|_| fleet.ocm.is_none())
     }
 
     /// What the store knows of the fleet, if there is one.
@@ -370,6 +435,17 @@ impl FleetArgs {
         let is_there = || Path::new(DEFAULT_STORE.trim_start_matches("sqlite:")).exists();
         (fleet.store.is_some() || is_there()).then(|| fleet.store_address())
     }
+}
+
+/// What the files say, and the OCM-style API if one is named.
+async fn reading(settings: &Settings, now: Timestamp) -> anyhow::Result<FleetReading> {
+    let mut raw = files(settings).read_raw(now)?;
+    let ocm = settings.fleet.as_ref().map(OcmScheduler::of).transpose()?;
+    if let Some(mut ocm) = ocm.flatten() {
+        let findings = ocm.read(now, &mut raw.list).await?;
+        raw.findings.extend(findings);
+    }
+    Ok(raw.finish())
 }
 
 fn files(settings: &Settings) -> Files {
@@ -452,6 +528,17 @@ async fn answer(command: FleetCommand) -> anyhow::Result<bool> {
             output.print(picture.origin, text, || json::status(shown))?;
             Ok(true)
         }
+        FleetCommand::Clusters(FleetPartArgs {
+            filters,
+            read: FleetReadArgs { look, output },
+        }) => {
+            let (picture, filter) = (look.picture().await?, filters.filter()?);
+            let rows = filter.clusters(&picture.planner, picture.decision.at);
+            let shown = &rows[..filter.limit.unwrap_or(rows.len()).min(rows.len())];
+            let text = || text::clusters(&rows, filters.room());
+            output.print(picture.origin, text, || json::clusters(shown))?;
+            Ok(true)
+        }
         FleetCommand::Why {
             cluster,
             to,
@@ -512,16 +599,12 @@ async fn answer(command: FleetCommand) -> anyhow::Result<bool> {
         FleetCommand::Run {
             once,
             every,
-            ocm,
-            ocm_token,
             keep_days,
             log,
             log_format,
             look,
         } => {
             let settings = look.settings_with(ServeOptions {
-                ocm,
-                ocm_token,
                 keep_days,
                 log,
                 log_format,
@@ -535,7 +618,8 @@ async fn answer(command: FleetCommand) -> anyhow::Result<bool> {
         FleetCommand::Resume(args) => operator_acts::resume(args).await,
         FleetCommand::Approve(args) => operator_acts::approve(args).await,
         FleetCommand::Acknowledge(args) => operator_acts::acknowledge(args).await,
-        FleetCommand::Import(args) => operator_acts::import(args).await,
+        FleetCommand::Export(args) => export::export(args).await,
+        FleetCommand::Import(args) => import::import(args).await,
         FleetCommand::Forget(args) => operator_acts::forget(args).await,
         FleetCommand::Upgrades(args) => operator_acts::upgrades(args).await,
         FleetCommand::Replay(args) => replay::replay(args).await,
@@ -549,7 +633,7 @@ async fn answer(command: FleetCommand) -> anyhow::Result<bool> {
 async fn lint(FleetReadArgs { look, output }: FleetReadArgs) -> anyhow::Result<bool> {
     let (settings, origin) = look.fleet()?;
     let now = settings.now.unwrap_or_else(Timestamp::now);
-    let mut read = files(&settings).read(now)?;
+    let mut read = reading(&settings, now).await?;
     let known = look.known(&settings, now).await?;
     let input = facts::input(&read, &known, None, now);
     read.findings

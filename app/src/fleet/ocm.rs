@@ -4,7 +4,6 @@
 //! does not have, and schedules it again. That is idempotent.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
 
 use anyhow::Context;
 use jiff::Timestamp;
@@ -16,6 +15,8 @@ use towpath_formats::fleet::cluster_list::{ClusterList, ListedOrganisation};
 use towpath_ocm::{ClusterRef, Ocm, OcmConfig, OcmError, PolicyRef};
 use towpath_store::{Lease, Store};
 
+use crate::config::{FleetSettings, OcmSettings};
+
 pub(crate) struct OcmScheduler {
     ocm: Ocm,
     handles: BTreeMap<ClusterId, ClusterRef>,
@@ -24,8 +25,13 @@ pub(crate) struct OcmScheduler {
 }
 
 impl OcmScheduler {
-    pub(crate) fn new(url: &str, token: &Path) -> anyhow::Result<Self> {
-        let ocm = Ocm::new(OcmConfig::new(url, token));
+    /// The API that the settings name, if they do.
+    pub(crate) fn of(settings: &FleetSettings) -> anyhow::Result<Option<Self>> {
+        settings.ocm.as_ref().map(Self::new).transpose()
+    }
+
+    pub(crate) fn new(settings: &OcmSettings) -> anyhow::Result<Self> {
+        let ocm = Ocm::new(OcmConfig::new(&*settings.url, settings.login.clone()));
         let ocm = ocm.context("the OCM-style API cannot be used")?;
         Ok(Self {
             ocm,
@@ -34,12 +40,13 @@ impl OcmScheduler {
         })
     }
 
-    /// Reads the fleet from the API into a list, and says what is wrong with it.
+    /// Reads the fleet from the API into a list, and says what is wrong with it. The clusters of the list itself give way.
     pub(crate) async fn read(
         &mut self,
         now: Timestamp,
         list: &mut ClusterList,
     ) -> anyhow::Result<Vec<Finding>> {
+        let given_way = given_way(list);
         let fleet = self
             .ocm
             .fleet(now, &BTreeSet::new())
@@ -74,7 +81,9 @@ impl OcmScheduler {
                 labels,
                 origin: Place::file("ocm"),
             }));
-        Ok(fleet.findings)
+        let mut findings = fleet.findings;
+        findings.extend(given_way);
+        Ok(findings)
     }
 
     /// Schedules plans of ours that the API does not have. One that it refuses is kept as refused, and one that it could not be
@@ -169,4 +178,15 @@ impl OcmScheduler {
         }
         Ok(())
     }
+}
+
+/// A warning if the list has clusters of its own: the API's count, and a list's soak and inherited versions.
+fn given_way(list: &ClusterList) -> Option<Finding> {
+    let (first, clusters) = (list.origins.first()?, list.clusters.len());
+    let problem = format!(
+        "the {clusters} clusters of this list do not count: --ocm tells which clusters there are"
+    );
+    let remedy = "remove --clusters or --ocm; the list's `soak` and `inherited` count beside --ocm";
+    let place = Place::file(first.file.clone());
+    Some(Finding::warning("clusters-twice", place, problem, remedy))
 }

@@ -8,19 +8,15 @@ use anyhow::{Context, bail, ensure};
 use clap::Args;
 use jiff::{SignedDuration, Timestamp};
 use towpath_core::cluster::ClusterId;
-use towpath_core::finding::{Finding, Place};
 use towpath_core::fleet::{Approval, ClusterState, FleetPolicy, Name, Pause};
 use towpath_core::version::Version;
-use towpath_formats::findings::one_a_line;
 use towpath_formats::fleet;
+use towpath_formats::fleet::token;
 use towpath_formats::fleet::token::{Claims, Enrolment, Grant};
-use towpath_formats::fleet::{cluster_list, token};
-use towpath_formats::words::counted;
-use towpath_sources::read_file;
-use towpath_store::{ClusterReport, RecordOutcome, Store, StoreAddress, UpgradeSelection};
+use towpath_store::{Store, StoreAddress, UpgradeSelection};
 
 use super::facts::Files;
-use super::{DEFAULT_STORE, open, open_or_make};
+use super::{DEFAULT_STORE, open};
 use crate::cli::{print, terminal_width};
 use crate::clock::NowArgs;
 use crate::example::Origin;
@@ -28,9 +24,6 @@ use crate::output::OutputArgs;
 
 /// The most names that a message lists.
 const MAX_LISTED: usize = 20;
-
-/// Clusters per transaction.
-const BATCH: usize = 500;
 
 /// Where the state is.
 #[derive(Debug, Args)]
@@ -115,17 +108,6 @@ pub(crate) struct AcknowledgeArgs {
     by: String,
     #[command(flatten)]
     store: StoreArgs,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct ImportArgs {
-    /// A list of clusters: JSON or YAML.
-    list: PathBuf,
-    #[command(flatten)]
-    store: StoreArgs,
-    /// The longest time since a cluster was last seen that still counts as soak.
-    #[arg(long, default_value_t = 3_600, value_name = "SECONDS")]
-    allowance: u32,
 }
 
 #[derive(Debug, Args)]
@@ -351,37 +333,6 @@ pub(super) async fn acknowledge(args: AcknowledgeArgs) -> anyhow::Result<bool> {
 
 fn cluster_id(text: &str) -> anyhow::Result<ClusterId> {
     ClusterId::new(text).with_context(|| format!("{text:?} is not a cluster's id"))
-}
-
-pub(super) async fn import(args: ImportArgs) -> anyhow::Result<bool> {
-    let bytes = read_file(&args.list, cluster_list::MAX_BYTES as u64)?;
-    let place = Place::file(args.list.display().to_string());
-    let (list, findings) = cluster_list::read(&place, &bytes, Timestamp::now());
-    ensure!(!list.is_unusable, "{}", one_a_line(&findings).trim_end());
-    let store = open_or_make(&args.store).await?;
-    let (mut new, mut known) = (0, 0);
-    for batch in list.clusters.chunks(BATCH) {
-        let reports = batch
-            .iter()
-            .map(|state| ClusterReport::listed(state.clone()));
-        let recorded = store
-            .record(
-                &reports.collect::<Vec<_>>(),
-                SignedDuration::from_secs(args.allowance.into()),
-            )
-            .await?;
-        new += recorded
-            .iter()
-            .filter(|one| **one == RecordOutcome::Began)
-            .count();
-        known += recorded.len();
-    }
-    print(&format!(
-        "{}{} recorded, {new} of them new or changed.\n",
-        one_a_line(&findings),
-        counted(known, "cluster")
-    ))?;
-    Ok(!findings.iter().any(Finding::is_error))
 }
 
 pub(super) async fn forget(args: ForgetArgs) -> anyhow::Result<bool> {

@@ -9,15 +9,16 @@ use anyhow::Context;
 use jiff::{SignedDuration, Timestamp};
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
+use towpath_core::finding::Finding;
 use towpath_core::fleet::{
-    ClusterState, NOT_SOAKED, Name, PUNCTUALITY, UpgradeState, name_clashes,
+    ClusterIdx, ClusterState, Filter, FleetPlanner, PUNCTUALITY, UpgradeState, history,
+    name_clashes,
 };
 use towpath_core::retry::Backoff;
-use towpath_core::verdict::{Reason, Value};
 use towpath_store::{Store, StoreAddress, StoreError};
 use towpath_web::{
-    AllowedUpdates, Clock, ClusterCount, ClusterPlace, Fleet, FleetHealth, FleetMetrics, Managed,
-    RemainingSoak, Service, TokenKeys,
+    AllowedUpdates, Bounded, Clock, ClusterCount, ClusterPlace, Fleet, FleetHealth, FleetMetrics,
+    Managed, RemainingSoak, Service, TokenKeys,
 };
 
 use super::complaint::Complaint;
@@ -26,9 +27,6 @@ use super::published_fleet::{DecidedFleet, GraphSource, PassOutcome, PublishedFl
 use super::scheduler::Scheduler;
 use super::{facts, needed, open_or_make};
 use crate::config::{FleetSettings, Settings};
-
-/// The most series of remaining soak; the web adapter has its own limit.
-const MAX_SOAK_SERIES: usize = 10_001;
 
 /// A cluster that was seen since then reports lately.
 const LATELY: SignedDuration = SignedDuration::from_hours(24);
@@ -278,7 +276,7 @@ async fn pass_until(
                 let findings = scheduler.findings();
                 let is_scheduler = outcome.is_scheduler;
                 service.fleet_health(FleetHealth {
-                    findings,
+                    findings: findings.clone(),
                     is_scheduler,
                     ..health(clock(), None, last_pass)
                 });
@@ -288,7 +286,7 @@ async fn pass_until(
                         service
                             .enrolment()
                             .publish(Arc::new(managed(&published)), number);
-                        told = metrics(&published, &outcome, decisions);
+                        told = metrics(&published, &outcome, &findings, decisions);
                         told.agent_updates = scheduler.published_fleet.outcomes.all();
                         service.fleet_metrics(Arc::new(told.clone()));
                     });
@@ -381,8 +379,17 @@ fn managed(published: &DecidedFleet) -> Managed {
     }
 }
 
-fn metrics(published: &DecidedFleet, outcome: &PassOutcome, decisions: u64) -> FleetMetrics {
+fn metrics(
+    published: &DecidedFleet,
+    outcome: &PassOutcome,
+    findings: &[Finding],
+    decisions: u64,
+) -> FleetMetrics {
     let (planner, at) = (&published.planner, outcome.at);
+    let mut by_code = BTreeMap::new();
+    for finding in findings {
+        *by_code.entry((finding.severity, finding.code)).or_default() += 1;
+    }
     let mut clusters: BTreeMap<(&str, &str), u64> = BTreeMap::new();
     for (state, policy) in planner.roster().clusters() {
         *clusters
@@ -418,7 +425,13 @@ fn metrics(published: &DecidedFleet, outcome: &PassOutcome, decisions: u64) -> F
         clusters: clusters.into_iter().map(count).collect(),
         upgrades,
         holds: planner.holds(at),
-        remaining_soak: remaining_soak(published, at),
+        remaining_soak: remaining_soak(planner),
+        soak: history(planner.roster()).into_iter().collect(),
+        policies: Filter::default()
+            .clusters(planner, at)
+            .into_iter()
+            .collect(),
+        findings: by_code,
         overdue_upgrades: outcome.overdue as u64,
         last_pass: Some(at),
         pass_duration: outcome.took,
@@ -428,38 +441,22 @@ fn metrics(published: &DecidedFleet, outcome: &PassOutcome, decisions: u64) -> F
     }
 }
 
-/// The workload that has not soaked long enough, and how many seconds it lacks.
-fn missing_soak(reason: &Reason) -> Option<(Name, u64)> {
-    let seconds = |name| match reason.fact(name) {
-        Some(Value::Seconds(seconds)) => Some(*seconds),
-        _ => None,
-    };
-    let workload = reason.is(&NOT_SOAKED).then(|| reason.fact("workload"))??;
-    let missing = seconds("need")? - seconds("have")?;
-    Some((workload.as_str()?.into(), u64::try_from(missing).ok()?))
-}
-
-fn remaining_soak(published: &DecidedFleet, at: Timestamp) -> Vec<RemainingSoak> {
-    let planner = &published.planner;
-    let mut series = Vec::new();
-    for member in planner.roster().in_order() {
-        if series.len() >= MAX_SOAK_SERIES {
-            break;
-        }
-        let state = planner.roster().cluster(*member);
-        for candidate in planner.why(*member, at).candidates {
-            let soaks = candidate.own.reasons.iter().filter_map(missing_soak);
-            series.extend(soaks.map(|(workload, seconds)| RemainingSoak {
+/// What each cluster waits for to soak, workload by workload.
+fn remaining_soak(planner: &FleetPlanner) -> Bounded<RemainingSoak> {
+    let roster = planner.roster();
+    let of_member = |member: &ClusterIdx| {
+        let (member, state) = (*member, roster.cluster(*member));
+        let workloads = roster.policy(member).workloads.iter();
+        workloads.flat_map(move |workload| {
+            let soaking = planner.soak_of(member, workload).into_iter();
+            soaking.map(move |(version, have, need)| RemainingSoak {
                 organisation: state.organisation.clone(),
                 cluster: state.name.clone(),
-                version: candidate.to.clone(),
-                workload,
-                seconds,
-            }));
-        }
-    }
-    series.sort_by(|a, b| {
-        (&a.organisation, &a.cluster, &a.version).cmp(&(&b.organisation, &b.cluster, &b.version))
-    });
-    series
+                version,
+                workload: workload.clone(),
+                seconds: u64::try_from(need - have).unwrap_or_default(),
+            })
+        })
+    };
+    roster.in_order().iter().flat_map(of_member).collect()
 }

@@ -67,11 +67,7 @@ impl Scheduler {
         published_fleet: Arc<PublishedFleet>,
     ) -> anyhow::Result<Self> {
         let files = Files::new(&settings.policy, settings.clusters.as_deref());
-        let ocm = settings
-            .ocm
-            .as_ref()
-            .map(|(url, token)| OcmScheduler::new(url, token))
-            .transpose()?;
+        let ocm = OcmScheduler::of(&settings)?;
         let owner = format!(
             "{}-{}",
             std::process::id(),
@@ -331,10 +327,10 @@ impl Scheduler {
         self.known = StoredFleet::read(&self.store, now).await?;
         let (planner, input_size, found) = tokio::task::block_in_place(|| {
             let input = facts::input(&self.read, &self.known, held.graph(), now);
-            let (size, found) = (
-                input.clusters.len(),
-                coverage(&input.policy, &input.clusters),
-            );
+            let mut found = coverage(&input.policy, &input.clusters);
+            let policy = &self.settings.policy;
+            found.extend(facts::list_is_gone(&self.read, &self.known, policy));
+            let size = input.clusters.len();
             (FleetPlanner::new(input), size, found)
         });
         if found != self.coverage {
@@ -431,7 +427,7 @@ impl Scheduler {
         })
     }
 
-    /// How upgrades ended that were active before and no longer are.
+    /// How upgrades ended that were active before and no longer are, or had failed and then completed.
     async fn ended_since(&self, before: &[Upgrade]) -> anyhow::Result<Vec<Upgrade>> {
         let active: BTreeSet<_> = self
             .known
@@ -440,11 +436,13 @@ impl Scheduler {
             .map(|upgrade| upgrade.id)
             .collect();
         let mut ended = Vec::new();
+        let could_end = |state: UpgradeState| state.is_active() || state == UpgradeState::Failed;
         for upgrade in before
             .iter()
-            .filter(|upgrade| upgrade.state.is_active() && !active.contains(&upgrade.id))
+            .filter(|upgrade| could_end(upgrade.state) && !active.contains(&upgrade.id))
         {
-            ended.extend(self.store.upgrade(upgrade.id).await?);
+            let now = self.store.upgrade(upgrade.id).await?;
+            ended.extend(now.filter(|now| now.state != upgrade.state));
         }
         Ok(ended)
     }
@@ -544,6 +542,10 @@ impl Scheduler {
             let before = self
                 .active(ended.upgrade)
                 .map_or(UpgradeState::Started, |upgrade| upgrade.state);
+            if ended.state == UpgradeState::Failed && !self.is_cancelled_there(ended.upgrade).await
+            {
+                continue;
+            }
             let done = self
                 .store
                 .transition(
@@ -588,6 +590,24 @@ impl Scheduler {
                     .await
             }
             None => Ok(()),
+        }
+    }
+
+    /// An upgrade that is given up must not wait in the API any longer. Otherwise it would begin unexpectedly.
+    async fn is_cancelled_there(&self, id: UpgradeId) -> bool {
+        let (Some(ocm), Some(upgrade)) = (&self.ocm, self.active(id)) else {
+            return true;
+        };
+        match ocm.cancel(upgrade).await {
+            Ok(()) => true,
+            Err(error) => {
+                // It may have started there. The next pass sees how it is.
+                tracing::error!(
+                    upgrade = id.0,
+                    "an upgrade could not be given up, because it could not be cancelled: {error:#}"
+                );
+                false
+            }
         }
     }
 

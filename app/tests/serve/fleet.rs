@@ -300,6 +300,37 @@ fn a_cluster_writes_only_its_own_and_only_administrators_change_things() {
         let answer = post(&towpath, "/api/v1/fleet/approve", &admin, &approval);
         assert_eq!(answer.status, status, "{approval}");
     }
+    let act = |name: &str, body: serde_json::Value| {
+        let answer = post(&towpath, &format!("/api/v1/fleet/{name}"), &admin, &body);
+        (answer.status, answer.json())
+    };
+    let nobody = "22222222-0000-4000-8000-00000000ffff";
+    let listed = json!({"clusters": [
+        {"id": "listed", "name": "listed", "organisation": "demo", "version": "4.20.0"},
+        {"id": "broken", "organisation": "demo", "version": "four"},
+    ], "soak": [{"organisation": "demo", "workload": "web", "version": "4.20.1", "days": 2.5}]});
+    assert_eq!(
+        post(&towpath, "/api/v1/fleet/import", &own, &listed).status,
+        403
+    );
+    let (status, imported) = act("import", listed);
+    assert_eq!(
+        (status, &imported["clusters"], &imported["soakDays"]),
+        (200, &json!(1), &json!(2.5))
+    );
+    assert_eq!(imported["findings"][0]["code"], "bad-version", "{imported}");
+    assert_eq!(act("import", json!({"nonsense": 1})).0, 422);
+    for (cluster, status) in [(nobody, 404), ("listed", 200)] {
+        let body = json!({"gate": "gate-1", "cluster": cluster, "by": "ada"});
+        assert_eq!(act("acknowledge", body).0, status, "{cluster}");
+        assert_eq!(act("forget", json!({"cluster": cluster})).0, status);
+    }
+    assert_eq!(
+        act("forget", json!({"cluster": "listed"})).0,
+        404,
+        "it is gone"
+    );
+    assert_eq!(act("forget", json!({"name": "listed"})).0, 400);
     towpath.until("the pause holds", |t| {
         t.get("/api/v1/fleet/holds").json()["pause"] == 1
     });

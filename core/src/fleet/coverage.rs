@@ -1,5 +1,5 @@
 //! Which policy selects which cluster: policies without a cluster, clusters that share a name,
-//! clusters that two entries select.
+//! clusters that two entries select, workloads on several kinds of channel.
 //!
 //! These are findings for people, and hold no cluster back. A rule holds clusters that share a
 //! name.
@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::finding::{Finding, Place};
 use crate::fleet::roster::Entries;
-use crate::fleet::{ClusterPolicy, ClusterState, FleetPolicy, UpgradePolicy, name_findings};
+use crate::fleet::{ClusterPolicy, ClusterState, FleetPolicy, Name, UpgradePolicy, name_findings};
 
 /// The codes of these findings.
 pub const COVERAGE_CODES: [&str; 5] = [
@@ -35,8 +35,50 @@ pub fn coverage(policy: &FleetPolicy, clusters: &[ClusterState]) -> Vec<Finding>
     let mut findings = few(matching_nobody(policy, clusters, &entries));
     findings.extend(few(name_findings(clusters)));
     findings.extend(few(selected_twice(policy, clusters, &entries)));
+    findings.extend(few(mixed_channels(policy, clusters, &entries)));
     findings.sort();
     findings
+}
+
+/// Workloads whose clusters follow different streams of channels, such as `stable` and `candidate`. What one soaks, the other may
+/// never be offered.
+fn mixed_channels(
+    policy: &FleetPolicy,
+    clusters: &[ClusterState],
+    entries: &Entries<'_>,
+) -> Vec<Finding> {
+    let mut streams: BTreeMap<(&Name, &Name), BTreeMap<&str, &Name>> = BTreeMap::new();
+    for cluster in clusters {
+        let (Some(wanted), Some(channel)) = (entries.of(cluster), &cluster.channel) else {
+            continue;
+        };
+        for workload in &wanted.policy.workloads {
+            let of_workload = streams.entry((&cluster.organisation, workload));
+            let first = of_workload.or_default().entry(channel.stream());
+            let name = first.or_insert(&cluster.name);
+            *name = (*name).min(&cluster.name);
+        }
+    }
+    let mixed = streams.into_iter().filter(|(_, streams)| streams.len() > 1);
+    let finding = |((id, workload), streams): ((&Name, &Name), BTreeMap<&str, &Name>)| {
+        let origin = &policy.organisations.get(id)?.origin;
+        let each = streams
+            .iter()
+            .map(|(stream, name)| format!("{stream} ({name})"));
+        let problem = format!(
+            "the clusters of workload {:?} are on different channels: {}",
+            &**workload,
+            each.collect::<Vec<_>>().join(", ")
+        );
+        let remedy = "put them on channels of one kind, or give them workloads of their own: a version soaks only where it is offered";
+        Some(Finding::warning(
+            "mixed-channels",
+            origin.clone(),
+            problem,
+            remedy,
+        ))
+    };
+    mixed.filter_map(finding).collect()
 }
 
 fn no_clusters(policy: &FleetPolicy) -> Finding {

@@ -33,6 +33,52 @@ pub fn oldest_needed<'a>(
     clusters.into_iter().map(|cluster| &cluster.version).min()
 }
 
+/// What another system has counted beyond our own sums. Both may have observed the same time, which must not be credited twice.
+pub fn beyond_own(theirs: Vec<SoakSum>, own: &[SoakSum]) -> Vec<SoakSum> {
+    let key = |sum: &SoakSum| {
+        let SoakSum {
+            organisation,
+            workload,
+            version,
+            ..
+        } = sum.clone();
+        (organisation, workload, version)
+    };
+    let own: BTreeMap<_, i64> = own.iter().map(|sum| (key(sum), sum.seconds)).collect();
+    let more = |sum: SoakSum| {
+        let counted = own.get(&key(&sum)).copied().unwrap_or_default();
+        SoakSum {
+            seconds: (sum.seconds - counted).max(0),
+            ..sum
+        }
+    };
+    theirs.into_iter().map(more).collect()
+}
+
+/// Sums that were imported, and those of a list. If both tell the same workload and version, the larger one counts, once.
+pub fn told_once(imported: &[SoakSum], listed: &[SoakSum]) -> Vec<SoakSum> {
+    let mut of_list: BTreeMap<(&Name, &Name, &Version), i64> = BTreeMap::new();
+    for sum in listed {
+        *of_list
+            .entry((&sum.organisation, &sum.workload, &sum.version))
+            .or_default() += sum.seconds;
+    }
+    for sum in imported {
+        let known = of_list
+            .entry((&sum.organisation, &sum.workload, &sum.version))
+            .or_default();
+        *known = (*known).max(sum.seconds);
+    }
+    let sum =
+        |((organisation, workload, version), seconds): ((&Name, &Name, &Version), i64)| SoakSum {
+            organisation: organisation.clone(),
+            workload: workload.clone(),
+            version: version.clone(),
+            seconds,
+        };
+    of_list.into_iter().map(sum).collect()
+}
+
 impl Ledger {
     /// A cluster's whole time on a version is now this; says how much more that is.
     pub fn set(&mut self, cluster: &ClusterId, version: &Version, seconds: i64) -> i64 {
@@ -43,6 +89,28 @@ impl Ledger {
             .entry(version.clone())
             .or_default();
         seconds - std::mem::replace(known, seconds)
+    }
+
+    /// Clusters that have time of which nobody knows what for: their organisation has no policy, and no policy was about them.
+    pub fn without_workloads<'a>(
+        &'a self,
+        policy: &FleetPolicy,
+        clusters: &'a BTreeMap<ClusterId, ClusterState>,
+        last_known: &BTreeMap<ClusterId, Tenure>,
+    ) -> impl Iterator<Item = &'a ClusterState> {
+        let organisations = &policy.organisations;
+        let has_time = |versions: &BTreeMap<Version, i64>| versions.values().any(|one| *one > 0);
+        let timed = self
+            .seconds
+            .iter()
+            .filter(move |(_, versions)| has_time(versions));
+        let known = timed.filter_map(|(id, _)| clusters.get(id));
+        let unknown = known.filter(|cluster| {
+            let last = last_known.get(&cluster.id);
+            !organisations.contains_key(&cluster.organisation)
+                && last.is_none_or(|tenure| tenure.workloads.is_empty())
+        });
+        unknown.collect::<Vec<_>>().into_iter()
     }
 
     /// The sums by organisation, workload and version. `last_known` is for clusters that no policy is about now.

@@ -6,6 +6,7 @@
 pub mod agent_update;
 pub mod binding;
 mod calendar;
+mod clusters;
 mod coverage;
 mod dispatch;
 pub mod enrolment;
@@ -26,11 +27,12 @@ mod status;
 pub mod upgrade;
 mod why;
 
+pub use clusters::ClusterRow;
 pub use coverage::{COVERAGE_CODES, coverage};
 pub use dispatch::{Decision, FleetPlanner, LockNeed, Start, StartKind, dispatch, sector_key};
 pub use filter::{BadQuestion, Cursor, Filter, FleetPlan, best_candidate, find_cluster, why_of};
 pub use history::{HistoryRow, history};
-pub use ledger::{Ledger, Tenure, oldest_needed};
+pub use ledger::{Ledger, Tenure, beyond_own, oldest_needed, told_once};
 pub use offers::OfferBook;
 pub(crate) use plans::PLAN_CODES;
 pub use plans::{Cancellation, EXPECTED, GRACE, OverdueUpgrade, PUNCTUALITY, UpgradeEnd};

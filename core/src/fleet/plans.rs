@@ -2,7 +2,8 @@
 //! followed to their end.
 //!
 //! A running upgrade is never cancelled. One that takes longer than expected is reported, and
-//! keeps its mutexes. One that the cluster never began is given up, so that others get their turn.
+//! keeps its mutexes. One that the cluster never began is given up, so that others get their turn. If
+//! it completes later all the same, it is finished and no failure.
 
 use jiff::{SignedDuration, Timestamp};
 
@@ -108,10 +109,8 @@ pub(super) fn follow(roster: &Roster, now: Timestamp, decision: &mut Decision) {
         match upgrade.state {
             UpgradeState::Planned => follow_plan(roster, upgrade, now, decision),
             UpgradeState::Started => follow_run(roster, upgrade, now, decision),
-            UpgradeState::Finished
-            | UpgradeState::Failed
-            | UpgradeState::Cancelled
-            | UpgradeState::Refused => {}
+            UpgradeState::Failed => follow_failure(roster, upgrade, decision),
+            UpgradeState::Finished | UpgradeState::Cancelled | UpgradeState::Refused => {}
         }
     }
     // Upgrades are known in the order in which they were heard of; a decision is in that of their numbers.
@@ -221,6 +220,26 @@ fn follow_run(roster: &Roster, upgrade: &Upgrade, now: Timestamp, decision: &mut
         decision.overdue.push(OverdueUpgrade {
             upgrade: upgrade.id,
             since: upgrade.start_at,
+        });
+    }
+}
+
+/// An upgrade that was given up may arrive all the same. Then it is no failure.
+fn follow_failure(roster: &Roster, upgrade: &Upgrade, decision: &mut Decision) {
+    let member = roster.find(upgrade.cluster.as_str());
+    let Some(member) = member.map(|number| roster.member(number)) else {
+        return;
+    };
+    // A cluster beyond that version went another way.
+    let arrived = match &upgrade.pool {
+        None => member.state.version == upgrade.to,
+        Some(id) => matches!(&member.state.product, Product::HostedControlPlane { pools }
+            if pools.iter().any(|pool| pool.id == *id && pool.version == upgrade.to)),
+    };
+    if arrived {
+        decision.ended.push(UpgradeEnd {
+            note: Some("it had failed, and completed later all the same".into()),
+            ..UpgradeEnd::finished(upgrade)
         });
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! Planned ──> Started ──> Finished
-//!    │           └──────> Failed
+//!    │           └──────> Failed ──> Finished, if it completes later
 //!    ├─> Cancelled
 //!    └─> Refused
 //! ```

@@ -65,7 +65,8 @@ pub(super) fn held_by(roster: &Roster, member: ClusterIdx, now: Timestamp) -> BT
     RuleSet(least.holds | of_cluster.0).rules().collect()
 }
 
-/// The candidates that the soak rule holds, with what the workload has and what the cluster needs.
+/// The candidates that the soak rule holds, with what the workload has and what the cluster needs. Nobody waits for a blocked
+/// version to soak.
 pub(super) fn soak_of(
     roster: &Roster,
     member: ClusterIdx,
@@ -79,7 +80,9 @@ pub(super) fn soak_of(
     let (Some(cell), Some(need)) = (cell, class.soak_seconds) else {
         return Vec::new();
     };
-    let held = of.candidates.iter().filter_map(|candidate| {
+    let is_blocked = |candidate: &&Candidate| RuleSet(candidate.holds).has_blocked();
+    let open = of.candidates.iter().filter(|one| !is_blocked(one));
+    let held = open.filter_map(|candidate| {
         let have = roster.cells[*cell].seconds[candidate.version];
         (have < need).then(|| (roster.version(candidate.version).clone(), have, need))
     });

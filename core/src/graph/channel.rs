@@ -99,6 +99,13 @@ impl ChannelName {
         &self.0
     }
 
+    /// What comes before the version: `stable` of `stable-4.16`.
+    pub fn stream(&self) -> &str {
+        self.0
+            .rsplit_once('-')
+            .map_or(&self.0, |(stream, _)| stream)
+    }
+
     /// The order in which channels are listed: by version (`4.9` before `4.10`), then by name.
     pub fn display_order(&self) -> impl Ord + '_ {
         let (stream, version) = self.0.rsplit_once('-').unwrap_or((&self.0, ""));

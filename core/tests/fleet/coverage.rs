@@ -122,3 +122,24 @@ fn what_there_is_too_much_of_is_counted() {
         "{findings:?}"
     );
 }
+
+#[test]
+fn a_workload_on_several_kinds_of_channel_is_told() {
+    let channel = |name| towpath_core::graph::ChannelName::new(name);
+    check(
+        |input| {
+            input.clusters[0].channel = channel("stable-4.9");
+            input.clusters[1].channel = channel("stable-4.10");
+        },
+        expect![[r#""#]],
+    );
+    check(
+        |input| {
+            input.clusters[0].channel = channel("stable-4.9");
+            input.clusters[1].channel = channel("candidate-4.9");
+        },
+        expect![[r#"
+            mixed-channels Warning org.yaml: the clusters of workload "web" are on different channels: candidate (b), stable (a); put them on channels of one kind, or give them workloads of their own: a version soaks only where it is offered
+        "#]],
+    );
+}

@@ -357,7 +357,6 @@ fn cluster(story: &mut Story, line: &Words<'_>, organisation: &str) {
         accepted_risks: line.list("accepts").collect(),
         windows: line.after("window").map(window).into_iter().collect(),
         exclusions: line.after("excluded").map(exclusion).into_iter().collect(),
-        ..UpgradePolicy::default()
     };
     let organisation_of = org(&mut story.input, organisation);
     if line.after("called").is_none() {

@@ -647,6 +647,7 @@ fn a_failure_is_made_good_by_whoever_brings_the_cluster_there() {
         expect![[r#"
             b  start 4.9.2 at 18:07
             a  nothing newer
+            finished 1: it had failed, and completed later all the same
         "#]],
     );
 }

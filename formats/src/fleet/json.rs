@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 use towpath_core::fleet::{
-    AgentUpdate, CandidateWhy, ClusterIdx, Decision, FleetPlan, FleetPlanner, HistoryRow, Name,
-    Next, RuleId, Start, StartKind, StatusRow, Upgrade, Why,
+    AgentUpdate, CandidateWhy, ClusterIdx, ClusterRow, Decision, FleetPlan, FleetPlanner,
+    HistoryRow, Name, Next, RuleId, Start, StartKind, StatusRow, Upgrade, Why,
 };
 use towpath_core::simulate::Forecast;
 use towpath_core::verdict::Days;
@@ -137,6 +137,26 @@ pub fn status(rows: &[StatusRow]) -> Value {
             })).collect::<Vec<_>>(),
             "next": row.next.as_ref().map(next),
             "held": row.held.iter().map(|(code, count)| (code.name().to_owned(), json!(count))).collect::<serde_json::Map<_, _>>(),
+        })
+    };
+    rows.iter().map(row).collect()
+}
+
+/// Each cluster with its policy.
+pub fn clusters(rows: &[ClusterRow]) -> Value {
+    let row = |row: &ClusterRow| {
+        json!({
+            "cluster": row.name,
+            "id": row.id.as_str(),
+            "organisation": row.organisation,
+            "version": row.version.to_string(),
+            "channel": row.channel.as_ref().map(ToString::to_string),
+            "schedule": row.schedule,
+            "sector": row.sector,
+            "mutexes": row.mutexes,
+            "soakDays": row.soak_days,
+            "workloads": row.workloads,
+            "soaking": row.soaking.iter().map(ToString::to_string).collect::<Vec<_>>(),
         })
     };
     rows.iter().map(row).collect()

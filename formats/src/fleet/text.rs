@@ -11,13 +11,14 @@ use comfy_table::Table;
 use comfy_table::presets::ASCII_MARKDOWN;
 use towpath_core::finding::{Finding, escaped};
 use towpath_core::fleet::{
-    COVERAGE_CODES, FleetPlan, FleetPlanner, FleetPolicy, HistoryRow, Name, Start, StatusRow,
-    Upgrade,
+    COVERAGE_CODES, ClusterRow, FleetPlan, FleetPlanner, FleetPolicy, HistoryRow, Name, Start,
+    StatusRow, Upgrade,
 };
 use towpath_core::simulate::Forecast;
 use towpath_core::verdict::{Answer, Days, Reason, Verdict};
 
 use crate::findings::one_a_line;
+use crate::fleet::cluster_list::NOT_TOLD;
 use crate::tables::{Room, fitted, shown, table};
 use crate::verdict::line;
 use crate::words::{beyond, counted, joined, minute};
@@ -53,7 +54,7 @@ pub fn plan(desk: &FleetPlanner, plan: &FleetPlan<'_>, room: Room) -> String {
     for cancel in &plan.decision.cancels {
         writeln!(
             text,
-            "upgrade {} is called off: {}",
+            "upgrade {} would be cancelled: {}",
             cancel.upgrade.0,
             sentences(&cancel.verdict).join("; ")
         )
@@ -163,6 +164,41 @@ pub fn status(rows: &[StatusRow], room: Room) -> String {
     first_rows(head, rows.iter().map(row), room)
 }
 
+/// Each cluster with its policy.
+pub fn clusters(rows: &[ClusterRow], room: Room) -> String {
+    let head = [
+        "CLUSTER",
+        "ORGANISATION",
+        "VERSION",
+        "CHANNEL",
+        "SCHEDULE",
+        "SECTOR",
+        "MUTEXES",
+        "SOAK DAYS",
+        "WORKLOADS",
+        "SOAKING",
+    ];
+    let row = |row: &ClusterRow| {
+        let or_dash = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
+        [
+            row.name.to_string(),
+            row.organisation.to_string(),
+            row.version.to_string(),
+            or_dash(row.channel.as_ref().map(ToString::to_string)),
+            or_dash(row.schedule.clone()),
+            optional(row.sector.as_ref()),
+            joined(&row.mutexes, "-"),
+            or_dash(row.soak_days.map(|days| days.to_string())),
+            joined(&row.workloads, "-"),
+            joined(row.soaking.iter().rev().map(ToString::to_string), "-"),
+        ]
+    };
+    if rows.is_empty() {
+        return "No cluster has a policy and is meant by the filters.\n".to_owned();
+    }
+    first_rows(head, rows.iter().map(row), room)
+}
+
 /// The version history as a table for a terminal.
 pub fn history(rows: &[HistoryRow], width: Option<u16>) -> String {
     history_table(fitted(HISTORY, width), rows)
@@ -259,9 +295,10 @@ pub fn lint(policy: &FleetPolicy, findings: &[Finding]) -> String {
     )
 }
 
-/// The notes beside an answer: mistakes in the files, and clusters without a policy.
+/// The notes beside an answer: mistakes in the files, clusters without a policy, and what a list does not tell.
 pub fn warnings(findings: &[Finding]) -> String {
-    let counts = |finding: &&Finding| finding.is_error() || COVERAGE_CODES.contains(&finding.code);
+    let is_told = |code: &str| COVERAGE_CODES.contains(&code) || code == NOT_TOLD;
+    let counts = |finding: &&Finding| finding.is_error() || is_told(finding.code);
     let all: Vec<Finding> = findings.iter().filter(counts).cloned().collect();
     let more = beyond(all.len(), MAX_WARNINGS, |more| {
         format!("… and {more} more; `towpath fleet lint` shows them\n")

@@ -1,6 +1,6 @@
 //! Metrics of the fleet: the results of the last pass, and the received reports.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,14 +14,15 @@ use prometheus_client::metrics::counter::{ConstCounter, Counter};
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::ConstGauge;
 use prometheus_client::registry::Registry;
-use towpath_core::fleet::{AgentOutcome, Name, RuleId, UpgradeState};
+use towpath_core::finding::Severity;
+use towpath_core::fleet::{AgentOutcome, ClusterRow, HistoryRow, Name, RuleId, UpgradeState};
 use towpath_core::version::Version;
 
 use super::Sight;
 use crate::sources::gauges;
 
-/// The most series of remaining soak that one scrape gets; how many were left out is a series of its own.
-const MAX_SOAK_SERIES: usize = 10_000;
+/// The most series of a metric that names clusters, versions or workloads; how many were left out is a series of its own.
+const MAX_SERIES: usize = 10_000;
 /// The most pairs of organisation and sector that have series of their own; the rest are counted together.
 const MAX_CLUSTER_SERIES: usize = 1_000;
 
@@ -34,8 +35,14 @@ pub struct FleetMetrics {
     pub upgrades: BTreeMap<UpgradeState, u64>,
     /// Clusters that are held back, by rule. Missing rules count as 0.
     pub holds: BTreeMap<RuleId, u64>,
-    /// Remaining soak. Only the first 10,000 are shown, so the app sorts them.
-    pub remaining_soak: Vec<RemainingSoak>,
+    /// What each cluster still waits for to soak.
+    pub remaining_soak: Bounded<RemainingSoak>,
+    /// How long each workload has run on each version.
+    pub soak: Bounded<HistoryRow>,
+    /// Each managed cluster with its policy.
+    pub policies: Bounded<ClusterRow>,
+    /// What is wrong or odd with the policies, by severity and code.
+    pub findings: BTreeMap<(Severity, &'static str), u64>,
     /// Clusters that reported lately and are not bound to an organisation and a name.
     pub unbound_clusters: u64,
     /// Clusters whose name others have too.
@@ -51,6 +58,32 @@ pub struct FleetMetrics {
     pub decisions: u64,
     /// Updates that agents reported since the process started, each once. Missing outcomes count as 0.
     pub agent_updates: BTreeMap<AgentOutcome, u64>,
+}
+
+/// The first of many, each of which becomes a series, and how many were left out.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Bounded<T> {
+    first: Vec<T>,
+    left_out: u64,
+}
+
+impl<T> Default for Bounded<T> {
+    fn default() -> Self {
+        Self {
+            first: Vec::new(),
+            left_out: 0,
+        }
+    }
+}
+
+impl<T> FromIterator<T> for Bounded<T> {
+    fn from_iter<I: IntoIterator<Item = T>>(all: I) -> Self {
+        let mut all = all.into_iter();
+        Self {
+            first: all.by_ref().take(MAX_SERIES).collect(),
+            left_out: all.count() as u64,
+        }
+    }
 }
 
 /// How many clusters there are in a sector.
@@ -128,7 +161,23 @@ impl Collector for FleetCollector {
         if self.sight == Sight::Whole {
             self.encode_clusters(encoder)?;
             self.encode_soak(encoder)?;
+            self.encode_history(encoder)?;
+            self.encode_policies(encoder)?;
         }
+        let findings = self.metrics.findings.iter();
+        let findings = findings.map(|((severity, code), count)| {
+            let severity = match severity {
+                Severity::Error => "error",
+                Severity::Warning => "warning",
+            };
+            ([("severity", severity), ("code", code)], *count)
+        });
+        gauges(
+            encoder,
+            "towpath_fleet_policy_findings",
+            "Findings of the policies and of the list of clusters, by severity and code",
+            findings,
+        )?;
         let states = UpgradeState::ALL.map(|state| {
             (
                 [("state", state.code())],
@@ -257,14 +306,72 @@ impl FleetCollector {
         )
     }
 
+    fn encode_history(&self, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
+        let soak = &self.metrics.soak;
+        let labels = |row: &HistoryRow| {
+            [
+                ("organisation", row.organisation.to_string()),
+                ("version", row.version.to_string()),
+                ("workload", row.workload.to_string()),
+            ]
+        };
+        let series = soak.first.iter().map(|row| (labels(row), row.seconds));
+        let help = "How long a workload has run on a version, over all clusters of the organisation together";
+        gauges(encoder, "towpath_fleet_soak_seconds", help, series)?;
+        let help = "Series that towpath_fleet_soak_seconds lacks, because there are too many";
+        left_out(
+            encoder,
+            "towpath_fleet_soak_series_dropped",
+            help,
+            soak.left_out,
+        )
+    }
+
+    fn encode_policies(&self, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
+        let policies = &self.metrics.policies;
+        let or_nothing = |text: Option<String>| text.unwrap_or_default();
+        let listed = |names: &BTreeSet<Name>| {
+            let names: Vec<&str> = names.iter().map(|name| &**name).collect();
+            names.join(",")
+        };
+        let labels = |row: &ClusterRow| {
+            [
+                ("organisation", row.organisation.to_string()),
+                ("cluster", row.name.to_string()),
+                ("id", row.id.as_str().to_owned()),
+                ("version", row.version.to_string()),
+                (
+                    "channel",
+                    or_nothing(row.channel.as_ref().map(ToString::to_string)),
+                ),
+                ("schedule", or_nothing(row.schedule.clone())),
+                (
+                    "sector",
+                    or_nothing(row.sector.as_ref().map(ToString::to_string)),
+                ),
+                ("mutexes", listed(&row.mutexes)),
+                ("workloads", listed(&row.workloads)),
+                (
+                    "soak_days",
+                    or_nothing(row.soak_days.map(|days| days.to_string())),
+                ),
+            ]
+        };
+        let series = policies.first.iter().map(|row| (labels(row), 1_u64));
+        let help = "1 for each managed cluster, with what its policy says";
+        gauges(encoder, "towpath_fleet_cluster_policy_info", help, series)?;
+        let help =
+            "Series that towpath_fleet_cluster_policy_info lacks, because there are too many";
+        let name = "towpath_fleet_cluster_policy_series_dropped";
+        left_out(encoder, name, help, policies.left_out)
+    }
+
     fn encode_soak(&self, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
         let soak = &self.metrics.remaining_soak;
-        let dropped = soak.len().saturating_sub(MAX_SOAK_SERIES) as u64;
         let help =
             "Series that towpath_fleet_remaining_soak_seconds lacks, because there are too many";
-        let dropped = ConstGauge::new(dropped);
         let name = "towpath_fleet_remaining_soak_series_dropped";
-        dropped.encode(encoder.encode_descriptor(name, help, None, dropped.metric_type())?)?;
+        left_out(encoder, name, help, soak.left_out)?;
         let labels = |soak: &RemainingSoak| {
             [
                 ("organisation", soak.organisation.to_string()),
@@ -273,10 +380,7 @@ impl FleetCollector {
                 ("workload", soak.workload.to_string()),
             ]
         };
-        let series = soak
-            .iter()
-            .take(MAX_SOAK_SERIES)
-            .map(|soak| (labels(soak), soak.seconds));
+        let series = soak.first.iter().map(|soak| (labels(soak), soak.seconds));
         let help = "How long a version must still run elsewhere before a cluster may take it";
         gauges(
             encoder,
@@ -285,6 +389,16 @@ impl FleetCollector {
             series,
         )
     }
+}
+
+fn left_out(
+    encoder: &mut DescriptorEncoder<'_>,
+    name: &str,
+    help: &str,
+    series: u64,
+) -> fmt::Result {
+    let gauge = ConstGauge::new(series);
+    gauge.encode(encoder.encode_descriptor(name, help, None, gauge.metric_type())?)
 }
 
 fn counted<K: Ord>(counts: &BTreeMap<K, u64>, what: K) -> u64 {

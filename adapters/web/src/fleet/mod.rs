@@ -22,7 +22,7 @@ use towpath_core::version::Version;
 use towpath_formats::fleet::report::Report;
 
 pub(crate) use answer::{MAX_ANSWERS, answer, check_token, may_ask_about, sight, sight_of};
-pub use metrics::{ClusterCount, FleetMetrics, RemainingSoak};
+pub use metrics::{Bounded, ClusterCount, FleetMetrics, RemainingSoak};
 pub(crate) use metrics::{FleetCollector, ReportResults};
 pub(crate) use tokens::Purpose;
 pub use tokens::TokenKeys;
@@ -89,6 +89,21 @@ pub enum FleetRequest {
         cluster: Option<String>,
         version: Version,
         by: String,
+    },
+    /// Acknowledge a gate for a cluster.
+    Acknowledge {
+        gate: String,
+        cluster: ClusterId,
+        by: String,
+    },
+    /// Forget a cluster that no longer exists.
+    Forget {
+        cluster: ClusterId,
+    },
+    /// Record the clusters and the soak of a list.
+    Import {
+        /// The list as received.
+        list: Arc<str>,
     },
 }
 

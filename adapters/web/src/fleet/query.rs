@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use percent_encoding::percent_decode_str;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
+use towpath_core::cluster::ClusterId;
 use towpath_core::fleet::{Cursor, Filter};
 use towpath_core::version::Version;
 use towpath_formats::agent::stamp::Nonce;
@@ -92,6 +93,32 @@ pub(crate) fn approve(body: &str) -> Result<FleetRequest, String> {
         version: version(&body.version)?,
         by: text("by", body.by)?,
     })
+}
+
+pub(crate) fn acknowledge(body: &str) -> Result<FleetRequest, String> {
+    let body: AcknowledgeBody = body_of(body)?;
+    Ok(FleetRequest::Acknowledge {
+        gate: text("gate", body.gate)?,
+        cluster: id(body.cluster)?,
+        by: text("by", body.by)?,
+    })
+}
+
+pub(crate) fn forget(body: &str) -> Result<FleetRequest, String> {
+    let body: ForgetBody = body_of(body)?;
+    Ok(FleetRequest::Forget {
+        cluster: id(body.cluster)?,
+    })
+}
+
+/// The list itself is read where it is recorded.
+pub(crate) fn import(body: &str) -> Result<FleetRequest, String> {
+    Ok(FleetRequest::Import { list: body.into() })
+}
+
+fn id(cluster: String) -> Result<ClusterId, String> {
+    let cluster = text("cluster", cluster)?;
+    ClusterId::new(&cluster).ok_or_else(|| "cluster is not a cluster's id".to_owned())
 }
 
 /// The cluster's id or name in a path.
@@ -248,6 +275,20 @@ struct ApproveBody {
     cluster: Option<String>,
     version: String,
     by: String,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, expecting = "an acknowledgement: an object")]
+struct AcknowledgeBody {
+    gate: String,
+    cluster: String,
+    by: String,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, expecting = "whom to forget: an object")]
+struct ForgetBody {
+    cluster: String,
 }
 
 #[cfg(test)]

@@ -152,6 +152,24 @@ pub static ROUTES: &[Route] = &[
         "approve",
         "Consent to a version",
     ),
+    post(
+        "/api/v1/fleet/acknowledge",
+        (Who::Administrator, Change(query::acknowledge)),
+        "acknowledge",
+        "Acknowledge a gate for a cluster",
+    ),
+    post(
+        "/api/v1/fleet/forget",
+        (Who::Administrator, Change(query::forget)),
+        "forget",
+        "Forget a cluster that no longer exists",
+    ),
+    post(
+        "/api/v1/fleet/import",
+        (Who::Administrator, Change(query::import)),
+        "import",
+        "Record the clusters and the soak of a list",
+    ),
 ];
 
 const fn get(

@@ -11,8 +11,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::json;
-use towpath_core::finding::{Finding, Place};
-use towpath_core::fleet::{AgentOutcome, Authority, Filter, UnknownClusters, UpgradeState};
+use towpath_core::finding::{Finding, Place, Severity};
+use towpath_core::fleet::{
+    AgentOutcome, Authority, ClusterRow, Filter, HistoryRow, UnknownClusters, UpgradeState,
+};
 use towpath_formats::fleet::token::{Claims, Enrolment, Grant};
 use towpath_web::{
     AllowedUpdates, ClusterCount, ClusterPlace, FleetAnswer, FleetHealth, FleetMetrics,
@@ -33,13 +35,19 @@ const READS: [&str; 7] = [
     "/api/v1/fleet/forecast",
     "/api/v1/clusters/c/why",
 ];
-const WRITES: [(&str, &str); 3] = [
+const WRITES: [(&str, &str); 6] = [
     ("/api/v1/fleet/pause", r#"{"by": "me", "why": "etcd"}"#),
     ("/api/v1/fleet/resume", "{}"),
     (
         "/api/v1/fleet/approve",
         r#"{"organisation": "o", "version": "4.16.2", "by": "me"}"#,
     ),
+    (
+        "/api/v1/fleet/acknowledge",
+        r#"{"gate": "g", "cluster": "c", "by": "me"}"#,
+    ),
+    ("/api/v1/fleet/forget", r#"{"cluster": "c"}"#),
+    ("/api/v1/fleet/import", r#"{"clusters": []}"#),
 ];
 
 #[test]
@@ -285,7 +293,18 @@ fn changes_need_the_administrators_token() {
             organisation: "o".into(),
             cluster: None,
             version,
+            by: by.clone(),
+        },
+        FleetRequest::Acknowledge {
+            gate: "g".into(),
+            cluster: cluster("c"),
             by,
+        },
+        FleetRequest::Forget {
+            cluster: cluster("c"),
+        },
+        FleetRequest::Import {
+            list: r#"{"clusters": []}"#.into(),
         },
     ];
     assert_eq!(door.asked(), expected);
@@ -824,6 +843,26 @@ fn metrics_of_the_fleet() {
         workload: "w".into(),
         seconds: 3600,
     };
+    let ran = |number: usize| HistoryRow {
+        organisation: "o".into(),
+        version: "4.16.2".parse().unwrap(),
+        workload: format!("w{number}").into(),
+        seconds: 7200,
+        clusters: Vec::new(),
+    };
+    let policy = |number: usize| ClusterRow {
+        organisation: "o".into(),
+        name: format!("c{number}").into(),
+        id: towpath_core::cluster::ClusterId::new("i").unwrap(),
+        version: "4.16.2".parse().unwrap(),
+        channel: None,
+        schedule: Some("0 10 * * 1-5".to_owned()),
+        sector: None,
+        mutexes: ["m".into(), "n".into()].into(),
+        soak_days: Some(3),
+        workloads: ["w".into()].into(),
+        soaking: [].into(),
+    };
     let place = |number: usize| ClusterCount {
         organisation: "o".into(),
         sector: format!("s{number}").into(),
@@ -834,6 +873,9 @@ fn metrics_of_the_fleet() {
         upgrades: [(UpgradeState::Started, 3)].into(),
         holds: [(towpath_core::fleet::RuleId::named("soak").unwrap(), 7)].into(),
         remaining_soak: (0..10_002).map(soak).collect(),
+        soak: (0..10_003).map(ran).collect(),
+        policies: (0..10_004).map(policy).collect(),
+        findings: [((Severity::Error, "bad-schedule"), 2)].into(),
         unbound_clusters: 5,
         name_clashes: 2,
         overdue_upgrades: 1,
@@ -855,6 +897,11 @@ fn metrics_of_the_fleet() {
         r#"towpath_fleet_holds{rule="mutex"} 0"#,
         r#"towpath_fleet_remaining_soak_seconds{organisation="o",cluster="c\"5\\\n",version="4.16.2",workload="w"} 3600"#,
         "towpath_fleet_remaining_soak_series_dropped 2",
+        r#"towpath_fleet_soak_seconds{organisation="o",version="4.16.2",workload="w9"} 7200"#,
+        "towpath_fleet_soak_series_dropped 3",
+        r#"towpath_fleet_cluster_policy_info{organisation="o",cluster="c9",id="i",version="4.16.2",channel="",schedule="0 10 * * 1-5",sector="",mutexes="m,n",workloads="w",soak_days="3"} 1"#,
+        "towpath_fleet_cluster_policy_series_dropped 4",
+        r#"towpath_fleet_policy_findings{severity="error",code="bad-schedule"} 2"#,
         "towpath_fleet_scheduler_lag_seconds 30.0",
         "towpath_fleet_last_pass_timestamp_seconds 1778581770.0",
         "towpath_fleet_pass_duration_seconds 0.04",

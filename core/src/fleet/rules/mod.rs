@@ -171,6 +171,12 @@ impl RuleSet {
         Self(self.0 & !other.0)
     }
 
+    /// Whether the rule of blocked versions is among them.
+    pub(crate) fn has_blocked(self) -> bool {
+        self.rules()
+            .any(|rule| std::ptr::eq(rule.rule(), &blocked_version::RULE))
+    }
+
     pub(crate) fn rules(self) -> impl Iterator<Item = RuleId> {
         let mut left = self.0;
         std::iter::from_fn(move || {

@@ -6,7 +6,9 @@
 
 mod entries;
 pub mod labels;
+mod untold;
 mod upgrades;
+mod write;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -18,6 +20,9 @@ use towpath_core::fleet::{
     ClusterState, Labels, Minimum, Name, Offer, SoakSum, Upgrade, VersionGate,
 };
 use towpath_core::version::Version;
+
+pub use untold::{NOT_TOLD, untold};
+pub use write::json;
 
 use crate::fleet::policy::SharedValues;
 use crate::read::{Node, Reader, Value, too_large, yaml};
@@ -43,6 +48,8 @@ pub struct ClusterList {
     pub inherited: BTreeMap<Name, Minimum>,
     /// How long releases have run.
     pub soak: Vec<SoakSum>,
+    /// The parts that the list has, empty ones too.
+    pub parts: BTreeSet<&'static str>,
     /// The ids of clusters that were left out because of an error in their entry.
     pub left_out: BTreeSet<ClusterId>,
     /// How many parts of the list could not be read. Nobody knows which clusters they name.
@@ -143,6 +150,7 @@ fn sections<'b>(
 impl ListReading {
     fn sections(&mut self, place: &Place, sections: Vec<ListSection<'_>>) {
         for (name, entries) in sections {
+            self.list.parts.insert(name);
             let max = if name == "clusters" {
                 MAX_CLUSTERS
             } else {

@@ -29,7 +29,7 @@ const MAX_LABELS: usize = 64;
 const MAX_TOLD: usize = 8;
 
 /// Fields that have a meaning here, and those that AUS users have for other tools.
-const FIELDS: [&str; 29] = [
+const FIELDS: [&str; 31] = [
     "name",
     "orgId",
     "environment",
@@ -59,7 +59,34 @@ const FIELDS: [&str; 29] = [
     "upgradePolicyAddons",
     "recommendedVersions",
     "recommendedVersionWeight",
+    "externalOrgId",
+    "allowedClusterExternalConfigLabels",
 ];
+
+/// Fields of AUS that change nothing here, and why.
+const WITHOUT_EFFECT: [(&str, &str); 12] = [
+    (
+        "ausClusterHealthChecks",
+        "Towpath always leaves unhealthy clusters alone",
+    ),
+    ("addonManagedUpgrades", ADDONS),
+    ("addonUpgradeTests", ADDONS),
+    ("upgradePolicyAddons", ADDONS),
+    ("recommendedVersions", RECOMMENDED),
+    ("recommendedVersionWeight", RECOMMENDED),
+    (
+        "allowedClusterExternalConfigLabels",
+        "Towpath writes no labels",
+    ),
+    ("externalOrgId", "clusters belong to the `orgId`"),
+    ("accessTokenClientId", LOGIN),
+    ("accessTokenUrl", LOGIN),
+    ("accessTokenClientSecret", LOGIN),
+    ("offlineToken", LOGIN),
+];
+const ADDONS: &str = "Towpath upgrades no add-ons";
+const RECOMMENDED: &str = "Towpath recommends no versions for new clusters";
+const LOGIN: &str = "the login to the API stands on the command line (--ocm-token)";
 
 /// An organisation that is being read.
 #[derive(Debug)]
@@ -132,6 +159,9 @@ fn head<'n>(
 ) -> Option<(Draft, Record<'n>)> {
     let record = reader.open_record(node, "an organisation")?;
     reader.warn_unknown(record, &FIELDS);
+    for (field, why) in WITHOUT_EFFECT {
+        without_effect(reader, record, field, why);
+    }
     let id = reader.required(record, "orgId", "add `orgId: <the organisation's id>`")?;
     let id = known.name(reader.name(id, "an organisation's id")?);
     let name = record
@@ -191,6 +221,18 @@ fn head<'n>(
     Some((draft, record))
 }
 
+/// A note, if the field is there: it is one of AUS's, and has no effect here.
+pub(super) fn without_effect(reader: &mut Reader, record: Record<'_>, field: &str, why: &str) {
+    if let Some(node) = record.get(field) {
+        let problem = format!("`{field}` has no effect: {why}");
+        reader.warning(NO_EFFECT, node, problem, NO_EFFECT_REMEDY);
+    }
+}
+
+const NO_EFFECT: &str = "no-effect";
+const NO_EFFECT_REMEDY: &str =
+    "nothing, if AUS or another tool still reads it; otherwise remove it";
+
 fn names(reader: &mut Reader, known: &mut SharedValues, node: &Node, list: &str) -> BTreeSet<Name> {
     let items = reader.list(node, list, MAX_ITEMS);
     items
@@ -238,13 +280,23 @@ pub(crate) fn cluster(
     findings: &mut Vec<Finding>,
 ) -> Option<ClusterPolicy> {
     let mut reader = Reader::new(place);
-    let fields = ["name", "id", "serverUrl", "upgradePolicy", "disable"];
+    let fields = [
+        "name",
+        "id",
+        "serverUrl",
+        "spec",
+        "upgradePolicy",
+        "disable",
+    ];
     let entry = reader
         .record(node, "a cluster", &fields)
         .and_then(|record| {
             let id = record
                 .get("id")
                 .and_then(|node| cluster_id(&mut reader, node));
+            if let Some(node) = record.get("spec") {
+                findings.extend(spec(&mut reader, node));
+            }
             let name = reader.required(record, "name", "add `name: <cluster>`");
             let name = name.and_then(|node| reader.name(node, "a cluster's name"));
             // An entry that lacks a name is still about the cluster with its id, and holds it back.
@@ -270,9 +322,24 @@ pub(crate) fn cluster(
         });
     findings.extend(reader.findings.iter().cloned());
     entry.map(|entry| ClusterPolicy {
-        problems: reader.findings,
+        problems: errors(reader.findings),
         ..entry
     })
+}
+
+/// What holds back: a note does not.
+fn errors(findings: Vec<Finding>) -> Vec<Finding> {
+    findings.into_iter().filter(Finding::is_error).collect()
+}
+
+/// `spec: {id: …}` has the id that the API gave the cluster, and not the one that the cluster sends. It is told once for each file.
+fn spec(reader: &mut Reader, node: &Node) -> Option<Finding> {
+    reader.record(node, "`spec`", &["id"])?.get("id")?;
+    let problem =
+        "`spec.id` of clusters has no effect: it is the API's own id. Clusters are found by `name`";
+    let remedy = "nothing; to find a cluster by the id that it sends, add `id` beside `name`";
+    let place = Place::file(reader.place.file.clone());
+    Some(Finding::warning(NO_EFFECT, place, problem, remedy))
 }
 
 /// The policy of an entry, which must have one.
@@ -312,7 +379,7 @@ fn default(
 ) -> Option<PolicyDefault> {
     let mut reader = Reader::new(place);
     let entry = reader
-        .record(node, "a default", &["name", "matchLabels", "upgradePolicy"])
+        .record(node, "a default", &DEFAULT_FIELDS)
         .and_then(|record| {
             let name = reader.required(record, "name", "add `name: <default>`")?;
             let name = known.name(reader.name(name, "a default's name")?);
@@ -320,20 +387,43 @@ fn default(
                 Some(node) => reader.labels(node, "matchLabels", MAX_LABELS),
                 None => BTreeMap::new(),
             };
-            let policy = policy(&mut reader, known, rules, record);
+            let template = record.get("upgradePolicyTemplate");
+            let template = template.filter(|_| record.get("upgradePolicy").is_none());
+            let (policy, problems) = match template {
+                Some(node) => (
+                    UpgradePolicy::default(),
+                    vec![unread_template(&mut reader, node)],
+                ),
+                None => (policy(&mut reader, known, rules, record), Vec::new()),
+            };
             Some(PolicyDefault {
                 name,
                 match_labels,
                 policy,
-                problems: Vec::new(),
+                problems,
                 origin: reader.at(node),
             })
         });
     findings.extend(reader.findings.iter().cloned());
-    entry.map(|entry| PolicyDefault {
-        problems: reader.findings,
-        ..entry
+    entry.map(|mut entry| {
+        entry.problems.extend(errors(reader.findings));
+        entry
     })
+}
+
+const DEFAULT_FIELDS: [&str; 4] = [
+    "name",
+    "matchLabels",
+    "upgradePolicy",
+    "upgradePolicyTemplate",
+];
+
+/// A template holds only clusters that no entry names: nobody knows what it says of them. AUS itself writes entries from it.
+fn unread_template(reader: &mut Reader, node: &Node) -> Finding {
+    let problem = "`upgradePolicyTemplate` is not read: a cluster that only this default is for is not started";
+    let remedy = "name the cluster in `upgradePolicyClusters`, or write `upgradePolicy` in place of the template";
+    reader.warning("template", node, problem.to_owned(), remedy);
+    Finding::error("template", reader.at(node), problem, remedy)
 }
 
 impl Rules {

@@ -9,6 +9,7 @@ use towpath_core::finding::{Finding, Place};
 use towpath_core::fleet::{Name, Parallel, Sector};
 
 use super::known::SharedValues;
+use super::organisation::without_effect;
 use crate::read::{Node, Reader, Value, whole};
 
 /// The most sectors of an organisation.
@@ -80,13 +81,15 @@ pub(super) fn read(reader: &mut Reader, known: &mut SharedValues, node: &Node) -
 
 impl Sectors {
     fn tell(&mut self, sector: &Name, findings: &[Finding]) {
-        if findings.is_empty() {
+        // A note holds nobody.
+        if !findings.iter().any(Finding::is_error) {
             return;
         }
         let told = self.problems.entry(sector.clone()).or_default();
         told.extend(
             findings
                 .iter()
+                .filter(|finding| finding.is_error())
                 .take(MAX_TOLD.saturating_sub(told.len()))
                 .cloned(),
         );
@@ -162,6 +165,8 @@ fn dependency(reader: &mut Reader, known: &mut SharedValues, node: &Node) -> Opt
             .map(|name| known.name(name));
     }
     let record = reader.record(node, "a dependency", &["name", "ocm"])?;
+    let why = "the sector is looked for in this organisation";
+    without_effect(reader, record, "ocm", why);
     let name = reader.required(record, "name", "add `name: <sector>`")?;
     reader
         .name(name, "a sector's name")

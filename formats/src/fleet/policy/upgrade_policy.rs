@@ -17,7 +17,7 @@ const MAX_ITEMS: usize = 200;
 /// More soak days than any fleet can have.
 const MAX_SOAK_DAYS: u32 = 1_000_000;
 
-const FIELDS: [&str; 9] = [
+const FIELDS: [&str; 11] = [
     "workloads",
     "schedule",
     "conditions",
@@ -27,6 +27,8 @@ const FIELDS: [&str; 9] = [
     "approval",
     "pin",
     "acceptedRisks",
+    "schedule_type",
+    "$schema",
 ];
 
 /// Reads `upgradePolicy`, and holds it against what its organisation allows.
@@ -62,6 +64,9 @@ pub(super) fn read(
                     }
                 });
     }
+    if let Some(node) = record.get("schedule_type") {
+        schedule_type(reader, node);
+    }
     if let Some(node) = record.get("conditions") {
         conditions(reader, known, rules, node, &mut policy);
     }
@@ -76,6 +81,18 @@ pub(super) fn read(
     }
     beyond_aus(reader, known, record, &mut policy);
     policy
+}
+
+/// AUS knows `automatic` alone, which is what a schedule does here. Who writes another means something that we do not do.
+fn schedule_type(reader: &mut Reader, node: &Node) {
+    match reader.text(node, "`schedule_type`") {
+        Some("automatic") | None => {}
+        Some(other) => {
+            let problem = format!("`schedule_type` is {:?}, which is not known", shown(other));
+            let remedy = "write `automatic`, or remove it";
+            reader.error("bad-value", node, problem, remedy);
+        }
+    }
 }
 
 fn workloads(

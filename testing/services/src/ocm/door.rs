@@ -280,8 +280,17 @@ fn read(io: &mut BufReader<Box<dyn Io>>) -> io::Result<Option<OcmRequest>> {
         path,
         query,
         token,
-        body: serde_json::from_slice(&body).ok(),
+        body: serde_json::from_slice(&body).ok().or_else(|| form(&body)),
     }))
+}
+
+/// The fields of a form.
+fn form(body: &[u8]) -> Option<Value> {
+    let text = std::str::from_utf8(body).ok()?;
+    let fields = text.split('&').filter_map(pair);
+    let fields: serde_json::Map<String, Value> =
+        fields.map(|(name, value)| (name, value.into())).collect();
+    (!fields.is_empty()).then(|| fields.into())
 }
 
 fn write(io: &mut dyn Io, (status, body): &OcmAnswer) -> io::Result<()> {

@@ -24,6 +24,9 @@ const LEAD: SignedDuration = SignedDuration::from_mins(5);
 pub struct Api {
     pub now: Timestamp,
     token: String,
+    /// The client's id and secret, or the offline token's, that its token service takes; and how long a token lives.
+    login: Option<(String, String)>,
+    token_seconds: u64,
     clusters: BTreeMap<String, Value>,
     pools: BTreeMap<String, Vec<Value>>,
     subscriptions: BTreeMap<String, Value>,
@@ -187,6 +190,13 @@ impl OcmDouble {
         self.api().token = token.to_owned();
     }
 
+    /// Opens its token service, at `/token`, for that client and secret. Its tokens live that long.
+    pub fn open_token_service(&self, client: &str, secret: &str, token_seconds: u64) {
+        let mut api = self.api();
+        api.login = Some((client.to_owned(), secret.to_owned()));
+        api.token_seconds = token_seconds;
+    }
+
     /// Sets the largest page.
     pub fn set_max_page_size(&self, size: usize) {
         self.api().max_page_size = size;
@@ -202,6 +212,8 @@ impl Api {
         Self {
             now,
             token: TOKEN.to_owned(),
+            login: None,
+            token_seconds: 900,
             clusters: BTreeMap::new(),
             pools: BTreeMap::new(),
             subscriptions: BTreeMap::new(),
@@ -215,6 +227,9 @@ impl Api {
     }
 
     pub fn answer(&mut self, request: &Request<'_>) -> OcmAnswer {
+        if (request.method, request.path) == ("POST", "/token") {
+            return self.log_in(request);
+        }
         if request.token != Some(&*self.token) {
             return failure("ACCOUNTS-MGMT", 401, "Bearer token is not valid");
         }
@@ -231,6 +246,27 @@ impl Api {
             }
             _ => not_found("this address"),
         }
+    }
+
+    /// A token service at `/token`, in the manner of OpenID Connect.
+    fn log_in(&self, request: &Request<'_>) -> OcmAnswer {
+        let form: Value = serde_json::from_slice(request.body).unwrap_or_default();
+        let field = |name: &str| form[name].as_str().map(str::to_owned);
+        let secret = match field("grant_type").as_deref() {
+            Some("client_credentials") => field("client_secret"),
+            Some("refresh_token") => field("refresh_token"),
+            _ => None,
+        };
+        if self.login.is_none() || self.login != field("client_id").zip(secret) {
+            return (
+                401,
+                json!({"error": "unauthorized_client", "error_description": "Invalid client or secret"}),
+            );
+        }
+        (
+            200,
+            json!({"access_token": self.token, "expires_in": self.token_seconds, "token_type": "Bearer"}),
+        )
     }
 
     fn clusters(&self, request: &Request<'_>) -> OcmAnswer {
