@@ -15,7 +15,7 @@ use towpath_core::fleet::{
 };
 use towpath_core::graph::Graph;
 use towpath_formats::SourceFile;
-use towpath_formats::fleet::cluster_list::{self, ClusterList, labels};
+use towpath_formats::fleet::cluster_list::{self, ClusterList, LIST_IS_GONE, labels};
 use towpath_formats::fleet::policy::{self, PolicyRead};
 use towpath_formats::words::counted;
 use towpath_sources::{Contents, Directory, read_file};
@@ -467,11 +467,11 @@ pub(crate) fn list_is_gone(
     let listed = known.clusters.values().filter(was_listed).count();
     let is_gone = listed > 0 && read.list.clusters.is_empty();
     let problem = format!(
-        "{} of the store were last seen in a list, and no list is named: they are judged as they were then, without the gates, the upgrades of others and the soak that the list told",
+        "{} of the store were last seen in a list, and no list is named: they are judged as they were then, without the policies in labels, the gates, the upgrades of others and the soak that the list told",
         counted(listed, "cluster")
     );
-    let remedy = "name the list (--clusters), let them report, or `towpath fleet import` the list, which keeps its soak";
-    is_gone.then(|| Finding::warning("list-is-gone", Place::from(policy), problem, remedy))
+    let remedy = "name the list (--clusters, or --ocm), let them report, or `towpath fleet import` the list, which keeps its soak";
+    is_gone.then(|| Finding::warning(LIST_IS_GONE, Place::from(policy), problem, remedy))
 }
 
 /// A graph from files, for commands that look at a fleet once.

@@ -18,7 +18,7 @@ use towpath_core::simulate::Forecast;
 use towpath_core::verdict::{Answer, Days, Reason, Verdict};
 
 use crate::findings::one_a_line;
-use crate::fleet::cluster_list::NOT_TOLD;
+use crate::fleet::cluster_list::{LIST_IS_GONE, NOT_TOLD};
 use crate::tables::{Room, fitted, shown, table};
 use crate::verdict::line;
 use crate::words::{beyond, counted, joined, minute};
@@ -297,7 +297,8 @@ pub fn lint(policy: &FleetPolicy, findings: &[Finding]) -> String {
 
 /// The notes beside an answer: mistakes in the files, clusters without a policy, and what a list does not tell.
 pub fn warnings(findings: &[Finding]) -> String {
-    let is_told = |code: &str| COVERAGE_CODES.contains(&code) || code == NOT_TOLD;
+    let is_told =
+        |code: &str| COVERAGE_CODES.contains(&code) || [NOT_TOLD, LIST_IS_GONE].contains(&code);
     let counts = |finding: &&Finding| finding.is_error() || is_told(finding.code);
     let all: Vec<Finding> = findings.iter().filter(counts).cloned().collect();
     let more = beyond(all.len(), MAX_WARNINGS, |more| {

@@ -10,6 +10,9 @@ use super::ClusterList;
 /// The code of these warnings.
 pub const NOT_TOLD: &str = "not-told";
 
+/// The code of the warning that clusters are known from a list which is no longer there.
+pub const LIST_IS_GONE: &str = "list-is-gone";
+
 /// A warning for each thing that the list at that place says nothing about.
 pub fn untold(list: &ClusterList, place: &Place) -> Vec<Finding> {
     if list.clusters.is_empty() {
