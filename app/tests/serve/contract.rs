@@ -59,7 +59,7 @@ fn the_quick_start_shows_what_it_says() {
     assert!(!fast.to_string().contains("4.20.5"), "a release to come");
     let (metrics, name) = metrics.split_once(" | grep ").unwrap();
     assert!(towpath.get(&target(metrics)).text().contains(&format!(
-        "{name}{{channel=\"stable-4.20\",from=\"4.20.3\",to=\"4.20.4\"}} 0."
+        "{name}{{channel=\"stable-4.20\",arch=\"amd64\",from=\"4.20.3\",to=\"4.20.4\"}} 0."
     )));
 }
 

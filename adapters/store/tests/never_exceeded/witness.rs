@@ -423,8 +423,9 @@ fn may_become(before: UpgradeState, now: UpgradeState) -> bool {
             now,
             UpgradeState::Planned | UpgradeState::Cancelled | UpgradeState::Refused
         ),
+        // It was given up, and completed later all the same.
+        UpgradeState::Failed => matches!(now, UpgradeState::Failed | UpgradeState::Finished),
         UpgradeState::Finished
-        | UpgradeState::Failed
         | UpgradeState::Cancelled
         | UpgradeState::Refused => now == before,
     }

@@ -50,7 +50,7 @@ fn read(files: Vec<SourceFile>) -> Result<SourceReading, Finding> {
 
 fn data() -> Result<SourceReading, Finding> {
     read(vec![
-        file("version", "1.0.0\n"),
+        file("version", "1.1.0\n"),
         file("channels/c.yaml", "name: c\nversions:\n- 4.9.0\n- 4.9.1\n"),
     ])
 }
