@@ -3,6 +3,7 @@
 //!
 //! A scheduler whose passes fail or hang lets the lease go, so that another can act.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -26,6 +27,8 @@ pub(super) struct LeaseKeeper {
     /// Until when the lease is renewed, or tried for.
     wanted_until: Arc<Mutex<Instant>>,
     patience: Duration,
+    /// Whether the lease was ours when it was last asked for.
+    is_ours: Arc<AtomicBool>,
     taken: Arc<Notify>,
     task: JoinHandle<()>,
 }
@@ -34,11 +37,12 @@ impl LeaseKeeper {
     /// A keeper that wants nothing before the first pass begins.
     pub(super) fn new(store: Store, owner: String, pass_every: Duration) -> Self {
         let wanted_until = Arc::new(Mutex::new(Instant::now()));
-        let taken = Arc::new(Notify::new());
+        let (is_ours, taken) = (Arc::new(AtomicBool::new(false)), Arc::new(Notify::new()));
         let task = tokio::spawn(keep(
             store.clone(),
             owner.clone(),
             wanted_until.clone(),
+            is_ours.clone(),
             taken.clone(),
         ));
         Self {
@@ -46,6 +50,7 @@ impl LeaseKeeper {
             owner,
             wanted_until,
             patience: (pass_every * 3).max(LONGEST_PASS),
+            is_ours,
             taken,
             task,
         }
@@ -54,7 +59,9 @@ impl LeaseKeeper {
     /// A pass begins: takes the lease, unless another scheduler has it.
     pub(super) async fn acquire(&self) -> Result<Option<Lease>> {
         self.want_until(Instant::now() + self.patience);
-        self.store.acquire(NAME, &self.owner, TERM).await
+        let lease = self.store.acquire(NAME, &self.owner, TERM).await?;
+        self.is_ours.store(lease.is_some(), Ordering::Relaxed);
+        Ok(lease)
     }
 
     /// The pass failed: whoever can do better may have the lease.
@@ -88,8 +95,13 @@ impl Drop for LeaseKeeper {
     }
 }
 
-async fn keep(store: Store, owner: String, wanted_until: Arc<Mutex<Instant>>, taken: Arc<Notify>) {
-    let mut is_ours = true;
+async fn keep(
+    store: Store,
+    owner: String,
+    wanted_until: Arc<Mutex<Instant>>,
+    is_ours: Arc<AtomicBool>,
+    taken: Arc<Notify>,
+) {
     loop {
         tokio::time::sleep(RENEW_EVERY).await;
         let until = *wanted_until.lock().unwrap_or_else(PoisonError::into_inner);
@@ -98,10 +110,10 @@ async fn keep(store: Store, owner: String, wanted_until: Arc<Mutex<Instant>>, ta
         }
         match store.acquire(NAME, &owner, TERM).await {
             Ok(lease) => {
-                if lease.is_some() && !is_ours {
+                let was_ours = is_ours.swap(lease.is_some(), Ordering::Relaxed);
+                if lease.is_some() && !was_ours {
                     taken.notify_one();
                 }
-                is_ours = lease.is_some();
             }
             Err(error) => tracing::debug!(%error, "the lease could not be renewed"),
         }

@@ -425,9 +425,7 @@ fn may_become(before: UpgradeState, now: UpgradeState) -> bool {
         ),
         // It was given up, and completed later all the same.
         UpgradeState::Failed => matches!(now, UpgradeState::Failed | UpgradeState::Finished),
-        UpgradeState::Finished
-        | UpgradeState::Cancelled
-        | UpgradeState::Refused => now == before,
+        UpgradeState::Finished | UpgradeState::Cancelled | UpgradeState::Refused => now == before,
     }
 }
 
