@@ -233,6 +233,49 @@ fn a_plan_that_was_made_with_a_list_stands_when_the_list_is_gone() {
     assert!(third.contains("0 cancelled"), "{third}");
 }
 
+/// What the list told besides the clusters counts until there is another list: its soak, and its gates above all.
+#[test]
+fn the_soak_and_the_gates_of_a_list_count_when_the_list_is_gone() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).unwrap();
+    let cluster = |name: &str| {
+        format!(
+            "{{name: {name}, upgradePolicy: {{workloads: [web], schedule: '* * * * *', conditions: {{soakDays: 3}}}}}}"
+        )
+    };
+    std::fs::create_dir(folder.path().join("own")).unwrap();
+    let clusters = [cluster("patch"), cluster("minor")].join(", ");
+    write(
+        "own/a.yaml",
+        &format!("{{name: a, orgId: a, upgradePolicyClusters: [{clusters}]}}"),
+    );
+    write(
+        "list.json",
+        r#"{"clusters": [
+            {"id": "1", "name": "patch", "organisation": "a", "version": "4.12.1", "availableUpgrades": ["4.12.2"]},
+            {"id": "2", "name": "minor", "organisation": "a", "version": "4.12.1", "availableUpgrades": ["4.13.0"]}],
+            "versionGates": [{"id": "g", "versionPrefix": "4.13", "label": "api.openshift.com/gate-ocp"}],
+            "soak": [{"organisation": "a", "workload": "web", "version": "4.12.2", "days": 5},
+                     {"organisation": "a", "workload": "web", "version": "4.13.0", "days": 5}]}"#,
+    );
+    let pass = "fleet run --once --fleet own --store sqlite:own.db";
+    let (first, _) = told(
+        folder.path(),
+        &format!("{pass} --clusters list.json --now 2026-11-16T12:00Z"),
+    );
+    assert!(first.contains("1 planned"), "{first}");
+    let (second, _) = told(folder.path(), &format!("{pass} --now 2026-11-16T12:10Z"));
+    assert!(
+        second.contains("0 planned, 1 began, 0 ended, 0 cancelled"),
+        "{second}"
+    );
+    let (why, _) = told(
+        folder.path(),
+        "fleet why minor --fleet own --store sqlite:own.db --now 2026-11-16T12:10Z",
+    );
+    assert!(why.contains("[GateClosed]"), "{why}");
+}
+
 #[test]
 fn a_fleet_without_clusters_is_no_answer() {
     let folder = site();

@@ -30,6 +30,7 @@ mod clusters;
 mod decisions;
 mod error;
 mod imported_soak;
+mod kept_list;
 mod lease;
 mod password;
 mod people;

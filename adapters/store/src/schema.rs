@@ -94,6 +94,8 @@ const IMPORTED: &[&str] = &[
     // Soak that another system has counted, without what Towpath had counted itself when it was imported.
     "CREATE TABLE imported_soak (organisation KEY NOT NULL, workload KEY NOT NULL, version KEY NOT NULL, \
      seconds BIGINT NOT NULL, at BIGINT NOT NULL, PRIMARY KEY (organisation, workload, version))",
+    // What the last list of clusters told besides the clusters.
+    "CREATE TABLE kept_lists (name KEY PRIMARY KEY, body TEXT NOT NULL, at BIGINT NOT NULL)",
 ];
 
 /// Migrates clusters from before bindings existed: those last seen in a list are bound, with all their time. Their rows
@@ -259,6 +261,7 @@ pub(crate) const TABLES: &[(&str, &[(&str, Kind)])] = {
                 ("at", Int),
             ],
         ),
+        ("kept_lists", &[("name", Text), ("body", Text), ("at", Int)]),
     ]
 };
 
@@ -282,7 +285,7 @@ pub(crate) fn tables_of(
 /// The first schema that has the column.
 pub(crate) fn since(table: &str, column: &str) -> i64 {
     match (table, column) {
-        ("imported_soak", _) => 4,
+        ("imported_soak" | "kept_lists", _) => 4,
         ("agent_updates", "reported_at")
         | ("leases", "term_ms")
         | ("soak_sums" | "bindings" | "checkpoints", _) => 3,

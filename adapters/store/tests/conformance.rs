@@ -878,6 +878,25 @@ fn imported_soak_is_replaced_and_comes_back_from_a_backup() {
 }
 
 #[test]
+fn the_last_list_is_kept_and_comes_back_from_a_backup() {
+    both(async |place| {
+        let (store, lease) = fleet(place).await;
+        let kept = async |store: &Store| store.kept_list().await.unwrap();
+        assert_eq!(kept(&store).await, None);
+        store.keep_list(&lease, "one", at(1)).await.unwrap();
+        store.keep_list(&lease, "two", at(2)).await.unwrap();
+        assert_eq!(kept(&store).await.as_deref(), Some("two"));
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("backup.db");
+        store.backup(&file).await.unwrap();
+        let restored = format!("sqlite:{}", folder.path().join("restored.db").display());
+        Store::restore(&file, &*restored).await.unwrap();
+        let restored = Store::open(&*restored).await.unwrap();
+        assert_eq!(kept(&restored).await.as_deref(), Some("two"));
+    });
+}
+
+#[test]
 fn a_decision_can_be_read_again_with_all_it_was_made_on() {
     both(async |place| {
         let (store, lease) = fleet(place).await;

@@ -19,7 +19,7 @@ use towpath_formats::fleet::cluster_list::{self, ClusterList, LIST_IS_GONE, labe
 use towpath_formats::fleet::policy::{self, PolicyRead};
 use towpath_formats::words::counted;
 use towpath_sources::{Contents, Directory, read_file};
-use towpath_store::{Store, UpgradeSelection};
+use towpath_store::{Store, StoreError, UpgradeSelection};
 
 use crate::example;
 use crate::sources::Sources;
@@ -48,6 +48,8 @@ struct PolicyFiles {
 pub(crate) struct FleetReading {
     pub(crate) policy: Arc<FleetPolicy>,
     pub(crate) list: ClusterList,
+    /// Whether there is a list. If not, what the store has kept of the last one counts.
+    pub(crate) has_list: bool,
     pub(crate) findings: Vec<Finding>,
     /// Whether a file could not be read as a whole: a cluster that no policy is about may be in it.
     pub(crate) is_partial: bool,
@@ -57,6 +59,27 @@ pub(crate) struct FleetReading {
     pub(crate) strays: BTreeSet<ClusterId>,
 }
 
+impl FleetReading {
+    /// The list whose gates, soak and lowest versions count: the one there is, else the last one.
+    pub(crate) fn list_in_force<'a>(&'a self, known: &'a StoredFleet) -> &'a ClusterList {
+        match self.has_list {
+            true => &self.list,
+            false => &known.kept,
+        }
+    }
+
+    /// What is kept of the list for the time when there is none.
+    pub(crate) fn list_to_keep(&self) -> Option<String> {
+        let kept = ClusterList {
+            gates: self.list.gates.clone(),
+            soak: self.list.soak.clone(),
+            inherited: self.list.inherited.clone(),
+            ..ClusterList::default()
+        };
+        self.has_list.then(|| cluster_list::json(&kept).to_string())
+    }
+}
+
 /// What the files say, before clusters that are read elsewhere join the list.
 pub(crate) struct RawReading {
     read: PolicyRead,
@@ -64,6 +87,8 @@ pub(crate) struct RawReading {
     pub(crate) findings: Vec<Finding>,
     /// Where the policy files are looked for.
     directory: Option<Place>,
+    /// Whether the clusters are listed somewhere: in a file, or by an API.
+    pub(crate) has_list: bool,
 }
 
 impl Default for FleetReading {
@@ -72,6 +97,7 @@ impl Default for FleetReading {
         Self {
             policy: Arc::default(),
             list: ClusterList::default(),
+            has_list: false,
             findings: Vec::new(),
             is_partial: false,
             unknown_clusters: UnknownClusters::Hold,
@@ -124,6 +150,7 @@ impl RawReading {
         FleetReading {
             policy: Arc::new(policy),
             list: self.list,
+            has_list: self.has_list,
             findings: self.findings,
             is_partial,
             unknown_clusters,
@@ -140,6 +167,8 @@ pub(crate) struct StoredFleet {
     pub(crate) ledger: Ledger,
     /// Soak that another system has counted.
     pub(crate) imported: Vec<SoakSum>,
+    /// What the last list told besides the clusters.
+    pub(crate) kept: ClusterList,
     pub(crate) upgrades: Vec<Upgrade>,
     pub(crate) approvals: Vec<Approval>,
     pub(crate) pauses: Vec<Pause>,
@@ -214,6 +243,7 @@ impl Files {
             list,
             findings,
             directory,
+            has_list: self.list.is_some() || self.policy.is_none(),
         })
     }
 
@@ -339,6 +369,15 @@ impl StoredFleet {
             known.ledger.set(&cluster, &version, seconds);
         }
         known.imported = store.imported_soak().await?;
+        if let Some(body) = store.kept_list().await? {
+            let place = Place::file("the list that the store has kept");
+            // A gate with an error in its entry holds, and other entries with errors are left out.
+            let (list, findings) = cluster_list::read(&place, body.as_bytes(), now);
+            if let (true, Some(finding)) = (list.is_unusable, findings.first()) {
+                return Err(StoreError::Corrupt(finding.to_string()));
+            }
+            known.kept = list;
+        }
         known.read_small(store, now).await?;
         Ok(known)
     }
@@ -421,7 +460,8 @@ pub(crate) fn input(
     let mut soak = known
         .ledger
         .sums(&read.policy, clusters.values(), &known.tenures);
-    soak.extend(told_once(&known.imported, &read.list.soak));
+    let list = read.list_in_force(known);
+    soak.extend(told_once(&known.imported, &list.soak));
     let running = known
         .upgrades
         .iter()
@@ -439,10 +479,10 @@ pub(crate) fn input(
         clusters: clusters.into_values().collect(),
         upgrades: known.upgrades.iter().chain(others).cloned().collect(),
         soak,
-        gates: read.list.gates.clone(),
+        gates: list.gates.clone(),
         approvals: known.approvals.clone(),
         pauses: known.pauses.clone(),
-        inherited: read.list.inherited.clone(),
+        inherited: list.inherited.clone(),
     };
     towpath_formats::fleet::input::sort(&mut input);
     input
@@ -465,12 +505,12 @@ pub(crate) fn list_is_gone(
 ) -> Option<Finding> {
     let was_listed = |state: &&ClusterState| !state.offers.is_empty();
     let listed = known.clusters.values().filter(was_listed).count();
-    let is_gone = listed > 0 && read.list.clusters.is_empty();
+    let is_gone = listed > 0 && !read.has_list;
     let problem = format!(
-        "{} of the store were last seen in a list, and no list is named: they are judged as they were then, without the policies in labels, the gates, the upgrades of others and the soak that the list told",
+        "{} of the store were last seen in a list, and no list is named: they are judged as they were then, by the list's last gates and soak; its upgrades of others and policies in labels do not count",
         counted(listed, "cluster")
     );
-    let remedy = "name the list (--clusters, or --ocm), let them report, or `towpath fleet import` the list, which keeps its soak";
+    let remedy = "name the list (--clusters, or --ocm), or let them report";
     is_gone.then(|| Finding::warning(LIST_IS_GONE, Place::from(policy), problem, remedy))
 }
 

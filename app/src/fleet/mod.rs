@@ -444,6 +444,7 @@ async fn reading(settings: &Settings, now: Timestamp) -> anyhow::Result<FleetRea
     if let Some(mut ocm) = ocm.flatten() {
         let findings = ocm.read(now, &mut raw.list).await?;
         raw.findings.extend(findings);
+        raw.has_list = true;
     }
     Ok(raw.finish())
 }

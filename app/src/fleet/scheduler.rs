@@ -50,6 +50,8 @@ pub(crate) struct Scheduler {
     /// What is odd about whom the policies select.
     coverage: Vec<Finding>,
     known: StoredFleet,
+    /// What this process has kept of the list.
+    kept_list: Option<String>,
     mark: ChangeMark,
     /// What the planner was made of: the graph, and when.
     made_of: Option<(String, Timestamp)>,
@@ -85,6 +87,7 @@ impl Scheduler {
             read: FleetReading::default(),
             coverage: Vec::new(),
             known: StoredFleet::default(),
+            kept_list: None,
             mark: ChangeMark::default(),
             made_of: None,
             lease: None,
@@ -126,8 +129,8 @@ impl Scheduler {
                 "took over a lease that would have lasted longer than any lease does: a clock was ahead"
             );
         }
-        if lease.is_some() {
-            self.record_list().await?;
+        if let Some(lease) = &lease {
+            self.record_list(lease, now).await?;
         }
         let published = self.bring_up_to_date(now, policy_changed).await?;
         let decision = tokio::task::block_in_place(|| {
@@ -270,6 +273,7 @@ impl Scheduler {
         if let Some(ocm) = &mut self.ocm {
             let findings = ocm.read(now, &mut raw.list).await?;
             raw.findings.extend(findings);
+            raw.has_list = true;
         }
         let read = raw.finish();
         let changed = read.policy != self.read.policy
@@ -287,8 +291,8 @@ impl Scheduler {
         Ok(changed)
     }
 
-    /// Clusters of a list count as seen, as if they had reported.
-    async fn record_list(&mut self) -> anyhow::Result<()> {
+    /// Clusters of a list count as seen, as if they had reported. What else it tells is kept for the time when there is no list.
+    async fn record_list(&mut self, lease: &Lease, now: Timestamp) -> anyhow::Result<()> {
         let list = &self.read.list.clusters;
         for batch in list.chunks(BATCH) {
             let reports: Vec<ClusterReport> = batch
@@ -296,6 +300,12 @@ impl Scheduler {
                 .map(|state| ClusterReport::listed(state.clone()))
                 .collect();
             self.store.record(&reports, self.settings.allowance).await?;
+        }
+        if let Some(list) = self.read.list_to_keep()
+            && self.kept_list.as_ref() != Some(&list)
+        {
+            self.store.keep_list(lease, &list, now).await?;
+            self.kept_list = Some(list);
         }
         Ok(())
     }
@@ -344,7 +354,7 @@ impl Scheduler {
             planner,
             decision: Decision::default(),
             policy: self.read.policy.clone(),
-            inherited: self.read.list.inherited.clone(),
+            inherited: self.read.list_in_force(&self.known).inherited.clone(),
             is_scheduler: false,
             is_partial: self.read.is_partial,
             unknown_clusters: self.read.unknown_clusters,
