@@ -17,6 +17,7 @@ const FAREWELL: Duration = Duration::from_secs(2);
 
 /// Serves until told to stop.
 pub(crate) fn run(mut settings: Settings) -> anyhow::Result<()> {
+    settings.check_paths()?;
     let lowered = fit_into_descriptors(&mut settings)?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()

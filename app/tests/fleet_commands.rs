@@ -446,3 +446,30 @@ fn soak_is_not_imported_while_nobody_knows_what_own_time_counts_for() {
         serde_json::from_str(&told(site.path(), history).0).expect("JSON");
     assert_eq!(history[0]["soakSeconds"], 367_200, "4.25 days: {history}");
 }
+
+#[test]
+fn a_name_that_no_cluster_has_is_no_answer() {
+    let folder = site();
+    for command in ["plan", "status", "history", "forecast", "clusters"] {
+        for (flag, expected) in [
+            (
+                "--org nope",
+                r#"no cluster has the organisation "nope"; there are: acme"#,
+            ),
+            (
+                "--sector nope",
+                r#"no cluster has the sector "nope"; there are: production, stage"#,
+            ),
+            (
+                "--workload nope",
+                r#"no cluster has the workload "nope"; there are: payments, web"#,
+            ),
+        ] {
+            let text = refused(
+                folder.path(),
+                &format!("fleet {command} {flag} --fleet fleet --clusters clusters.json"),
+            );
+            assert!(text.contains(expected), "{command}: {text}");
+        }
+    }
+}

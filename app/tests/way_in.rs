@@ -454,3 +454,34 @@ fn git(folder: &Path, arguments: &[&str]) {
         .expect("git runs");
     assert!(done.status.success(), "{done:?}");
 }
+
+/// What is on this machine has to be there when the service starts; what comes from elsewhere may come later.
+#[test]
+fn what_can_never_work_ends_the_start_of_the_service() {
+    let folder = tempfile::tempdir().unwrap();
+    for (options, problem) in [
+        ("--log inof", "--log: \"inof\" is not a level"),
+        ("--log info,towpath_web=loud", "\"loud\" is not a level"),
+        ("--fleet nope", "--fleet nope: there is no such file"),
+        (
+            "--fleet . --clusters nope.json",
+            "--clusters nope.json: there is no such file",
+        ),
+        ("--fleet . --store mysql://x", "--store cannot be used"),
+        (
+            "--graph-data nope --releases nope.json",
+            "--graph-data nope: there is no such file",
+        ),
+    ] {
+        let done = Command::new(env!("CARGO_BIN_EXE_towpath"))
+            .args(["serve", "--listen", "127.0.0.1:0"])
+            .args(options.split(' '))
+            .current_dir(folder.path())
+            .output()
+            .unwrap();
+        let told = String::from_utf8(done.stderr).unwrap();
+        assert_eq!(done.status.code(), Some(2), "{options}: {told}");
+        assert!(told.contains(problem), "{options}: {told}");
+        assert!(done.stdout.is_empty(), "{options}: no happy banner");
+    }
+}

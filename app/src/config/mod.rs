@@ -28,7 +28,7 @@ use towpath_web::{
 pub(crate) use self::fleet::{FleetSettings, OcmOptions, OcmSettings};
 pub(crate) use self::sources::{SignatureOption, SourceArgs, SourceOptions};
 use crate::clock::NowArgs;
-use crate::sources::address::Intervals;
+use crate::sources::address::{Intervals, Location};
 use crate::sources::{Needs, SourceSettings};
 
 /// A file with every option, commented out, and what each is for.
@@ -362,6 +362,32 @@ impl Settings {
             .iter()
             .chain(&self.sources.access.registry_auth_file);
         files.map(PathBuf::as_path).chain(ocm)
+    }
+
+    /// Whether the files and directories on this machine exist that the service is told to read. What comes from elsewhere may come
+    /// later, and so may what there is a copy of.
+    pub(crate) fn check_paths(&self) -> anyhow::Result<()> {
+        let has_copies = self
+            .sources
+            .state
+            .as_ref()
+            .is_some_and(|state| state.exists());
+        let sources = self.sources.specs.iter().filter(|_| !has_copies);
+        let sources = sources.filter_map(|spec| match &spec.location {
+            Location::Path(path) => Some((spec.role.flag(), path)),
+            _ => None,
+        });
+        let fleet = self.fleet.iter().flat_map(|fleet| {
+            let clusters = fleet.clusters.iter().map(|path| ("--clusters", path));
+            std::iter::once(("--fleet", &fleet.policy)).chain(clusters)
+        });
+        match sources.chain(fleet).find(|(_, path)| !path.exists()) {
+            None => Ok(()),
+            Some((flag, path)) => anyhow::bail!(
+                "{flag} {}: there is no such file or directory; correct the path",
+                path.display()
+            ),
+        }
     }
 
     /// Where graphs are answered, and what a request must have.

@@ -370,6 +370,13 @@ impl FleetArgs {
         Ok((settings, origin))
     }
 
+    /// The fleet, and the part of it that is asked about.
+    async fn part(&self, filters: &Filters) -> anyhow::Result<(Picture, Filter)> {
+        let (filter, picture) = (filters.filter()?, self.picture().await?);
+        filter.check_names(&picture.planner)?;
+        Ok((picture, filter))
+    }
+
     async fn picture(&self) -> anyhow::Result<Picture> {
         let (settings, origin) = self.fleet()?;
         let now = settings.now.unwrap_or_else(Timestamp::now);
@@ -505,7 +512,7 @@ async fn answer(command: FleetCommand) -> anyhow::Result<bool> {
             filters,
             read: FleetReadArgs { look, output },
         }) => {
-            let (picture, filter) = (look.picture().await?, filters.filter()?);
+            let (picture, filter) = look.part(&filters).await?;
             warn(&picture.findings)?;
             let Picture {
                 planner, decision, ..
@@ -522,7 +529,7 @@ async fn answer(command: FleetCommand) -> anyhow::Result<bool> {
             filters,
             read: FleetReadArgs { look, output },
         }) => {
-            let (picture, filter) = (look.picture().await?, filters.filter()?);
+            let (picture, filter) = look.part(&filters).await?;
             let rows = filter.status(&picture.planner, &picture.decision);
             let shown = &rows[..filter.limit.unwrap_or(rows.len()).min(rows.len())];
             let text = || text::status(&rows, filters.room());
@@ -533,7 +540,7 @@ async fn answer(command: FleetCommand) -> anyhow::Result<bool> {
             filters,
             read: FleetReadArgs { look, output },
         }) => {
-            let (picture, filter) = (look.picture().await?, filters.filter()?);
+            let (picture, filter) = look.part(&filters).await?;
             let rows = filter.clusters(&picture.planner, picture.decision.at);
             let shown = &rows[..filter.limit.unwrap_or(rows.len()).min(rows.len())];
             let text = || text::clusters(&rows, filters.room());
@@ -567,7 +574,7 @@ async fn answer(command: FleetCommand) -> anyhow::Result<bool> {
             filters,
             read: FleetReadArgs { look, output },
         }) => {
-            let (picture, filter) = (look.picture().await?, filters.filter()?);
+            let (picture, filter) = look.part(&filters).await?;
             let rows = filter.history(&picture.planner, picture.decision.at);
             print(&match output.form {
                 HistoryOutput::Json => picture.origin.mark(json::history(&rows)),
@@ -584,7 +591,7 @@ async fn answer(command: FleetCommand) -> anyhow::Result<bool> {
                     read: FleetReadArgs { look, output },
                 },
         } => {
-            let (picture, filter) = (look.picture().await?, filters.filter()?);
+            let (picture, filter) = look.part(&filters).await?;
             let now = picture.decision.at;
             let meant = filter.names(&picture.planner, now);
             let mut progress = Progress::new(now, days);

@@ -37,6 +37,17 @@ pub(crate) enum Role {
     Platforms,
 }
 
+impl Role {
+    /// The flag that names a source of it.
+    pub(crate) fn flag(self) -> &'static str {
+        match self {
+            Self::GraphData => "--graph-data",
+            Self::Releases => "--releases",
+            Self::Platforms => "--platforms",
+        }
+    }
+}
+
 /// Where a source is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Location {

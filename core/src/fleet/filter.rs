@@ -51,9 +51,19 @@ pub enum BadQuestion {
         from: Version,
         to: Version,
     },
+    #[error("no cluster has the {what} {name:?}; there are: {}", there.join(", "))]
+    NobodyHas {
+        /// Organisation, sector or workload.
+        what: &'static str,
+        name: String,
+        there: Vec<String>,
+    },
     #[error("a forecast is for 1 to {most} days")]
     Days { most: u32 },
 }
+
+/// How many names are shown where one is wrong.
+const MAX_SHOWN: usize = 20;
 
 fn rule_names() -> String {
     RuleId::all()
@@ -77,6 +87,32 @@ impl Filter {
             Some(rule) if RuleId::named(rule).is_none() => Err(BadQuestion::NoRule(rule.clone())),
             _ => Ok(()),
         }
+    }
+
+    /// Whether each name in it is that of some cluster's organisation, sector or workload. A name that nobody has is mistyped.
+    pub fn check_names(&self, desk: &FleetPlanner) -> Result<(), BadQuestion> {
+        let mut there: [BTreeSet<&str>; 3] = Default::default();
+        for (state, policy) in desk.roster().clusters() {
+            there[0].insert(&state.organisation);
+            there[1].extend(policy.sector.as_deref());
+            there[2].extend(policy.workloads.iter().map(|workload| &**workload));
+        }
+        let asked = [
+            ("organisation", &self.organisation),
+            ("sector", &self.sector),
+            ("workload", &self.workload),
+        ];
+        for ((what, name), there) in asked.into_iter().zip(there) {
+            if let Some(name) = name.as_ref().filter(|name| !there.contains(&***name)) {
+                let there = there.into_iter().take(MAX_SHOWN).map(str::to_owned);
+                return Err(BadQuestion::NobodyHas {
+                    what,
+                    name: name.clone(),
+                    there: there.collect(),
+                });
+            }
+        }
+        Ok(())
     }
 
     /// Whether nobody is left out, except by the page.
