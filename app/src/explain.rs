@@ -6,7 +6,7 @@ use anyhow::Context;
 use clap::Args;
 use jiff::Timestamp;
 use towpath_core::cluster::{Cluster, ClusterId, Fact, Platform};
-use towpath_core::graph::{ChannelName, Situation, explain as explained};
+use towpath_core::graph::{ChannelName, ReleaseStanding, Situation, explain as explained};
 use towpath_core::version::{Arch, Version};
 use towpath_formats::graph::explain::{ExplainReport, json, text};
 
@@ -55,14 +55,21 @@ pub(crate) struct ExplainArgs {
     output: OutputArgs,
 }
 
-/// Explains, from files or from a service.
+/// What an explanation comes to.
+struct Explained {
+    /// Whether the release that the cluster runs is in the channel: else there is nothing to explain.
+    is_in_channel: bool,
+    is_offered: bool,
+}
+
+/// Explains, from files or from a service. Exit 0: the release is in the channel, and the one that was asked about is offered.
 pub(crate) fn explain(args: ExplainArgs) -> anyhow::Result<bool> {
     let cluster = args.cluster()?;
-    let is_offered = match &args.server {
+    let found = match &args.server {
         Some(server) => args.ask(server, args.now.given())?,
         None => args.look(&cluster, args.now.at())?,
     };
-    Ok(is_offered || args.to.is_none())
+    Ok(found.is_in_channel && (found.is_offered || args.to.is_none()))
 }
 
 impl ExplainArgs {
@@ -86,8 +93,8 @@ impl ExplainArgs {
         })
     }
 
-    /// Looks at files, and says whether anything is offered.
-    fn look(&self, cluster: &Cluster, now: Timestamp) -> anyhow::Result<bool> {
+    /// Looks at files.
+    fn look(&self, cluster: &Cluster, now: Timestamp) -> anyhow::Result<Explained> {
         let settings = self.sources.settings(Needs::GraphDataAndReleases, None)?;
         let sources = Sources::read(settings, now)?;
         let graph = sources.graph()?;
@@ -104,14 +111,15 @@ impl ExplainArgs {
         };
         self.output
             .print(sources.origin(), || text(&told), || json(&told))?;
-        Ok(explanation
-            .candidates
-            .iter()
-            .any(|candidate| candidate.verdict.is_offered()))
+        let mut candidates = explanation.candidates.iter();
+        Ok(Explained {
+            is_in_channel: explanation.standing == ReleaseStanding::InChannel,
+            is_offered: candidates.any(|candidate| candidate.verdict.is_offered()),
+        })
     }
 
-    /// Asks a service, and says whether anything is offered.
-    fn ask(&self, server: &str, now: Option<Timestamp>) -> anyhow::Result<bool> {
+    /// Asks a service.
+    fn ask(&self, server: &str, now: Option<Timestamp>) -> anyhow::Result<Explained> {
         let server = Server {
             url: server,
             token_file: self.token_file.as_deref(),
@@ -120,9 +128,11 @@ impl ExplainArgs {
         let candidates = facts["candidates"]
             .as_array()
             .context("the service's answer has no candidates")?;
-        Ok(candidates
-            .iter()
-            .any(|candidate| candidate["offered"] == true))
+        let mut candidates = candidates.iter();
+        Ok(Explained {
+            is_in_channel: facts["standing"] == "inChannel",
+            is_offered: candidates.any(|candidate| candidate["offered"] == true),
+        })
     }
 
     fn target(&self, now: Option<Timestamp>, form: &str) -> String {

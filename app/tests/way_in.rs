@@ -485,3 +485,18 @@ fn what_can_never_work_ends_the_start_of_the_service() {
         assert!(done.stdout.is_empty(), "{options}: no happy banner");
     }
 }
+
+#[test]
+fn a_channel_a_release_or_an_architecture_that_there_is_not_is_no_success() {
+    for (question, code) in [
+        ("--channel stable-4.20 --from 4.20.1", 0),
+        ("--channel nope --from 4.20.1", 1),
+        ("--channel stable-4.20 --from 9.9.9", 1),
+        ("--channel stable-4.20 --from 4.20.1 --arch foo", 1),
+        ("--channel stable-4.20 --from 4.20.1 --to 9.9.9", 1),
+    ] {
+        let words: Vec<&str> = question.split(' ').collect();
+        let done = towpath(&[&["explain", "--now", NOON][..], &words].concat());
+        assert_eq!(done.status.code(), Some(code), "{question}: {done:?}");
+    }
+}
