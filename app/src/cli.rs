@@ -165,8 +165,11 @@ fn execute(command: Command) -> anyhow::Result<bool> {
 /// Prints what the user asked for.
 pub(crate) fn print(text: &str) -> anyhow::Result<()> {
     let mut out = io::stdout().lock();
-    out.write_all(text.as_bytes())?;
-    Ok(out.flush()?)
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        // Whoever reads has seen enough: `towpath explain … | head -1`.
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        written => Ok(written?),
+    }
 }
 
 /// What is wrong, as one error: place, problem and remedy of each finding.

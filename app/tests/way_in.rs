@@ -500,3 +500,24 @@ fn a_channel_a_release_or_an_architecture_that_there_is_not_is_no_success() {
         assert_eq!(done.status.code(), Some(code), "{question}: {done:?}");
     }
 }
+
+/// `towpath explain … | head -1`
+#[test]
+fn a_reader_who_has_seen_enough_is_no_error() {
+    for command in [
+        "explain --channel stable-4.20 --from 4.20.1",
+        "graph audit --output json",
+    ] {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_towpath"))
+            .args(command.split(' '))
+            .args(["--now", NOON])
+            .stdout(std::process::Stdio::piped())
+            .stderr(std::process::Stdio::piped())
+            .spawn()
+            .unwrap();
+        drop(child.stdout.take());
+        let done = child.wait_with_output().unwrap();
+        assert_eq!(done.status.code(), Some(0), "{command}: {done:?}");
+        assert!(!words(&done.stderr).contains("pipe"), "{command}: {done:?}");
+    }
+}
