@@ -473,3 +473,40 @@ fn a_name_that_no_cluster_has_is_no_answer() {
         }
     }
 }
+
+/// What was last listed for a cluster counts only where there is no list at all.
+#[test]
+fn a_cluster_that_left_the_list_is_offered_nothing() {
+    let site = soaking_site();
+    let entry = |id: &str, name: &str| {
+        format!(
+            r#"{{"id": "{id}", "name": "{name}", "organisation": "org", "version": "4.12.1", "availableUpgrades": ["4.12.2"]}}"#
+        )
+    };
+    let list = |entries: &[String]| format!(r#"{{"clusters": [{}]}}"#, entries.join(","));
+    let write = |name: &str, text: String| std::fs::write(site.path().join(name), text).unwrap();
+    let policy = |name: &str| {
+        format!(
+            "- {{name: {name}, upgradePolicy: {{workloads: [web], schedule: '* * * * *', conditions: {{soakDays: 0}}}}}}\n"
+        )
+    };
+    let policies = policy("stays") + &policy("left");
+    write(
+        "fleet/org.yaml",
+        format!("name: org\norgId: org\nupgradePolicyClusters:\n{policies}"),
+    );
+    write(
+        "both.json",
+        list(&[entry("1", "stays"), entry("2", "left")]),
+    );
+    write("one.json", list(&[entry("1", "stays")]));
+    succeeds(site.path(), "fleet import both.json --store sqlite:a.db");
+    let starts = |more: &str| {
+        let command = format!("fleet plan -o json --fleet fleet --store sqlite:a.db{more}");
+        let plan: serde_json::Value =
+            serde_json::from_str(&told(site.path(), &command).0).expect("JSON");
+        plan["starts"].as_array().expect("a list").len()
+    };
+    assert_eq!(starts(""), 2, "there is no list, so the last one counts");
+    assert_eq!(starts(" --clusters one.json"), 1);
+}

@@ -731,6 +731,11 @@ fn the_oldest_part_of_a_node_counts_and_parts_that_differ_are_told() {
             ("1.29", 0),
         ),
         ("containerd://2.0.1", "Ubuntu 24.04", ("1.29", 0)),
+        (
+            "cri-o://1.29.6",
+            "Fedora CoreOS 41.20241122.3.0",
+            ("1.29", 0),
+        ),
     ] {
         let expected = (expected.0.to_owned(), expected.1);
         assert_eq!(

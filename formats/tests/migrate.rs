@@ -763,3 +763,33 @@ fn codes(migration: &Migration) -> Vec<&'static str> {
         .map(|finding| finding.code)
         .collect()
 }
+
+/// In schema 1.0.0 a block is for everybody, whatever its `clusters` say. In 2.0.0 it would be for those alone.
+#[test]
+fn a_block_that_would_mean_something_else_is_not_migrated() {
+    let files = |version: &str| {
+        [
+            ("version", version),
+            (
+                "channels/stable-4.9.yaml",
+                "name: stable-4.9\nversions:\n- 4.9.0\n- 4.9.1\n",
+            ),
+            (
+                "blocked-edges/a.yaml",
+                "to: 4.9.1\nfrom: .*\nclusters: {platforms: [AWS]}\n",
+            ),
+        ]
+        .map(|(path, text)| SourceFile::new(path, text.as_bytes().to_vec()))
+    };
+    let wishes = Wishes {
+        rollouts: Vec::new(),
+        phased: Vec::new(),
+        promote: BTreeSet::new(),
+        now: NOW.parse().unwrap(),
+    };
+    let migrated = |version: &str| migrate(&files(version), &Stays::default(), &wishes);
+    let findings = migrated("1.0.0\n").err().unwrap();
+    assert_eq!(findings[0].code, "other-meaning", "{findings:?}");
+    assert_eq!(&*findings[0].place.file, "blocked-edges/a.yaml");
+    assert!(migrated("1.1.0\n").is_ok());
+}

@@ -22,7 +22,12 @@ pub enum OcmError {
     #[error(
         "{url}: no token for the API: {problem}; check the client's id, the secret and the address"
     )]
-    Login { url: String, problem: String },
+    Login {
+        url: String,
+        problem: String,
+        /// Whether the token service is only away, or busy.
+        is_passing: bool,
+    },
     /// An id that is not safe in an address.
     #[error("{id:?} is not a valid id; use one that the API lists")]
     BadId { id: String },
@@ -164,9 +169,9 @@ impl OcmError {
             | Self::Timeout { .. }
             | Self::Unreachable { .. }
             | Self::CutShort { .. } => true,
+            Self::Login { is_passing, .. } => *is_passing,
             Self::BadConfig { .. }
             | Self::TokenFile { .. }
-            | Self::Login { .. }
             | Self::BadId { .. }
             | Self::Unauthorised { .. }
             | Self::Forbidden { .. }
@@ -193,7 +198,7 @@ impl OcmError {
     }
 
     /// Whether the error concerns the API as a whole, and not one request.
-    pub(crate) fn is_about_us(&self) -> bool {
+    pub fn is_about_us(&self) -> bool {
         matches!(
             self,
             Self::BadConfig { .. }

@@ -43,7 +43,8 @@ impl Http {
     pub(crate) fn new(config: OcmConfig) -> Result<Self, OcmError> {
         let base = config.checked_url()?;
         let session = Session::new(config.login.clone(), config.allow_http)?;
-        let client = client(&config, base.scheme() == "https" && session.is_tls())?;
+        let is_tls = [Some(base.scheme()), session.scheme()].map(|scheme| scheme != Some("http"));
+        let client = client(&config, is_tls)?;
         Ok(Self {
             client,
             base,
@@ -306,7 +307,8 @@ impl<T: DeserializeOwned> Item<T> {
     }
 }
 
-fn client(config: &OcmConfig, is_tls: bool) -> Result<HttpClient, OcmError> {
+/// A client for the API and the token service, each of which may use TLS.
+fn client(config: &OcmConfig, is_tls: [bool; 2]) -> Result<HttpClient, OcmError> {
     let trust = match &config.ca_file {
         Some(file) => {
             Trust::Only(
@@ -317,11 +319,11 @@ fn client(config: &OcmConfig, is_tls: bool) -> Result<HttpClient, OcmError> {
                 })?,
             )
         }
-        None => Trust::usual(is_tls),
+        None => Trust::usual(is_tls.contains(&true)),
     };
     let client = HttpClient::new(&HttpOptions {
         trust,
-        https_only: is_tls,
+        https_only: !is_tls.contains(&false),
         environment_proxy: config.environment_proxy,
         connect_timeout: config.limits.connect_timeout,
         request_timeout: Some(config.limits.request_timeout),

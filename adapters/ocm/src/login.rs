@@ -81,6 +81,7 @@ struct TokenService {
 struct AccessToken {
     token: BearerToken,
     renew_at: Instant,
+    ends_at: Instant,
 }
 
 /// What a token service answers, as far as it concerns us.
@@ -129,10 +130,10 @@ impl Session {
         Ok(session)
     }
 
-    /// Whether everything that it talks to is reached by HTTPS.
-    pub(crate) fn is_tls(&self) -> bool {
+    /// How the token service is reached, if there is one.
+    pub(crate) fn scheme(&self) -> Option<&str> {
         let service = self.service.as_ref();
-        service.is_none_or(|service| service.url.scheme() == "https")
+        service.map(|service| service.url.scheme())
     }
 
     /// The token for a request.
@@ -143,9 +144,17 @@ impl Session {
             return Ok(secret);
         };
         let mut current = service.current.lock().await;
-        match &*current {
-            Some(known) if Instant::now() < known.renew_at => Ok(known.token.clone()),
-            _ => service.renew(client, &secret, &mut current).await,
+        let known = current.as_ref();
+        if let Some(known) = known.filter(|known| Instant::now() < known.renew_at) {
+            return Ok(known.token.clone());
+        }
+        match service.renew(client, &secret, &mut current).await {
+            // The old one lasts a little longer than we use it, so that a service that is away for a moment does no harm.
+            Err(error) if error.is_passing() => match current.as_ref() {
+                Some(known) if Instant::now() < known.ends_at => Ok(known.token.clone()),
+                _ => Err(error),
+            },
+            renewed => renewed,
         }
     }
 
@@ -185,9 +194,10 @@ impl TokenService {
         secret: &BearerToken,
         current: &mut Option<AccessToken>,
     ) -> Result<BearerToken, OcmError> {
-        let failed = |problem: String| OcmError::Login {
-            url: self.url.to_string(),
+        let failed = |problem: String, is_passing: bool| OcmError::Login {
+            url: address(&self.url),
             problem: clip(&problem),
+            is_passing,
         };
         let mut form = self.url.clone();
         form.query_pairs_mut()
@@ -197,33 +207,44 @@ impl TokenService {
         let request = Request::new(Method::POST, self.url.clone())
             .body("application/x-www-form-urlencoded", body);
         let answer = client.send(request).await;
-        let answer = answer.map_err(|error| failed(error.sentence("the token service")))?;
+        let answer = answer.map_err(|error| failed(error.sentence("the token service"), true))?;
         let status = answer.status();
         let body = answer.body(BodyLimit::bytes(MAX_ANSWER_BYTES)).await;
-        let body = body.map_err(|error| failed(error.sentence("the token service")))?;
+        let body = body.map_err(|error| failed(error.sentence("the token service"), true))?;
         let told: Option<TokenAnswer> = serde_json::from_slice(&body).ok();
         let (true, Some(told)) = (status.is_success(), &told) else {
             let why = told.and_then(|told| told.error_description.or(told.error));
             let why = why.map(|why| format!(": {why}")).unwrap_or_default();
-            return Err(failed(format!("it answers {}{why}", status.as_u16())));
+            let is_passing = status.is_server_error() || status.as_u16() == 429;
+            return Err(failed(
+                format!("it answers {}{why}", status.as_u16()),
+                is_passing,
+            ));
         };
         let text = told.access_token.as_deref().unwrap_or_default();
-        let token = BearerToken::parse(text)
-            .map_err(|problem| failed(format!("the `access_token` of its answer {problem}")))?;
+        let token = BearerToken::parse(text).map_err(|problem| {
+            failed(format!("the `access_token` of its answer {problem}"), false)
+        })?;
         let life = told.expires_in.map_or(USUAL_LIFE, Duration::from_secs);
+        let (life, now) = (life.min(Duration::from_secs(86_400)), Instant::now());
         // Before it ends: a request that is on its way needs it for a while.
-        let renew_at = Instant::now() + life.min(Duration::from_secs(86_400)) * 4 / 5;
         *current = Some(AccessToken {
             token: token.clone(),
-            renew_at,
+            renew_at: now + life * 4 / 5,
+            ends_at: now + life,
         });
         Ok(token)
     }
 }
 
+/// An address without what may be secret in it.
+fn address(url: &Url) -> String {
+    format!("{}{}", url.origin().ascii_serialization(), url.path())
+}
+
 fn bad_url(url: &str, problem: &BadAddress) -> OcmError {
-    let place = match url.contains('@') {
-        // What stands before an @ may be a password.
+    let place = match url.contains(['@', '?', '#']) {
+        // There may be a password in it.
         true => "token_url".to_owned(),
         false => format!("token_url {url:?}"),
     };

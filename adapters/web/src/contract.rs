@@ -1,7 +1,7 @@
 //! What the reference service lets its operators set about graph requests: another path prefix, and parameters that every
 //! request must have.
 
-/// Under which the graph is answered always.
+/// The built-in prefix of graph requests.
 pub(crate) const GRAPH_PREFIX: &str = "/api/upgrades_info";
 
 /// The longest prefix, and the most parameters.

@@ -99,7 +99,11 @@ impl fmt::Display for FleetSettings {
             match login {
                 Login::Bearer(_) => writeln!(f, "ocmToken: {file}")?,
                 Login::OfflineToken { token_url, .. } => {
-                    writeln!(f, "ocmOfflineToken: {file}\nocmTokenUrl: {token_url:?}")?;
+                    writeln!(
+                        f,
+                        "ocmOfflineToken: {file}\nocmTokenUrl: {:?}",
+                        without_secrets(token_url)
+                    )?;
                 }
                 Login::ClientCredentials {
                     token_url,
@@ -107,10 +111,19 @@ impl fmt::Display for FleetSettings {
                     ..
                 } => writeln!(
                     f,
-                    "ocmClientId: {client_id:?}\nocmClientSecret: {file}\nocmTokenUrl: {token_url:?}"
+                    "ocmClientId: {client_id:?}\nocmClientSecret: {file}\nocmTokenUrl: {:?}",
+                    without_secrets(token_url)
                 )?,
             }
         }
         write!(f, "reportAllowanceSeconds: {}", self.allowance.as_secs())
+    }
+}
+
+/// An address without what may be a password in it.
+fn without_secrets(url: &str) -> &str {
+    match url.contains(['@', '?', '#']) {
+        true => "(hidden)",
+        false => url,
     }
 }

@@ -455,7 +455,11 @@ pub(crate) fn input(
     let mut book = graph.map(|graph| OfferBook::new(graph, now));
     let listed: BTreeSet<&ClusterId> = read.list.clusters.iter().map(|state| &state.id).collect();
     for (id, state) in &mut clusters {
-        offer(state, listed.contains(id), book.as_mut());
+        let source = match listed.contains(id) {
+            true => Offers::Listed,
+            false => Offers::of_unlisted(read.has_list),
+        };
+        offer(state, source, book.as_mut());
     }
     let mut soak = known
         .ledger
@@ -488,11 +492,35 @@ pub(crate) fn input(
     input
 }
 
-/// What the cluster could go to: what is listed for it now, else what the graph says. Where the graph does not know the
-/// cluster's channel or release, what was last listed for it counts.
-pub(crate) fn offer(state: &mut ClusterState, is_listed: bool, book: Option<&mut OfferBook<'_>>) {
+/// Where the versions come from that a cluster could go to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Offers {
+    /// From the list; from the graph if the list names none.
+    Listed,
+    /// From the graph alone: there is a list, and the cluster is not in it.
+    Graph,
+    /// There is no list. From the graph; where it does not know the cluster's channel or release, from the last list.
+    LastListed,
+}
+
+impl Offers {
+    /// For a cluster that no list names now.
+    pub(crate) fn of_unlisted(has_list: bool) -> Self {
+        match has_list {
+            true => Self::Graph,
+            false => Self::LastListed,
+        }
+    }
+}
+
+/// What the cluster could go to.
+pub(crate) fn offer(state: &mut ClusterState, source: Offers, book: Option<&mut OfferBook<'_>>) {
+    if source == Offers::Graph {
+        state.offers = Arc::new([]);
+    }
     let Some(book) = book else { return };
-    if state.offers.is_empty() || !is_listed && book.knows(state) {
+    let knows_better = source == Offers::LastListed && book.knows(state);
+    if state.offers.is_empty() || knows_better {
         state.offers = book.offers(state);
     }
 }

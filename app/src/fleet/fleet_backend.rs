@@ -20,7 +20,7 @@ use towpath_formats::fleet::cluster_list;
 use towpath_formats::fleet::report::Report;
 use towpath_formats::fleet::{self, pages};
 use towpath_store::{ClusterReport, RecordOutcome, Store, StoreError, UpgradeSelection};
-use towpath_web::{Clock, FleetAnswer, FleetApi, FleetRequest};
+use towpath_web::{Clock, Enrolment, FleetAnswer, FleetApi, FleetRequest};
 
 use super::published_fleet::{DecidedFleet, GraphHandle, GraphSource, PublishedFleet};
 
@@ -339,15 +339,22 @@ impl FleetBackend {
                 Ok(false) => FleetAnswer::NotFound(
                     "there is no such cluster; give the id and not the name".into(),
                 ),
-                other => done(other.map(|_| json!({"kind": "forgotten"}))),
+                other => {
+                    tracing::info!(%cluster, "a cluster was forgotten over HTTP");
+                    done(other.map(|_| json!({"kind": "forgotten"})))
+                }
             },
             FleetRequest::Import { list } => {
-                let policy = published_fleet.published().map(|published| {
+                // A pass may hold the fleet for a second, so the wait is on a thread of its own.
+                let policy = move || {
+                    let published = published_fleet.published()?;
                     let published = published.read().unwrap_or_else(PoisonError::into_inner);
-                    published.policy.clone()
-                });
+                    Some(published.policy.clone())
+                };
+                let policy = tokio::task::spawn_blocking(policy).await.ok().flatten();
                 let policy = policy.unwrap_or_default();
-                import(&store, &list, &policy, self.allowance, now).await
+                let enrolment = graph.enrolment();
+                import(&store, &list, &policy, self.allowance, enrolment, now).await
             }
             FleetRequest::Upgrades(filter) => {
                 let which = match pages::upgrades_before(&filter) {
@@ -435,17 +442,28 @@ async fn import(
     list: &str,
     policy: &FleetPolicy,
     allowance: SignedDuration,
+    enrolment: Option<&Enrolment>,
     now: Timestamp,
 ) -> FleetAnswer {
     let place = Place::file("body");
-    let (list, found) = cluster_list::read(&place, list.as_bytes(), now);
+    let read = || cluster_list::read(&place, list.as_bytes(), now);
+    let (list, found) = tokio::task::block_in_place(read);
     if let (true, Some(first)) = (list.is_unusable, found.first()) {
         return FleetAnswer::Refused {
             kind: "bad_list",
             sentence: first.to_string(),
         };
     }
+    let ids: Vec<ClusterId> = list.clusters.iter().map(|state| state.id.clone()).collect();
     let recorded = super::import::record(store, list, policy, allowance, now).await;
+    if let (Ok(recorded), Some(enrolment)) = (&recorded, enrolment) {
+        // Before the answer: from now on nobody may see more than the next pass lets them.
+        enrolment.hold_reported(ids.iter());
+        tracing::info!(
+            clusters = recorded.clusters,
+            "a list was imported over HTTP"
+        );
+    }
     done(recorded.map(|recorded| {
         json!({
             "kind": "imported",

@@ -9,15 +9,16 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
+use towpath_core::repeats::Repeats;
 use towpath_store::{Lease, Result, Store};
 
 /// The lease's name in the store.
 const NAME: &str = "scheduler";
 /// How long the lease lasts without being renewed.
-const TERM: Duration = Duration::from_secs(10);
+const TERM: Duration = Duration::from_secs(8);
 /// How often it is renewed, or tried for. Together with the term: 12 seconds until another has it.
-const RENEW_EVERY: Duration = Duration::from_secs(2);
-/// A pass that takes longer than this, or than three times the way to the next one, hangs.
+const RENEW_EVERY: Duration = Duration::from_secs(4);
+/// A pass hangs if it takes longer than this, and longer than three intervals between passes.
 const LONGEST_PASS: Duration = Duration::from_mins(5);
 
 /// One scheduler's hold on the lease.
@@ -102,6 +103,7 @@ async fn keep(
     is_ours: Arc<AtomicBool>,
     taken: Arc<Notify>,
 ) {
+    let (mut failures, began) = (Repeats::default(), Instant::now());
     loop {
         tokio::time::sleep(RENEW_EVERY).await;
         let until = *wanted_until.lock().unwrap_or_else(PoisonError::into_inner);
@@ -115,7 +117,11 @@ async fn keep(
                     taken.notify_one();
                 }
             }
-            Err(error) => tracing::debug!(%error, "the lease could not be renewed"),
+            Err(error) => {
+                if let Some(more) = failures.came(began.elapsed()) {
+                    tracing::warn!(%error, "the lease could not be renewed; another scheduler may take over{more}");
+                }
+            }
         }
     }
 }

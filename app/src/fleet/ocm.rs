@@ -108,14 +108,19 @@ impl OcmScheduler {
             }
             let gates = gates.get(&upgrade.id).map_or(&[][..], Vec::as_slice);
             let created = match self.handles.get(&upgrade.cluster) {
-                Some(handle) => self.create(handle, upgrade, gates).await.map_err(|error| {
-                    let ended = if error.is_refusal() {
-                        upgrade.after_refusal()
-                    } else {
-                        UpgradeState::Failed
-                    };
-                    (ended, error.to_string())
-                }),
+                Some(handle) => match self.create(handle, upgrade, gates).await {
+                    Ok(()) => Ok(()),
+                    // No upgrade has failed because we could not log in. The plan stays.
+                    Err(error) if error.is_about_us() => return Err(error.into()),
+                    Err(error) => {
+                        let ended = if error.is_refusal() {
+                            upgrade.after_refusal()
+                        } else {
+                            UpgradeState::Failed
+                        };
+                        Err((ended, error.to_string()))
+                    }
+                },
                 None => Err((
                     UpgradeState::Failed,
                     "the API does not know the cluster".to_owned(),

@@ -14,15 +14,15 @@ use tokio::sync::Notify;
 use towpath_core::cluster::ClusterId;
 use towpath_core::finding::Finding;
 use towpath_core::fleet::{
-    Decision, FleetInput, FleetPlanner, Name, OfferBook, Start, Upgrade, UpgradeId, UpgradeState,
-    coverage, oldest_needed, pruning_clock, sector_key,
+    Decision, FleetInput, FleetPlanner, Name, OfferBook, Start, Upgrade, UpgradeEnd, UpgradeId,
+    UpgradeState, coverage, oldest_needed, pruning_clock, sector_key,
 };
 use towpath_formats::fleet::{input, log};
 use towpath_store::{
     ChangeMark, Claim, ClaimOutcome, ClusterReport, InputPart, Lease, Lock, Need, Retention, Store,
 };
 
-use super::facts::{self, Files, FleetReading, StoredFleet};
+use super::facts::{self, Files, FleetReading, Offers, StoredFleet};
 use super::lease::LeaseKeeper;
 use super::ocm::OcmScheduler;
 use super::published_fleet::{DecidedFleet, GraphHandle, GraphSource, PassOutcome, PublishedFleet};
@@ -34,6 +34,8 @@ const REREAD: SignedDuration = SignedDuration::from_mins(10);
 const PRUNE_EVERY: Duration = Duration::from_secs(3600);
 /// … and in how many steps: a clock that is ahead for an hour costs a few hundred old decisions, and not all of them.
 const PRUNE_STEPS: u32 = 5;
+/// An upgrade that the API does not let go is given up again after this time.
+const GIVE_UP_AGAIN: Duration = Duration::from_hours(1);
 /// Clusters per transaction.
 const BATCH: usize = 500;
 
@@ -52,6 +54,8 @@ pub(crate) struct Scheduler {
     known: StoredFleet,
     /// What this process has kept of the list.
     kept_list: Option<String>,
+    /// Upgrades that were to be given up and that the API did not let go, and since when. They are overdue.
+    stuck: BTreeMap<UpgradeId, Instant>,
     mark: ChangeMark,
     /// What the planner was made of: the graph, and when.
     made_of: Option<(String, Timestamp)>,
@@ -88,6 +92,7 @@ impl Scheduler {
             coverage: Vec::new(),
             known: StoredFleet::default(),
             kept_list: None,
+            stuck: BTreeMap::new(),
             mark: ChangeMark::default(),
             made_of: None,
             lease: None,
@@ -406,6 +411,7 @@ impl Scheduler {
         tokio::task::block_in_place(|| {
             let mut published = published.write().unwrap_or_else(PoisonError::into_inner);
             let mut book = held.graph().map(|graph| OfferBook::new(graph, now));
+            let unlisted = Offers::of_unlisted(self.read.has_list);
             for stored in changes.clusters {
                 let mut state = stored.state;
                 if self.known.clusters.get(&state.id) == Some(&state) || listed.contains(&state.id)
@@ -413,7 +419,7 @@ impl Scheduler {
                     continue;
                 }
                 self.known.clusters.insert(state.id.clone(), state.clone());
-                facts::offer(&mut state, false, book.as_mut());
+                facts::offer(&mut state, unlisted, book.as_mut());
                 let credit = credits.remove(&state.id).unwrap_or_default();
                 let one = credit.first().map(|(version, seconds)| (version, *seconds));
                 if credit.len() > 1 || !published.planner.seen(state, one) {
@@ -484,10 +490,15 @@ impl Scheduler {
         decision: &Decision,
         outcome: &mut PassOutcome,
     ) -> anyhow::Result<()> {
+        self.stuck
+            .retain(|_, since| since.elapsed() < GIVE_UP_AGAIN);
+        let is_stuck = |ended: &&UpgradeEnd| self.stuck.contains_key(&ended.upgrade);
+        let stuck = decision.ended.iter().filter(is_stuck).count();
+        outcome.overdue += stuck;
         let nothing = decision.starts.is_empty()
             && decision.cancels.is_empty()
             && decision.begins.is_empty()
-            && decision.ended.is_empty();
+            && decision.ended.len() == stuck;
         if nothing {
             return Ok(());
         }
@@ -552,8 +563,12 @@ impl Scheduler {
             let before = self
                 .active(ended.upgrade)
                 .map_or(UpgradeState::Started, |upgrade| upgrade.state);
+            if self.stuck.contains_key(&ended.upgrade) {
+                continue;
+            }
             if ended.state == UpgradeState::Failed && !self.is_cancelled_there(ended.upgrade).await
             {
+                self.stuck.insert(ended.upgrade, Instant::now());
                 continue;
             }
             let done = self

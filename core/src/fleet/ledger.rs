@@ -91,14 +91,16 @@ impl Ledger {
         seconds - std::mem::replace(known, seconds)
     }
 
-    /// Clusters that have time of which nobody knows what for: their organisation has no policy, and no policy was about them.
+    /// Clusters with observed time whose workloads are unknown: no policy is about them now, or their time does not count now, and
+    /// nobody has ever known what runs on them.
     pub fn without_workloads<'a>(
         &'a self,
         policy: &FleetPolicy,
         clusters: &'a BTreeMap<ClusterId, ClusterState>,
         last_known: &BTreeMap<ClusterId, Tenure>,
     ) -> impl Iterator<Item = &'a ClusterState> {
-        let organisations = &policy.organisations;
+        let entries = Entries::new(policy);
+        let clashes = name_clashes(clusters.values());
         let has_time = |versions: &BTreeMap<Version, i64>| versions.values().any(|one| *one > 0);
         let timed = self
             .seconds
@@ -107,8 +109,11 @@ impl Ledger {
         let known = timed.filter_map(|(id, _)| clusters.get(id));
         let unknown = known.filter(|cluster| {
             let last = last_known.get(&cluster.id);
-            !organisations.contains_key(&cluster.organisation)
-                && last.is_none_or(|tenure| tenure.workloads.is_empty())
+            let counts = entries
+                .of(cluster)
+                .is_some_and(|entry| entry.left_alone.is_none())
+                && !clashes.contains_key(&cluster.id);
+            !counts && last.is_none_or(|tenure| tenure.workloads.is_empty())
         });
         unknown.collect::<Vec<_>>().into_iter()
     }

@@ -195,8 +195,9 @@ fn follow_run(roster: &Roster, upgrade: &Upgrade, now: Timestamp, decision: &mut
         return;
     };
     let began = member.state.going_to.as_ref() == Some(&upgrade.to);
-    let heard_since = upgrade.start_at.duration_until(member.state.last_seen) > GRACE;
-    let under_way = upgrade.start_at.duration_until(now);
+    let began_at = upgrade.began_at();
+    let heard_since = began_at.duration_until(member.state.last_seen) > GRACE;
+    let under_way = began_at.duration_until(now);
     let is_ahead = lies_too_far_ahead(upgrade, now);
     if is_there(member, upgrade) {
         decision.ended.push(UpgradeEnd::finished(upgrade));
@@ -219,7 +220,7 @@ fn follow_run(roster: &Roster, upgrade: &Upgrade, now: Timestamp, decision: &mut
     } else if under_way > EXPECTED || is_ahead {
         decision.overdue.push(OverdueUpgrade {
             upgrade: upgrade.id,
-            since: upgrade.start_at,
+            since: began_at,
         });
     }
 }

@@ -101,6 +101,11 @@ impl UpgradeState {
 }
 
 impl Upgrade {
+    /// When one that has started did so: at its time, or in the first pass after that.
+    pub fn began_at(&self) -> Timestamp {
+        self.start_at.max(self.changed_at)
+    }
+
     /// What becomes of a plan that the API does not take. A cluster has lower versions to go to meanwhile; a node pool has
     /// only its control plane's, so it backs off like one that failed.
     pub fn after_refusal(&self) -> UpgradeState {

@@ -10,7 +10,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use crate::cluster::Cluster;
 use crate::finding::Place;
-use crate::graph::rules::HARD_BLOCKS;
+use crate::graph::rules::{HARD_BLOCKS, RISKS_NOT_SERVABLE};
 use crate::graph::{
     Audience, Channel, ChannelEdge, ChannelName, ChannelView, Edge, Graph, Situation, Window,
 };
@@ -179,7 +179,10 @@ impl<'a> Edges<'a> {
         let stops = blocks.filter_map(|block| Some((&block.origin, block.stops.as_ref()?)));
         let source = Source {
             arches: [from.arch.clone()].into(),
-            is_blocked: !HARD_BLOCKS.judge(&at.about(edge)).is_offered(),
+            is_blocked: ![&HARD_BLOCKS, &RISKS_NOT_SERVABLE]
+                .map(|rule| rule.judge(&at.about(edge)))
+                .into_iter()
+                .all(|verdict| verdict.is_offered()),
             stops: stops.collect(),
         };
         self.arches.insert(from.arch.clone());

@@ -48,9 +48,16 @@ pub(crate) fn is_parsable(text: &str) -> bool {
     let has_good_beginning = scheme(text).is_some() || !first_part.contains(':');
     let is_escaped =
         |rest: &str| rest.len() >= 2 && rest.bytes().take(2).all(|byte| byte.is_ascii_hexdigit());
+    // What follows a question mark is taken as it is, up to a fragment.
+    let (before_query, fragment) = match text.split_once('?') {
+        Some((before, query)) => (before, query.split_once('#').map_or("", |(_, after)| after)),
+        None => (text, ""),
+    };
     has_good_beginning
         && !text.chars().any(char::is_control)
-        && text.split('%').skip(1).all(is_escaped)
+        && [before_query, fragment]
+            .iter()
+            .all(|part| part.split('%').skip(1).all(is_escaped))
         && has_good_host(text)
 }
 
@@ -68,13 +75,23 @@ fn has_good_host(text: &str) -> bool {
     let Some(rest) = after_scheme.strip_prefix("//") else {
         return true;
     };
-    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
-    let host = authority.rsplit('@').next().unwrap_or_default();
+    // API servers know no fragment: a # before the path is part of the host.
+    let authority = rest.split(['/', '?']).next().unwrap_or_default();
+    let (user, host) = authority.rsplit_once('@').unwrap_or(("", authority));
+    let has_good_brackets = match host.strip_prefix('[') {
+        Some(address) => address.contains(']'),
+        None => !host.contains(['[', ']']),
+    };
     let after_brackets = host.rsplit(']').next().unwrap_or_default();
     let has_good_port = after_brackets
         .split_once(':')
         .is_none_or(|(_, port)| port.bytes().all(|byte| byte.is_ascii_digit()));
-    has_good_port && !host.contains([' ', '{', '}', '|', '\\', '^', '`'])
+    has_good_port
+        && has_good_brackets
+        && !host.contains([' ', '#', '%', '{', '}', '|', '\\', '^', '`'])
+        && !user.contains([
+            ' ', '#', '"', '<', '>', '[', ']', '{', '}', '|', '\\', '^', '`',
+        ])
 }
 
 #[cfg(test)]
@@ -91,6 +108,7 @@ mod tests {
             "mailto:somebody@example.com",
             "https://example.com/a%20b",
             "https://example.com/a b",
+            "https://example.com/?q=100%",
         ] {
             assert!(is_uri(good), "{good}");
         }
@@ -104,6 +122,10 @@ mod tests {
             "https://example.com/%2",
             "https://example.com:port/",
             "://example.com",
+            "https://example.com#x",
+            "https://[abc/",
+            "https://ex%41mple.com/",
+            "https://a b@host/",
             "1http://example.com",
         ] {
             assert!(!is_uri(bad), "{bad}");

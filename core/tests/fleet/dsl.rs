@@ -11,7 +11,7 @@
 //! cluster a at 4.9.1 offers 4.9.2,4.9.3 sector prod mutexes m1,m2 soak 2 workloads web schedule 0_19_*_*_*
 //!     (also: blocks RE, pin V, sts, not-sts, wif, on aws, left-alone, approval, unhealthy, acks g1, pools np0=4.9.0, in o2, silent 3,
 //!     since 5, risk NAME=4.9.3, window 0_22_*_*_*+2, excluded 2021-08-30..2021-09-02=freeze, unbound; called NAME: it has that name and no policy entry of its own)
-//! upgrade a to 4.9.2 planned|started|failed|refused      (also: by other, hours-ago N, failures N)
+//! upgrade a to 4.9.2 planned|started|failed|refused      (also: by other, hours-ago N, began N hours ago, failures N)
 //! release 4.9.3 at 2021-09-01T00:00Z
 //! ```
 
@@ -460,7 +460,7 @@ fn upgrade(story: &mut Story, line: &Words<'_>) {
             Owner::Towpath
         },
         start_at,
-        changed_at: start_at,
+        changed_at: line.hours_ago("began", story.now, 1).unwrap_or(start_at),
         failures: line
             .after("failures")
             .map_or(0, |number| number.parse().unwrap()),

@@ -124,6 +124,24 @@ fn a_plan_that_comes_late_begins_while_its_schedule_is_open() {
     );
 }
 
+/// Nobody was there at its time. The cluster has two hours from when it could begin, and not from when it should have.
+#[test]
+fn an_upgrade_that_began_late_has_as_much_time_as_any() {
+    check(
+        "
+        cluster a at 4.9.1
+        cluster b at 4.9.1
+        upgrade a to 4.9.2 started hours-ago 9 began 1
+        upgrade b to 4.9.2 started hours-ago 9 began 3
+        ",
+        expect![[r#"
+            a  wait: its upgrade to 4.9.2 has been under way since 2021-08-30T17:00:00Z
+            b  wait: its upgrade to 4.9.2 has been under way since 2021-08-30T15:00:00Z
+            failed 2: the cluster did not begin in time
+        "#]],
+    );
+}
+
 /// A clock that was ten years ahead made plans, and started some, and was set right.
 #[test]
 fn what_a_clock_that_was_ahead_planned_is_called_off() {

@@ -11,6 +11,8 @@ use towpath_core::graph::MatchingRule;
 
 /// The longest query that is parsed; real ones have up to a thousand bytes.
 const MAX_BYTES: usize = 8 << 10;
+/// The most queries that are remembered.
+const MAX_QUERIES: usize = 10_000;
 /// The most brackets within brackets, and operators in a row: the parser's trees are taken apart recursively.
 const MAX_DEPTH: usize = 64;
 
@@ -32,8 +34,13 @@ impl CheckedQueries {
     pub(crate) fn check(&mut self, query: &str) -> Option<QueryProblem> {
         match self.0.get(query) {
             Some(known) => known.clone(),
+            // What is too long to be looked at is not worth keeping either.
+            None if query.len() > MAX_BYTES => check(query),
             None => {
                 let found = check(query);
+                if self.0.len() >= MAX_QUERIES {
+                    self.0.clear();
+                }
                 self.0.insert(query.to_owned(), found.clone());
                 found
             }

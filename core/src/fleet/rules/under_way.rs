@@ -32,14 +32,14 @@ pub(super) static RULE: StartRule = StartRule::new(&[&UPGRADE_PLANNED, &UPGRADE_
 
 fn judge(q: &StartQuestion<'_>) -> Verdict {
     let wait = |upgrade: &Upgrade| {
-        let code = match upgrade.state {
-            UpgradeState::Planned => &UPGRADE_PLANNED,
-            _ => &UPGRADE_UNDER_WAY,
+        let (code, at) = match upgrade.state {
+            UpgradeState::Planned => (&UPGRADE_PLANNED, upgrade.start_at),
+            _ => (&UPGRADE_UNDER_WAY, upgrade.began_at()),
         };
         Verdict::wait(code.because([
             ("to", (&upgrade.to).into()),
             ("pool", upgrade.pool.as_ref().into()),
-            ("at", upgrade.start_at.into()),
+            ("at", at.into()),
         ]))
     };
     let upgrade = q.member.upgrade.map(|at| &q.roster.upgrades[at]);

@@ -206,7 +206,8 @@ fn cri_o(text: &str) -> Option<Minor> {
 /// The Kubernetes of the OpenShift that Red Hat Enterprise Linux CoreOS 416.94.202407251849-0 was made for. Later ones have the
 /// version of RHEL instead (9.6.20250523-0), which says nothing.
 fn core_os(text: &str) -> Option<Minor> {
-    let build = text.split(" CoreOS ").nth(1)?.split('.').next()?;
+    let build = text.strip_prefix("Red Hat Enterprise Linux CoreOS ")?;
+    let build = build.split('.').next()?;
     let minor = build.strip_prefix('4').filter(|minor| !minor.is_empty())?;
     Minor::parse(&format!("4.{minor}"))?.kubernetes()
 }

@@ -5,7 +5,7 @@
 //! bundle. Authors write `olm.properties`. We read both, and the narrower counts.
 //! `olm.maxOpenShiftVersion` is OLM's own property. The others are read in the same way: a minor
 //! version, both ends included. A property that is wrong, or that one annotation has twice, allows
-//! nothing. `spec.minKubeVersion` is OLM's own, too; of its patch nothing is asked.
+//! nothing. `spec.minKubeVersion` is OLM's own, too; its patch number is ignored.
 
 use std::sync::Arc;
 

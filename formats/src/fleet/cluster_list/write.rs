@@ -8,7 +8,7 @@ use super::{ClusterList, ListedOrganisation};
 
 const SECONDS_PER_DAY: f64 = 86_400.0;
 
-/// The whole list, each of its parts included, so that it tells also what there is none of.
+/// The whole list. Empty parts are written too, as `[]`.
 pub fn json(list: &ClusterList) -> Value {
     let inherited = list.inherited.iter();
     json!({

@@ -18,7 +18,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 use towpath_core::finding::{Finding, Place};
-use towpath_core::graph::ChannelName;
+use towpath_core::graph::{Block, ChannelName};
 use towpath_core::version::ReleaseName;
 
 use super::{FileKind, channels_v1, schema};
@@ -73,7 +73,7 @@ pub fn migrate(
     wishes: &Wishes,
 ) -> Result<Migration, Vec<Finding>> {
     refuse_other_schemas(files).map_err(|finding| vec![finding])?;
-    let (_, warnings) = super::read(files)?;
+    let (old, warnings) = super::read(files)?;
     let mut findings = Vec::new();
     let channel_files = take_apart(files, &mut findings);
     check_wishes(wishes, &channel_files, &mut findings);
@@ -104,7 +104,7 @@ pub fn migrate(
     }
     migration.files.sort_by(|a, b| a.path.cmp(&b.path));
     migration.findings.extend(feeders_left(&groups));
-    migration.check(&before, &groups, &warnings)?;
+    migration.check(&before, &old.blocks, &groups, &warnings)?;
     migration.findings.sort();
     Ok(migration)
 }
@@ -145,10 +145,15 @@ impl Migration {
     fn check(
         &mut self,
         before: &ChannelContents,
+        blocks: &[Block],
         groups: &[Group],
         known: &[Finding],
     ) -> Result<(), Vec<Finding>> {
         let (after, warnings) = super::read(&self.files)?;
+        let loosened: Vec<Finding> = other_meanings(blocks, &after.blocks).collect();
+        if !loosened.is_empty() {
+            return Err(loosened);
+        }
         let added = |channel: &ChannelName| -> BTreeSet<ReleaseName> {
             let group = groups
                 .iter()
@@ -191,6 +196,22 @@ impl Migration {
         );
         Ok(())
     }
+}
+
+/// Blocks that would mean something else in the new schema: in 1.0.0, `clusters` narrows nothing.
+fn other_meanings<'a>(
+    before: &'a [Block],
+    after: &'a [Block],
+) -> impl Iterator<Item = Finding> + 'a {
+    let is_same =
+        |one: &Block, other: &Block| one.origin == other.origin && one.stops == other.stops;
+    let stays = move |block: &&Block| after.iter().any(|other| is_same(block, other));
+    let changed = before.iter().filter(move |block| !stays(block));
+    changed.map(|block| {
+        let problem = "in schema 2.0.0 this block would be for other clusters than in 1.0.0, where `clusters` narrows nothing";
+        let remedy = "remove `clusters`, or write 1.1.0 into the file `version` if it is meant; then migrate";
+        Finding::error("other-meaning", block.origin.clone(), problem, remedy)
+    })
 }
 
 /// What is to be said to promotion tooling: which channels are no longer fed by themselves.
