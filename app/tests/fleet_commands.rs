@@ -510,3 +510,20 @@ fn a_cluster_that_left_the_list_is_offered_nothing() {
     assert_eq!(starts(""), 2, "there is no list, so the last one counts");
     assert_eq!(starts(" --clusters one.json"), 1);
 }
+
+#[test]
+fn a_misspelt_field_of_a_cluster_is_told() {
+    let site = soaking_site();
+    let list = r#"[{"id": "1", "name": "prod", "organisation": "org", "version": "4.12.1", "helthy": false}]"#;
+    std::fs::write(site.path().join("clusters.json"), list).expect("written");
+    let (_, warned) = told(
+        site.path(),
+        "fleet plan --fleet fleet --clusters clusters.json",
+    );
+    assert!(
+        warned.contains(r#"a cluster has no field "helthy"; it is ignored"#),
+        "{warned}"
+    );
+    let text = refused(site.path(), "fleet import clusters.json --org org");
+    assert!(text.contains("--org"), "{text}");
+}

@@ -33,7 +33,12 @@ pub(crate) struct ImportArgs {
     #[arg(long, value_name = "FILE", requires = "org")]
     aus_state: Option<PathBuf>,
     /// The organisation that the history of --aus-state is of.
-    #[arg(long, value_name = "ID", requires = "aus_state")]
+    #[arg(
+        long,
+        value_name = "ID",
+        requires = "aus_state",
+        conflicts_with = "list"
+    )]
     org: Option<String>,
     /// The fleet's policy. It says for which workloads the time counts that Towpath has observed itself.
     #[arg(long, env = "TOWPATH_FLEET", value_name = "DIR")]

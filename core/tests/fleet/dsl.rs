@@ -10,7 +10,7 @@
 //! approve 4.9.2 for a
 //! cluster a at 4.9.1 offers 4.9.2,4.9.3 sector prod mutexes m1,m2 soak 2 workloads web schedule 0_19_*_*_*
 //!     (also: blocks RE, pin V, sts, not-sts, wif, on aws, left-alone, approval, unhealthy, acks g1, pools np0=4.9.0, in o2, silent 3,
-//!     since 5, risk NAME=4.9.3, window 0_22_*_*_*+2, excluded 2021-08-30..2021-09-02=freeze, unbound; called NAME: it has that name and no policy entry of its own)
+//!     since 5, risk NAME=4.9.3, window 0_22_*_*_*+2, excluded 2021-08-30..2021-09-02=freeze, problem CODE, unbound; called NAME: it has that name and no policy entry of its own)
 //! upgrade a to 4.9.2 planned|started|failed|refused      (also: by other, hours-ago N, began N hours ago, failures N)
 //! release 4.9.3 at 2021-09-01T00:00Z
 //! ```
@@ -20,7 +20,7 @@ use std::fmt::Write;
 
 use jiff::{SignedDuration, Timestamp};
 use towpath_core::cluster::{ClusterId, Fact, Platform};
-use towpath_core::finding::Place;
+use towpath_core::finding::{Finding, Place};
 use towpath_core::fleet::{
     Approval, Binding, ClusterPolicy, ClusterState, Decision, Exclusion, FleetInput, FleetPlanner,
     GraphObjection, Health, LeftAlone, MaintenanceWindow, Name, NodePool, Offer, Organisation,
@@ -304,6 +304,15 @@ fn sector(line: &Words<'_>) -> Sector {
     }
 }
 
+/// A mistake in a cluster's entry.
+fn problem(code: &str) -> Finding {
+    let code = ["unknown-field", "unknown-workload", "bad-schedule"]
+        .into_iter()
+        .find(|known| *known == code)
+        .unwrap();
+    Finding::error(code, Place::file("org.yaml"), code, "correct it")
+}
+
 /// `0_22_*_*_1-5+4`: from ten in the evening on weekdays, for four hours.
 fn window(text: &str) -> MaintenanceWindow {
     let (begins, hours) = text.split_once('+').unwrap();
@@ -368,7 +377,7 @@ fn cluster(story: &mut Story, line: &Words<'_>, organisation: &str) {
                 integration: "ocm-upgrade-scheduler".into(),
                 origin: Place::file("cluster.yaml"),
             }),
-            problems: Vec::new(),
+            problems: line.after("problem").map(problem).into_iter().collect(),
             origin: Place::file("org.yaml"),
         });
     }

@@ -584,6 +584,52 @@ fn windows_and_exclusions_are_named_where_they_are_what_stands_in_the_way() {
     );
 }
 
+/// A mistake may have cost a cluster its sector or its workloads. Then it may be one of those that come first.
+#[test]
+fn a_cluster_that_nobody_can_place_holds_back_those_who_may_have_to_wait_for_it() {
+    let story = |stage: &str| {
+        format!(
+            "
+            sector stage
+            sector prod after stage
+            cluster s1 at 4.9.2 sector stage
+            cluster s2 at 4.9.1 {stage}
+            cluster p at 4.9.1 offers 4.9.2 sector prod
+            cluster q at 4.9.1 offers 4.9.2
+            "
+        )
+    };
+    check(
+        &story("problem unknown-field"),
+        expect![[r#"
+        p   yes
+              4.9.2: no: s2 is on 4.9.1, and may belong to sector stage, which comes first: its policy is wrong, so nobody knows its sector
+        q   start 4.9.2 at 18:07
+        s2  no: its policy is wrong: unknown-field (org.yaml)
+        s1  nothing newer
+    "#]],
+    );
+    check(
+        &story("sector stage workloads wbe problem unknown-workload"),
+        expect![[r#"
+            p   yes
+                  4.9.2: wait: sector stage comes first, and s2 there is on 4.9.1
+            q   start 4.9.2 at 18:07
+            s2  no: its policy is wrong: unknown-workload (org.yaml)
+            s1  nothing newer
+        "#]],
+    );
+    check(
+        &story("problem bad-schedule"),
+        expect![[r#"
+        p   start 4.9.2 at 18:07
+        q   start 4.9.2 at 18:07
+        s2  no: its policy is wrong: bad-schedule (org.yaml)
+        s1  nothing newer
+    "#]],
+    );
+}
+
 #[test]
 fn inherited_soak_counts_and_inherited_versions_lead() {
     check(

@@ -297,8 +297,9 @@ pub fn lint(policy: &FleetPolicy, findings: &[Finding]) -> String {
 
 /// The notes beside an answer: mistakes in the files, clusters without a policy, and what a list does not tell.
 pub fn warnings(findings: &[Finding]) -> String {
-    let is_told =
-        |code: &str| COVERAGE_CODES.contains(&code) || [NOT_TOLD, LIST_IS_GONE].contains(&code);
+    let is_told = |code: &str| {
+        COVERAGE_CODES.contains(&code) || [NOT_TOLD, LIST_IS_GONE, "unknown-field"].contains(&code)
+    };
     let counts = |finding: &&Finding| finding.is_error() || is_told(finding.code);
     let all: Vec<Finding> = findings.iter().filter(counts).cloned().collect();
     let more = beyond(all.len(), MAX_WARNINGS, |more| {

@@ -77,7 +77,7 @@ pub(super) struct Builder {
     /// The same by where the policy stands: clusters of one entry need not compare policies.
     class_of_entry: BTreeMap<(OrganisationIdx, *const UpgradePolicy, bool), ClassIdx>,
     cells: BTreeMap<(OrganisationIdx, Name), CellIdx>,
-    sectors: BTreeMap<(OrganisationIdx, Name), SectorIdx>,
+    pub(super) sectors: BTreeMap<(OrganisationIdx, Name), SectorIdx>,
     mutexes: BTreeMap<(Option<OrganisationIdx>, Name), MutexIdx>,
     patterns: BTreeMap<(Pattern, bool), PatternIdx>,
     calendars: BTreeMap<CalendarEntry, CalendarIdx>,

@@ -4,34 +4,39 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::build::Builder;
 use super::{
-    CellIdx, Class, ClusterIdx, Crowd, CrowdIdx, Roster, SectorEntry, SectorIdx, VersionIdx,
+    CellIdx, Class, ClassIdx, ClusterIdx, Crowd, CrowdIdx, Roster, SectorEntry, SectorIdx,
+    VersionIdx,
 };
 use crate::table::{Idx, Table};
 
 impl Builder {
     /// Who is in which crowd, and after which crowds each class comes.
     pub(super) fn crowds(&mut self) {
+        let unplaced = self.unplaced();
         let roster = &mut self.roster;
         let mut numbers: BTreeMap<(SectorIdx, CellIdx), CrowdIdx> = BTreeMap::new();
         let mut gathered: Table<Crowd, Vec<(VersionIdx, ClusterIdx)>> = Table::default();
-        for class in roster.classes.iter() {
-            let Some(sector) = class.sector else {
-                continue;
-            };
-            for cell in &class.cells {
-                let crowd = *numbers.entry((sector, *cell)).or_insert_with(|| {
-                    gathered.push(Vec::new());
-                    roster.crowds.push(Crowd {
-                        sector,
-                        cell: *cell,
-                        members: BTreeSet::new(),
-                        lowest: (Idx::FIRST, Idx::FIRST),
-                        followers: Vec::new(),
-                    })
-                });
-                let members = class.members.iter();
-                gathered[crowd].extend(members.map(|at| (roster.members[*at].version, *at)));
-            }
+        let placed = roster.classes.numbered().flat_map(|(number, class)| {
+            let cells = class.cells.iter();
+            let places = class.sector.into_iter().flat_map(move |sector| {
+                let cells = cells.clone();
+                cells.map(move |cell| (sector, *cell))
+            });
+            places.map(move |place| (number, place))
+        });
+        for (class, (sector, cell)) in placed.chain(unplaced) {
+            let crowd = *numbers.entry((sector, cell)).or_insert_with(|| {
+                gathered.push(Vec::new());
+                roster.crowds.push(Crowd {
+                    sector,
+                    cell,
+                    members: BTreeSet::new(),
+                    lowest: (Idx::FIRST, Idx::FIRST),
+                    followers: Vec::new(),
+                })
+            });
+            let members = roster.classes[class].members.iter();
+            gathered[crowd].extend(members.map(|at| (roster.members[*at].version, *at)));
         }
         for (crowd, members) in roster.crowds.iter_mut().zip(gathered.iter_mut()) {
             // A cluster that nobody vouches for holds nobody back where there are others to wait for.
@@ -62,6 +67,41 @@ impl Builder {
                 .for_each(|crowd| roster.crowds[*crowd].followers.push(number));
             roster.classes[number].after = after.into_iter().collect();
         }
+    }
+}
+
+/// Mistakes that cost a cluster neither its sector nor its workloads.
+const HARMLESS: [&str; 2] = ["bad-schedule", "bad-pattern"];
+
+impl Builder {
+    /// Clusters with a mistake in their policy that may have cost them their sector or their workloads. Nobody knows where they
+    /// belong, so they count in every sector of their organisation, or with every workload: else a misspelt `sector` in an early
+    /// sector would let the later ones go ahead.
+    fn unplaced(&self) -> Vec<(ClassIdx, (SectorIdx, CellIdx))> {
+        let roster = &self.roster;
+        let mut places = Vec::new();
+        for (number, class) in roster.classes.numbered() {
+            let has = |code: &str| class.problems.iter().any(|problem| problem.code == code);
+            let mut problems = class.problems.iter();
+            let is_doubtful = problems.any(|problem| !HARMLESS.contains(&problem.code));
+            let lacks_sector = class.sector.is_none() || has("unknown-sector");
+            let lacks_workloads = class.cells.is_empty() || has("unknown-workload");
+            if !is_doubtful || class.left_alone.is_some() || !(lacks_sector || lacks_workloads) {
+                continue;
+            }
+            let sectors = self.sectors.iter().filter(|((organisation, _), sector)| {
+                *organisation == class.organisation
+                    && (lacks_sector || class.sector == Some(**sector))
+            });
+            for (_, sector) in sectors {
+                let cells = roster.cells.numbered().filter(|(number, cell)| {
+                    cell.organisation == class.organisation
+                        && (lacks_workloads || class.cells.contains(number))
+                });
+                places.extend(cells.map(|(cell, _)| (number, (*sector, cell))));
+            }
+        }
+        places
     }
 }
 

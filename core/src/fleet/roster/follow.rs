@@ -44,8 +44,11 @@ impl Roster {
         let (old, class) = (self.member(number), self.class_of(number));
         let moved = old.version != version;
         // Failures count for a whole sector, and a cluster that moves may have made its own good.
-        let counts_anew =
-            moved && (old.has_failed || self.organisations[class.organisation].has_heirs);
+        // One with a mistake in its policy counts in every sector.
+        let counts_anew = moved
+            && (old.has_failed
+                || self.organisations[class.organisation].has_heirs
+                || !class.problems.is_empty());
         if is_another(&old.state, &state) || counts_anew {
             return FollowUp::BuildAnew;
         }

@@ -9,7 +9,8 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::StartRule;
 use crate::fleet::roster::{
-    Candidate, CellIdx, Class, ClusterIdx, Crowd, CrowdIdx, Roster, StartQuestion, VersionIdx,
+    Candidate, CellIdx, Class, ClusterIdx, Crowd, CrowdIdx, Roster, SectorIdx, StartQuestion,
+    VersionIdx,
 };
 use crate::table::Idx;
 use crate::verdict::{Code, Verdict};
@@ -26,6 +27,18 @@ static SECTOR_BEHIND: Code = Code::new(
     ("version", "4.20.1"),
 ]);
 
+/// A cluster that may belong to a sector that comes first is not there.
+static CLUSTER_UNPLACED: Code = Code::new(
+    "ClusterUnplaced",
+    "{cluster} is on {version}, and may belong to sector {sector}, which comes first: its policy is wrong, so nobody knows its sector",
+    "correct the policy of {cluster}; `towpath fleet lint` shows what is wrong",
+)
+.with(&[
+    ("sector", "stage"),
+    ("cluster", "s1"),
+    ("version", "4.20.1"),
+]);
+
 /// Clusters elsewhere, whose version data is inherited, are not there.
 static INHERITED_BEHIND: Code = Code::new(
     "InheritedBehind",
@@ -34,18 +47,24 @@ static INHERITED_BEHIND: Code = Code::new(
 )
 .with(&[("workload", "web"), ("version", "4.20.1")]);
 
-pub(super) static RULE: StartRule = StartRule::new(&[&SECTOR_BEHIND, &INHERITED_BEHIND], judge)
-    .holding(|q| laggard(q).is_some() || ceiling(q).is_some());
+pub(super) static RULE: StartRule = StartRule::new(
+    &[&SECTOR_BEHIND, &INHERITED_BEHIND, &CLUSTER_UNPLACED],
+    judge,
+)
+.holding(|q| laggard(q).is_some() || ceiling(q).is_some());
 
 fn judge(q: &StartQuestion<'_>) -> Verdict {
-    if let Some(member) = laggard(q) {
+    if let Some((sector, member)) = laggard(q) {
         let behind = &q.roster.member(member).state;
-        let sector = q.roster.policy(member).sector.as_ref();
-        return Verdict::wait(SECTOR_BEHIND.because([
-            ("sector", sector.map_or("", |sector| &**sector).into()),
+        let facts = [
+            ("sector", (&q.roster.sectors[sector].name).into()),
             ("cluster", (&behind.name).into()),
             ("version", (&behind.version).into()),
-        ]));
+        ];
+        return match q.roster.class_of(member).sector == Some(sector) {
+            true => Verdict::wait(SECTOR_BEHIND.because(facts)),
+            false => Verdict::refuse(CLUSTER_UNPLACED.because(facts)),
+        };
     }
     let wait = |(cell, version): (Option<CellIdx>, VersionIdx)| {
         let workload = cell.map(|cell| &q.roster.cells[cell].workload);
@@ -57,15 +76,16 @@ fn judge(q: &StartQuestion<'_>) -> Verdict {
     ceiling(q).map(wait).into_iter().collect()
 }
 
-/// The cluster furthest behind in a sector that comes first.
-fn laggard(q: &StartQuestion<'_>) -> Option<ClusterIdx> {
+/// The cluster furthest behind in a sector that comes first, and that sector.
+fn laggard(q: &StartQuestion<'_>) -> Option<(SectorIdx, ClusterIdx)> {
     let candidate = q.candidate?;
     let behind = |crowd: &CrowdIdx| {
         let crowd = &q.roster.crowds[*crowd];
-        lowest_behind(q.roster, crowd, candidate, q.now)
+        let (version, member) = lowest_behind(q.roster, crowd, candidate, q.now)?;
+        Some((version, member, crowd.sector))
     };
     let lowest = q.class.after.iter().filter_map(behind).min();
-    lowest.map(|(_, member)| member)
+    lowest.map(|(_, member, sector)| (sector, member))
 }
 
 /// Whether time alone can change what the rule says for a class.

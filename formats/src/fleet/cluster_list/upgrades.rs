@@ -16,6 +16,28 @@ use super::ListReading;
 use crate::graph::data::parse_time;
 use crate::read::{Node, Reader, Record, Value, shown};
 
+/// All that an entry can say of a cluster.
+const CLUSTER_FIELDS: [&str; 19] = [
+    "id",
+    "name",
+    "organisation",
+    "version",
+    "availableUpgrades",
+    "goingTo",
+    "versionSince",
+    "lastSeen",
+    "healthy",
+    "unhealthyReason",
+    "channel",
+    "arch",
+    "platform",
+    "labels",
+    "sts",
+    "wif",
+    "acknowledgedGates",
+    "hostedControlPlane",
+    "nodePools",
+];
 /// The most offers, pools and gates of a cluster.
 const MAX_ITEMS: usize = 1_000;
 
@@ -60,6 +82,7 @@ impl ListReading {
 
     fn cluster_state(&mut self, reader: &mut Reader, node: &Node) -> Option<ClusterState> {
         let record = reader.open_record(node, "a cluster")?;
+        reader.warn_unknown(record, &CLUSTER_FIELDS);
         let id = reader
             .required(record, "id", "add `id`")
             .and_then(|node| cluster_id(reader, node));
