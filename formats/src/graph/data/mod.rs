@@ -101,10 +101,11 @@ impl Memory {
         reading.finish()
     }
 
-    /// The blocks of those files that are blocks and nothing is wrong with, whatever is wrong with others. If nobody can tell the schema, that of 1.0.0 counts, which is the
-    /// strictest: there, every block is for everybody.
+    /// The blocks of those files that are blocks and nothing is wrong with, whatever is wrong with others. From 1.1.0 on blocks are written alike in every schema, so a mistake
+    /// in `version` does not matter. (In 1.0.0, which nobody publishes any more, `clusters` narrows nothing. To take every repository with a mistake there for
+    /// one of those would stop whole fleets for a typing error.)
     pub fn read_blocks(&mut self, files: &[SourceFile]) -> Vec<Block> {
-        let schema = schema::find(files).unwrap_or(schema::Schema::V1_0);
+        let schema = schema::find(files).unwrap_or(schema::Schema::V2);
         let mut blocks = Vec::new();
         for file in files
             .iter()
