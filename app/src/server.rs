@@ -51,6 +51,13 @@ impl Server<'_> {
 
     /// What the service answers to a path and query; an error, if it says that it cannot answer.
     fn ask(&self, target: &str) -> anyhow::Result<String> {
+        if !self.url.contains("://") {
+            bail!(
+                "--server {:?} is not an address; write http://{}",
+                self.url,
+                self.url
+            );
+        }
         let url = format!("{}{target}", self.url.trim_end_matches('/'));
         let token = self.token_file.map(read_token).transpose()?;
         let runtime = tokio::runtime::Builder::new_current_thread()

@@ -141,7 +141,8 @@ impl Store {
     }
 
     async fn connect(place: Place) -> Result<Self> {
-        let (writer, reader) = place.pools().await?;
+        let opened = place.pools().await;
+        let (writer, reader) = opened.map_err(|error| error.at(&place))?;
         Ok(Self {
             inner: Arc::new(Inner {
                 place,

@@ -67,7 +67,7 @@ pub(crate) fn question(service: &Arc<Service>, request: &Parts) -> OrRefusal<Wor
 
 /// Asks for every window that is running or to come.
 pub(crate) fn rollouts_question(service: &Arc<Service>, request: &Parts) -> OrRefusal<Work> {
-    fleet::query::nothing(request.uri.query().unwrap_or_default())?;
+    fleet::query::nothing(request)?;
     let snapshot = service.snapshot().ok_or_else(not_ready)?;
     let service = service.clone();
     Ok(Box::new(move |_| {

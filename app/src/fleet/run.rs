@@ -34,6 +34,9 @@ const LATELY: SignedDuration = SignedDuration::from_hours(24);
 /// How long a pass may take to end when the service stops.
 const SHUTDOWN: Duration = Duration::from_secs(10);
 
+/// What a signal to stop means for `fleet run`.
+const STOPPING: &str = "no further pass; upgrades that have started continue";
+
 /// Decides and acts until told to stop.
 pub(crate) async fn run(settings: Settings, once: bool, every: u64) -> anyhow::Result<bool> {
     let mut fleet = needed(&settings)?;
@@ -49,7 +52,7 @@ pub(crate) async fn run(settings: Settings, once: bool, every: u64) -> anyhow::R
         graph,
         Arc::new(PublishedFleet::default()),
     )?;
-    let mut stop = std::pin::pin!(crate::serve::stop_signal()?);
+    let mut stop = std::pin::pin!(crate::serve::stop_signal(STOPPING)?);
     let (mut complaint, began) = (Complaint::default(), Instant::now());
     let mut ticks = ticks(fleet.pass_every);
     let taken_over = scheduler.taken_over();

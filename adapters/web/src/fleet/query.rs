@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use http::request::Parts;
 use percent_encoding::percent_decode_str;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -136,10 +137,10 @@ pub(super) fn nonce(query: &str) -> Result<Nonce, String> {
 }
 
 /// Checks that a request has no parameters.
-pub(crate) fn nothing(query: &str) -> OrRefusal<()> {
-    match query {
-        "" => Ok(()),
-        _ => Err(Refusal::invalid_params(
+pub(crate) fn nothing(head: &Parts) -> OrRefusal<()> {
+    match head.uri.query() {
+        None | Some("") => Ok(()),
+        Some(_) => Err(Refusal::invalid_params(
             "this path takes no query parameters; leave them out".to_owned(),
         )),
     }
