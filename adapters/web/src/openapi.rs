@@ -39,7 +39,7 @@ fn description() -> Value {
     members.insert("paths".to_owned(), paths.into());
     let rules: Vec<&str> = RuleId::all().map(RuleId::name).collect();
     description["info"]["version"] = json!(env!("CARGO_PKG_VERSION"));
-    description["components"]["parameters"]["heldBy"]["schema"]["enum"] = json!(rules);
+    description["components"]["parameters"]["held-by"]["schema"]["enum"] = json!(rules);
     description
 }
 
@@ -222,7 +222,7 @@ mod tests {
     fn rules_are_those_that_there_are() {
         let description = description();
         let names: Vec<&str> = RuleId::all().map(RuleId::name).collect();
-        let listed = &description["components"]["parameters"]["heldBy"]["schema"]["enum"];
+        let listed = &description["components"]["parameters"]["held-by"]["schema"]["enum"];
         assert_eq!(*listed, serde_json::json!(names));
     }
 }
