@@ -51,10 +51,13 @@ impl Server<'_> {
 
     /// What the service answers to a path and query; an error, if it says that it cannot answer.
     fn ask(&self, target: &str) -> anyhow::Result<String> {
-        if !self.url.contains("://") {
+        if !["http://", "https://"]
+            .iter()
+            .any(|scheme| self.url.starts_with(scheme))
+        {
+            let host = self.url.split("://").last().unwrap_or_default();
             bail!(
-                "--server {:?} is not an address; write http://{}",
-                self.url,
+                "--server {:?} is not an address; write http://{host}",
                 self.url
             );
         }

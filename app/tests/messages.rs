@@ -11,8 +11,8 @@ fn told(folder: &Path, arguments: &[&str]) -> (String, Option<i32>) {
         .current_dir(folder)
         .output()
         .expect("towpath runs");
-    let text = String::from_utf8_lossy(&done.stdout) + &*String::from_utf8_lossy(&done.stderr);
-    (text.into_owned(), done.status.code())
+    let text = String::from_utf8([done.stdout, done.stderr].concat()).expect("text");
+    (text, done.status.code())
 }
 
 /// A folder with the example's files, and some that are not what they should be.

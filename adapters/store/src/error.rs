@@ -124,8 +124,12 @@ fn of_code(code: &str, text: String) -> StoreError {
         ),
         // busy, locked, no memory, read-only, interrupted, I/O, full, cannot open, protocol
         (Some(5..=10 | 13..=15), _) => StoreError::Unavailable(text),
-        // corrupt, not a database
-        (Some(11 | 26), _) => StoreError::Corrupt(text),
+        // not a database
+        (Some(26), _) => StoreError::Corrupt(
+            "the file is not an SQLite database; check the address".to_owned(),
+        ),
+        // corrupt
+        (Some(11), _) => StoreError::Corrupt(text),
         (Some(_), _) => StoreError::Bad(text),
         // connections, authorisation, rollbacks, resources, limits, locks, the operator's doing, the system's
         (None, Some("08" | "28" | "3D" | "40" | "53" | "55" | "57" | "58")) => {

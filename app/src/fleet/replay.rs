@@ -74,7 +74,11 @@ pub(super) async fn replay(args: ReplayArgs) -> anyhow::Result<bool> {
             Some(last) if args.decision.is_none() => after = last.seq,
             Some(_) => break,
             None if args.decision.is_some() && same + but_words + different == 0 => {
-                bail!("there is no such decision")
+                bail!(
+                    "there is no decision {}; the newest is {}",
+                    args.decision.unwrap_or_default(),
+                    store.newest_decision().await?
+                )
             }
             None => break,
         }

@@ -166,8 +166,11 @@ pub(crate) fn token_keys(
     path: &Path,
     unbound_until: Option<Timestamp>,
 ) -> anyhow::Result<TokenKeys> {
-    let text = std::fs::read_to_string(path)
-        .with_context(|| format!("{} cannot be read", path.display()))?;
+    let text = std::fs::read_to_string(path).map_err(|error| {
+        let path = path.display();
+        let remedy = format!("make one with `(umask 077; openssl rand -base64 48 > {path})`");
+        anyhow::anyhow!("the file of keys {path} cannot be read: {error}; {remedy}")
+    })?;
     let keys = TokenKeys::parse(&text)
         .map_err(|problem| anyhow::anyhow!("{}: {problem}", path.display()))?;
     Ok(keys.accepting_unbound_until(unbound_until))

@@ -174,7 +174,7 @@ pub fn status(rows: &[StatusRow], room: Room) -> String {
             .under_way
             .iter()
             .take(5)
-            .map(|(cluster, to, state)| format!("{cluster} → {to} {}", state.code()));
+            .map(|(_, cluster, to, state)| format!("{cluster} → {to} {}", state.code()));
         let next = row.next.as_ref().map(|next| {
             let sure = if next.starts { "" } else { "about " };
             format!("{} → {} {sure}{}", next.cluster, next.to, minute(next.at))

@@ -19,9 +19,11 @@ use crate::read::{Unique, json};
 pub const MAX_RELEASES: usize = 1_000_000;
 /// What helps where a machine wrote the file.
 const ANEW: &str = "write the graph again from its source";
+/// What helps where the file is something else.
+const FORM: &str = "give a graph in JSON, with nodes and edges: `towpath releases scrape` writes one, and update services answer with one";
 const REMEDIES: json::Remedies = json::Remedies {
-    form: "give a graph in JSON, with nodes and edges: `towpath releases scrape` writes one, and update services answer with one",
-    part: ANEW,
+    form: FORM,
+    part: FORM,
 };
 /// How many problems of one file are shown; a thousand say no more than the first few.
 const MAX_SHOWN: usize = 20;

@@ -168,10 +168,10 @@ fn stuck(told: &MirrorReport<'_>, group: &[(Traveller, NoPath)]) -> String {
     text
 }
 
-/// What stands in the way, if that is known.
+/// What stands in the way, if that is known, and not only risks: which of them to accept is said in a sentence.
 pub(super) fn barriers(why: &NoPath) -> &[PathBarrier] {
     match why {
-        NoPath::Stranded(stranded) => &stranded.barriers,
+        NoPath::Stranded(stranded) if stranded.with_risks.is_none() => &stranded.barriers,
         _ => &[],
     }
 }
@@ -194,7 +194,7 @@ pub(super) fn sentence(told: &MirrorReport<'_>, who: &Traveller, why: &NoPath) -
         NoPath::Stranded(stranded) => {
             let nearest = stranded.nearest.as_ref().and_then(|plan| plan.hops.last());
             let how_far = match nearest {
-                None if stranded.barriers.is_empty() => "no update leads on from it".to_owned(),
+                None if barriers(why).is_empty() => "no update leads on from it".to_owned(),
                 None => "no update from it is offered".to_owned(),
                 Some(hop) => {
                     let newest = &told.graph.release(hop.to).version;
@@ -203,7 +203,7 @@ pub(super) fn sentence(told: &MirrorReport<'_>, who: &Traveller, why: &NoPath) -
             };
             let remedy = match &stranded.with_risks {
                 Some(plan) => accepting(told, plan),
-                None if !stranded.barriers.is_empty() => String::new(),
+                None if !barriers(why).is_empty() => String::new(),
                 None => "; name more channels with --via".to_owned(),
             };
             format!("{how_far}{remedy}.")

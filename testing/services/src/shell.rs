@@ -23,6 +23,9 @@ const MARK: &str = "\u{1}done ";
 pub struct Shell {
     child: Child,
     printed: Receiver<Vec<u8>>,
+    /// What commands print on stderr, a file for each.
+    errors: tempfile::TempDir,
+    commands: usize,
     port: u16,
 }
 
@@ -61,21 +64,29 @@ impl Shell {
         Self {
             child,
             printed,
+            errors: tempfile::tempdir().expect("a folder"),
+            commands: 0,
             port,
         }
     }
 
-    /// What a command prints, on both channels as a reader sees them, and `[exit N]` if it does not end well.
+    /// What a command prints, on stdout and then on stderr, and `[exit N]` if it does not end well.
     pub fn run(&mut self, command: &str) -> String {
         let command = command.replace(":8080", &format!(":{}", self.port));
+        self.commands += 1;
+        let errors = self.errors.path().join(self.commands.to_string());
         // The group keeps `cd`, `export` and variables; what reads must not read the next command.
-        let script = format!("{{ {command}\n}} < /dev/null 2>&1\nprintf '\\1done %d\\n' \"$?\"\n");
+        let script = format!(
+            "{{ {command}\n}} < /dev/null 2> {}\nprintf '\\1done %d\\n' \"$?\"\n",
+            errors.display()
+        );
         let input = self.child.stdin.as_mut().expect("it is piped");
         input
             .write_all(script.as_bytes())
             .and_then(|()| input.flush())
             .expect("the shell reads");
         let (mut text, code) = self.until_done(&command);
+        text += &std::fs::read_to_string(&errors).unwrap_or_default();
         if !text.is_empty() && !text.ends_with('\n') {
             text.push('\n');
         }
