@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{anyhow, bail};
 use clap::{Args, Subcommand};
+use towpath_core::cluster::way::{Stop, Way};
 use towpath_core::duration::{
     Estimate, Ground, MaxUnavailable, Parameters, Shape, fit as fitted_to, hop_duration,
 };
@@ -24,8 +25,6 @@ use crate::output::OutputArgs;
 
 /// The largest file of parameters that we read.
 const MAX_PARAMETERS_BYTES: u64 = 16 << 20;
-/// The most releases of one way.
-const MAX_VERSIONS: usize = 100;
 /// The most files of histories.
 const MAX_FILES: usize = 100_000;
 #[derive(Debug, Subcommand)]
@@ -102,12 +101,6 @@ pub(crate) fn execute(command: DurationCommand) -> anyhow::Result<bool> {
 
 fn estimate(args: EstimateArgs) -> anyhow::Result<bool> {
     let versions: Vec<Version> = std::iter::once(args.from).chain(args.to).collect();
-    if versions.len() > MAX_VERSIONS {
-        bail!(
-            "{} releases given; the limit is {MAX_VERSIONS}",
-            versions.len()
-        );
-    }
     if let Some(back) = versions.windows(2).find(|ends| ends[1] <= ends[0]) {
         bail!(
             "{} is not older than {}; give the releases in the order of the updates",
@@ -115,6 +108,8 @@ fn estimate(args: EstimateArgs) -> anyhow::Result<bool> {
             back[1]
         );
     }
+    let stops = versions[1..].iter().cloned().map(Stop::Release).collect();
+    Way::new(versions[0].clone(), stops)?;
     let shape = args
         .shape
         .told()?
@@ -182,7 +177,7 @@ impl ShapeArgs {
         [
             ("nodes", self.nodes.map(|nodes| nodes.to_string())),
             (
-                "maxUnavailable",
+                "max-unavailable",
                 self.max_unavailable.map(|away| away.to_string()),
             ),
             ("on", self.metal.then(|| "metal".to_owned())),

@@ -133,7 +133,11 @@ pub(crate) fn write(directory: &Path, now: Timestamp) -> anyhow::Result<()> {
         path: "fleet/organisation.yaml".to_owned(),
         ..fleet_policy()
     };
-    let others = [releases(), fleet, clusters()].into_iter();
+    let cluster = cluster().into_iter().map(|file| SourceFile {
+        path: format!("cluster/{}", file.path),
+        ..file
+    });
+    let others = [releases(), fleet, clusters()].into_iter().chain(cluster);
     let graph_data = graph_data(now)?;
     let graph_data = graph_data.into_iter().map(|file| SourceFile {
         path: format!("graph-data/{}", file.path),
@@ -150,7 +154,8 @@ pub(crate) fn write(directory: &Path, now: Timestamp) -> anyhow::Result<()> {
     let shown = directory.display();
     cli::print(&format!(
         "The example is in {shown}. Serve it, and change it while it is served:\n\n  towpath serve --graph-data {shown}/graph-data --releases {shown}/releases.json\n\n\
-         Its fleet:\n\n  towpath fleet plan --fleet {shown}/fleet --clusters {shown}/clusters.json\n"
+         Its fleet:\n\n  towpath fleet plan --fleet {shown}/fleet --clusters {shown}/clusters.json\n\n\
+         One cluster's objects:\n\n  towpath ready {shown}/cluster\n"
     ))
 }
 

@@ -113,10 +113,7 @@ impl PathArgs {
         let runs = cluster
             .as_ref()
             .and_then(|cluster| cluster.facts.heads_for());
-        let version = |text: &str| -> anyhow::Result<Version> {
-            text.parse()
-                .map_err(|problem| anyhow!("{text:?} is not a release: {problem}"))
-        };
+        let version = |text: &str| -> anyhow::Result<Version> { Ok(text.parse()?) };
         let (from, to) = match (self.ends.as_slice(), runs) {
             ([from, to], None) => (version(from)?, to),
             ([from, to], Some(runs)) => match version(from)? {
@@ -241,8 +238,8 @@ impl PathArgs {
             ("id", self.id.clone().or(own_id.map(ToString::to_string))),
             ("platform", self.platform.clone()),
             ("arch", Some(self.arch(ends))),
-            ("at", now.map(|now| now.to_string())),
-            ("form", form.map(str::to_owned)),
+            ("now", now.map(|now| now.to_string())),
+            ("format", form.map(str::to_owned)),
         ];
         query(given.into_iter().chain(self.shape.words()))
     }

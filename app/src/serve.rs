@@ -101,11 +101,12 @@ fn clock(settings: &Settings) -> Clock {
     }
 }
 
-pub(crate) fn stop_signal() -> anyhow::Result<impl Future<Output = ()>> {
+/// Waits for a signal to stop, and logs what that means here.
+pub(crate) fn stop_signal(meaning: &'static str) -> anyhow::Result<impl Future<Output = ()>> {
     let stop = signals(1)?;
     Ok(async move {
         stop.await;
-        tracing::info!("stopping: no new connections, open requests may finish");
+        tracing::info!("stopping: {meaning}");
     })
 }
 

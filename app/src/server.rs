@@ -51,6 +51,16 @@ impl Server<'_> {
 
     /// What the service answers to a path and query; an error, if it says that it cannot answer.
     fn ask(&self, target: &str) -> anyhow::Result<String> {
+        if !["http://", "https://"]
+            .iter()
+            .any(|scheme| self.url.starts_with(scheme))
+        {
+            let host = self.url.split("://").last().unwrap_or_default();
+            bail!(
+                "--server {:?} is not an address; write http://{host}",
+                self.url
+            );
+        }
         let url = format!("{}{target}", self.url.trim_end_matches('/'));
         let token = self.token_file.map(read_token).transpose()?;
         let runtime = tokio::runtime::Builder::new_current_thread()

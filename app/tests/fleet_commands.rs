@@ -402,7 +402,7 @@ fn each_cluster_is_shown_with_its_policy_and_no_blocked_version_soaks() {
         serde_json::from_str::<serde_json::Value>(&told(site.path(), &command).0).expect("JSON")
     };
     let expected = serde_json::json!([{
-        "cluster": "prod", "id": "1", "organisation": "org", "version": "4.12.1", "channel": "stable-4.12",
+        "cluster": "1", "name": "prod", "organisation": "org", "version": "4.12.1", "channel": "stable-4.12",
         "schedule": "0 10 * * 1-5", "sector": "late", "mutexes": ["m"], "soakDays": 4, "workloads": ["web"],
         "soaking": ["4.12.2"],
     }]);

@@ -1,7 +1,7 @@
 //! `GET /api/v1/explain`: why an update is, or is not, offered to a cluster, and when it will be.
 //! `GET /api/v1/rollouts`: every window that is running or to come.
 //!
-//! Answers are text (`Accept: text/plain`, or `form=text`) or JSON. For a cluster of a fleet, the answer includes the
+//! Answers are text (`Accept: text/plain`, or `format=text`) or JSON. For a cluster of a fleet, the answer includes the
 //! fleet's verdict.
 
 use std::sync::{Arc, Mutex};
@@ -67,7 +67,7 @@ pub(crate) fn question(service: &Arc<Service>, request: &Parts) -> OrRefusal<Wor
 
 /// Asks for every window that is running or to come.
 pub(crate) fn rollouts_question(service: &Arc<Service>, request: &Parts) -> OrRefusal<Work> {
-    fleet::query::nothing(request.uri.query().unwrap_or_default())?;
+    fleet::query::nothing(request)?;
     let snapshot = service.snapshot().ok_or_else(not_ready)?;
     let service = service.clone();
     Ok(Box::new(move |_| {

@@ -17,7 +17,7 @@ use crate::routes::{Cost, ROUTES, Role, Route, Verb};
 static DESCRIPTION: LazyLock<String> = LazyLock::new(|| format!("{:#}\n", description()));
 
 pub(crate) fn answer(_: &Service, head: &Parts, _: &str) -> OrRefusal<Response<AnswerBody>> {
-    query::nothing(head.uri.query().unwrap_or_default())?;
+    query::nothing(head)?;
     Ok(body::json(StatusCode::OK, DESCRIPTION.clone()))
 }
 
@@ -27,14 +27,19 @@ fn description() -> Value {
     let operations = description["operations"].take();
     let path = |route: &Route| {
         let operation = operation(route, operations[route.label].clone());
-        (route.path.to_owned(), json!({ method(route): operation }))
+        let mut methods = json!({ method(route): operation.clone() });
+        if route.verb == Verb::Get {
+            methods["head"] = without_bodies(route, operation);
+        }
+        (route.path.to_owned(), methods)
     };
     let paths: Map<String, Value> = ROUTES.iter().map(path).collect();
     let members = description.as_object_mut().expect("it is an object");
     members.remove("operations");
     members.insert("paths".to_owned(), paths.into());
     let rules: Vec<&str> = RuleId::all().map(RuleId::name).collect();
-    description["components"]["parameters"]["heldBy"]["schema"]["enum"] = json!(rules);
+    description["info"]["version"] = json!(env!("CARGO_PKG_VERSION"));
+    description["components"]["parameters"]["held-by"]["schema"]["enum"] = json!(rules);
     description
 }
 
@@ -50,6 +55,18 @@ fn operation(route: &Route, mut written: Value) -> Value {
         }
     }
     written
+}
+
+/// The same question with HEAD: the status and headers of the answer, and no body.
+fn without_bodies(route: &Route, mut operation: Value) -> Value {
+    operation["operationId"] = json!(format!("{}Head", route.label));
+    operation["summary"] = json!(format!("{}: only the head of the answer", route.summary));
+    for response in operation["responses"].as_object_mut().into_iter().flatten() {
+        if let Some(response) = response.1.as_object_mut() {
+            response.remove("content");
+        }
+    }
+    operation
 }
 
 fn method(route: &Route) -> &'static str {
@@ -205,7 +222,7 @@ mod tests {
     fn rules_are_those_that_there_are() {
         let description = description();
         let names: Vec<&str> = RuleId::all().map(RuleId::name).collect();
-        let listed = &description["components"]["parameters"]["heldBy"]["schema"]["enum"];
+        let listed = &description["components"]["parameters"]["held-by"]["schema"]["enum"];
         assert_eq!(*listed, serde_json::json!(names));
     }
 }

@@ -1,6 +1,6 @@
 //! `GET /api/v1/path`: the path from one release to another, hop by hop, or why there is none.
 //!
-//! Answers are text (`Accept: text/plain`, or `form=text`) or JSON. The path ignores the fleet's policies: it shows what
+//! Answers are text (`Accept: text/plain`, or `format=text`) or JSON. The path ignores the fleet's policies: it shows what
 //! the graph offers. A search has a limit of steps, and ends when its client has gone.
 
 use std::sync::Arc;

@@ -23,6 +23,8 @@ use super::metrics::AgentMetrics;
 use super::pass::{Judge, Judgement, Proofs};
 use super::service::Service;
 
+/// What a signal to stop means for the agent.
+const STOPPING: &str = "no further pass; an update that has started continues";
 /// Changes come in groups: the wait for more of them.
 const SETTLE: Duration = Duration::from_secs(1);
 /// The time between two passes without changes.
@@ -113,7 +115,7 @@ pub(super) async fn run(
         sends: false,
         elector: Elector::new(terms),
     };
-    let mut stop = std::pin::pin!(crate::serve::stop_signal()?);
+    let mut stop = std::pin::pin!(crate::serve::stop_signal(STOPPING)?);
     tokio::select! {
         biased;
         () = &mut stop => return Ok(()),

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use anyhow::bail;
+use anyhow::{Context, bail};
 use jiff::{SignedDuration, Timestamp};
 use towpath_ocm::Login;
 use towpath_store::StoreAddress;
@@ -131,6 +131,13 @@ impl ServeOptions {
             );
         }
         let keep_days = within("keepDays", self.keep_days.unwrap_or(KEEP_DAYS), 0..=36_500)?;
+        if let Some(url) = self.store.clone() {
+            let address = StoreAddress {
+                url,
+                password_file: self.store_password_file.clone(),
+            };
+            address.check().context("--store cannot be used")?;
+        }
         let Some(policy) = self.fleet.clone() else {
             return Ok(None);
         };

@@ -225,8 +225,15 @@ fn parse_file(text: &str) -> anyhow::Result<ServeOptions> {
 /// What a file says about one group of options.
 fn part<T: Default + DeserializeOwned>(text: &str) -> anyhow::Result<T> {
     // A file in which everything is commented out is an empty document.
-    let options: Option<T> = serde_saphyr::from_str(text)
-        .map_err(|error| anyhow::anyhow!("{}", error.without_snippet()))?;
+    let options: Option<T> = serde_saphyr::from_str(text).map_err(|error| {
+        let problem = error.without_snippet().to_string();
+        match problem.contains("expected mapping start") {
+            true => anyhow::anyhow!(
+                "it is not a list of options (`listen: 127.0.0.1:8080`); `towpath config --default` prints one to start from"
+            ),
+            false => anyhow::anyhow!("{problem}"),
+        }
+    })?;
     Ok(options.unwrap_or_default())
 }
 
@@ -381,7 +388,10 @@ impl Settings {
             let clusters = fleet.clusters.iter().map(|path| ("--clusters", path));
             std::iter::once(("--fleet", &fleet.policy)).chain(clusters)
         });
-        match sources.chain(fleet).find(|(_, path)| !path.exists()) {
+        let keys = self.token_keys.iter().map(|path| ("--token-keys", path));
+        let all = sources.chain(fleet).chain(keys);
+        let mut all = all.filter(|(_, path)| !path.exists());
+        match all.next() {
             None => Ok(()),
             Some((flag, path)) => anyhow::bail!(
                 "{flag} {}: there is no such file or directory; correct the path",

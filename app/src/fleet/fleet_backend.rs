@@ -368,6 +368,7 @@ impl FleetBackend {
                 };
                 let told = worked(&questions, BUSY, move || {
                     looked(&published_fleet, |published| {
+                        known(published, &filter)?;
                         let at = published.decision.at;
                         Ok(pages::upgrades(&published.planner, &upgrades, &filter, at))
                     })
@@ -427,6 +428,12 @@ fn looked<T>(
             "the fleet has not been read yet".into(),
         )),
     }
+}
+
+/// Whether a filter names what there is. A name that nobody has is mistyped, and an empty page would read as fine.
+fn known(published: &DecidedFleet, filter: &Filter) -> Result<(), FleetAnswer> {
+    let checked = filter.check_names(&published.planner);
+    checked.map_err(|problem| FleetAnswer::NotFound(problem.to_string()))
 }
 
 fn bad_filter(sentence: String) -> FleetAnswer {
@@ -499,6 +506,9 @@ fn forecast(
     };
     let (meant, input, at) = {
         let published = published.read().unwrap_or_else(PoisonError::into_inner);
+        if let Err(answer) = known(&published, filter) {
+            return answer;
+        }
         let at = instant(&published, now);
         let input = published
             .planner
@@ -559,6 +569,13 @@ fn ask(
         planner, decision, ..
     } = published;
     let at = instant(published, now);
+    if let FleetRequest::Status(filter)
+    | FleetRequest::Plan(filter)
+    | FleetRequest::Holds(filter)
+    | FleetRequest::History(filter) = &question
+    {
+        known(published, filter)?;
+    }
     let answered = match &question {
         FleetRequest::Status(filter) => pages::status(planner, decision, filter),
         FleetRequest::Plan(filter) => pages::plan(planner, decision, filter),

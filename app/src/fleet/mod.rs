@@ -153,7 +153,7 @@ pub(crate) enum FleetCommand {
     /// List upgrades: planned, started, finished, failed, cancelled.
     #[command(after_help = "Example:\n  towpath fleet upgrades --limit 20")]
     Upgrades(operator_acts::UpgradesArgs),
-    /// Repeat past decisions from the log, and check that the results are identical.
+    /// List past decisions, repeat each from the log, and check that the results are identical.
     #[command(after_help = "Example:\n  towpath fleet replay --store sqlite:towpath.db")]
     Replay(replay::ReplayArgs),
     /// Check the store's integrity.

@@ -34,6 +34,9 @@ const LATELY: SignedDuration = SignedDuration::from_hours(24);
 /// How long a pass may take to end when the service stops.
 const SHUTDOWN: Duration = Duration::from_secs(10);
 
+/// What a signal to stop means for `fleet run`.
+const STOPPING: &str = "no further pass; upgrades that have started continue";
+
 /// Decides and acts until told to stop.
 pub(crate) async fn run(settings: Settings, once: bool, every: u64) -> anyhow::Result<bool> {
     let mut fleet = needed(&settings)?;
@@ -49,7 +52,7 @@ pub(crate) async fn run(settings: Settings, once: bool, every: u64) -> anyhow::R
         graph,
         Arc::new(PublishedFleet::default()),
     )?;
-    let mut stop = std::pin::pin!(crate::serve::stop_signal()?);
+    let mut stop = std::pin::pin!(crate::serve::stop_signal(STOPPING)?);
     let (mut complaint, began) = (Complaint::default(), Instant::now());
     let mut ticks = ticks(fleet.pass_every);
     let taken_over = scheduler.taken_over();
@@ -163,8 +166,11 @@ pub(crate) fn token_keys(
     path: &Path,
     unbound_until: Option<Timestamp>,
 ) -> anyhow::Result<TokenKeys> {
-    let text = std::fs::read_to_string(path)
-        .with_context(|| format!("{} cannot be read", path.display()))?;
+    let text = std::fs::read_to_string(path).map_err(|error| {
+        let path = path.display();
+        let remedy = format!("make one with `(umask 077; openssl rand -base64 48 > {path})`");
+        anyhow::anyhow!("the file of keys {path} cannot be read: {error}; {remedy}")
+    })?;
     let keys = TokenKeys::parse(&text)
         .map_err(|problem| anyhow::anyhow!("{}: {problem}", path.display()))?;
     Ok(keys.accepting_unbound_until(unbound_until))

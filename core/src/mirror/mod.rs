@@ -11,11 +11,14 @@ pub mod smallest;
 use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 
 use crate::cluster::{Cluster, Fact, Platform};
 use crate::graph::{ChannelName, Graph, ReleaseId};
-use crate::path::{NoGoal, NoPath, Plan, RiskPolicy, StrandedPath};
+use crate::path::{
+    Asker, Goal, NoGoal, NoPath, PathBarrier, Plan, Preference, Request, RiskPolicy, StrandedPath,
+    paths,
+};
 use crate::version::{Arch, ReleaseName, Version};
 use branches::{Branch, TooManyBranches, branches};
 use reachable_graph::{Limits, ReachableGraph};
@@ -162,8 +165,7 @@ pub fn mirror(graph: &Graph, wish: &Wish, now: Timestamp) -> Result<Mirror, TooM
                             .get_or_init(|| self::ways(graph, wish, arch, &RiskPolicy::Any, now));
                         ways.best(from, target?, Limits::default())
                     };
-                    let why =
-                        || no_path(graph, &ways, (&traveller.version, arch), &wish.target, way);
+                    let why = || no_path(graph, wish, &ways, traveller, now, way);
                     let why = whys.entry(&traveller.version).or_insert_with(why).clone();
                     answer.stuck.push((traveller.clone(), why));
                 }
@@ -212,16 +214,17 @@ fn ways(
 /// Why nobody gets from a version to the target. `with_risks` finds the way over updates with any risks.
 fn no_path(
     graph: &Graph,
+    wish: &Wish,
     ways: &ReachableGraph,
-    (version, arch): (&Version, &Arch),
-    target: &Version,
+    traveller: &Traveller,
+    now: Timestamp,
     with_risks: impl FnOnce(ReleaseId) -> Option<Plan>,
 ) -> NoPath {
     let no_goal = |is| NoPath::NoGoal { is, nearest: None };
-    let Some(from) = graph.find(version, arch) else {
+    let Some(from) = graph.find(&traveller.version, &traveller.arch) else {
         return NoPath::FromUnknown;
     };
-    let Some(goal) = graph.find(target, arch) else {
+    let Some(goal) = graph.find(&wish.target, &traveller.arch) else {
         return no_goal(NoGoal::Unknown);
     };
     match (ways.holds(from), ways.holds(goal)) {
@@ -232,12 +235,42 @@ fn no_path(
             let reached = ways.reached(from);
             let nearest = reached.iter().rev().find(is_between);
             let nearest = nearest.and_then(|near| ways.best(from, *near, Limits::default()));
+            let (barriers, more_barriers) = barriers(graph, wish, traveller, now);
             NoPath::Stranded(Box::new(StrandedPath {
                 nearest: nearest.filter(|plan| !plan.hops.is_empty()),
                 with_risks: with_risks(from).filter(|_| from < goal),
+                barriers,
+                more_barriers,
                 ..StrandedPath::short_of(goal)
             }))
         }
+    }
+}
+
+/// What stands in the way, as a plan of this cluster's path would say it; nothing where only a release is waited for.
+fn barriers(
+    graph: &Graph,
+    wish: &Wish,
+    traveller: &Traveller,
+    now: Timestamp,
+) -> (Vec<PathBarrier>, usize) {
+    let request = Request {
+        from: traveller.version.clone(),
+        goal: Goal::Version(wish.target.clone()),
+        via: wish.channels.clone(),
+        risks: wish.taken.clone(),
+        prefer: Preference::FewestHops,
+        ways: 1,
+        asker: Asker {
+            id: Fact::Unknown,
+            platform: wish.platform.clone(),
+            arch: traveller.arch.clone(),
+        },
+        now,
+    };
+    match paths(graph, &request, &|_, _| SignedDuration::ZERO) {
+        Err(NoPath::Stranded(stranded)) => (stranded.barriers, stranded.more_barriers),
+        _ => (Vec::new(), 0),
     }
 }
 

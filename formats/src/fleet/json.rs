@@ -9,9 +9,8 @@ use towpath_core::fleet::{
     HistoryRow, Name, Next, RuleId, Start, StartKind, StatusRow, Upgrade, Why,
 };
 use towpath_core::simulate::Forecast;
-use towpath_core::verdict::Days;
 
-use crate::verdict::verdict;
+use crate::verdict::{days, verdict};
 
 /// What is to be done now.
 pub fn decision(decision: &Decision) -> Value {
@@ -120,7 +119,7 @@ fn agent_updates(updates: &[AgentUpdate]) -> Value {
 pub fn status(rows: &[StatusRow]) -> Value {
     let next = |next: &Next| {
         json!({
-            "at": next.at.to_string(), "cluster": next.cluster, "to": next.to.to_string(), "starts": next.starts,
+            "at": next.at.to_string(), "cluster": next.id.as_str(), "name": next.cluster, "to": next.to.to_string(), "starts": next.starts,
         })
     };
     let row = |row: &StatusRow| {
@@ -132,8 +131,8 @@ pub fn status(rows: &[StatusRow]) -> Value {
             "soaking": row.soaking.iter().map(|(version, (have, need))| json!({
                 "version": version.to_string(), "haveSeconds": have, "needSeconds": need,
             })).collect::<Vec<_>>(),
-            "underWay": row.under_way.iter().map(|(cluster, to, state)| json!({
-                "cluster": cluster, "to": to.to_string(), "state": state.code(),
+            "underWay": row.under_way.iter().map(|(id, name, to, state)| json!({
+                "cluster": id.as_str(), "name": name, "to": to.to_string(), "state": state.code(),
             })).collect::<Vec<_>>(),
             "next": row.next.as_ref().map(next),
             "held": row.held.iter().map(|(code, count)| (code.name().to_owned(), json!(count))).collect::<serde_json::Map<_, _>>(),
@@ -146,8 +145,8 @@ pub fn status(rows: &[StatusRow]) -> Value {
 pub fn clusters(rows: &[ClusterRow]) -> Value {
     let row = |row: &ClusterRow| {
         json!({
-            "cluster": row.name,
-            "id": row.id.as_str(),
+            "cluster": row.id.as_str(),
+            "name": row.name,
             "organisation": row.organisation,
             "version": row.version.to_string(),
             "channel": row.channel.as_ref().map(ToString::to_string),
@@ -168,7 +167,7 @@ pub fn history(rows: &[HistoryRow]) -> Value {
             "organisation": row.organisation,
             "version": row.version.to_string(),
             "workload": row.workload,
-            "soakDays": Days(row.seconds).to_string(),
+            "soakDays": days(row.seconds),
             "soakSeconds": row.seconds,
             "clusters": row.clusters,
         })

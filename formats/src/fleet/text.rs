@@ -19,12 +19,15 @@ use towpath_core::verdict::{Answer, Days, Reason, Verdict};
 
 use crate::findings::one_a_line;
 use crate::fleet::cluster_list::{LIST_IS_GONE, NOT_TOLD};
+use crate::fleet::log::{DecisionRow, Replay};
 use crate::tables::{Room, fitted, shown, table};
 use crate::verdict::line;
-use crate::words::{beyond, counted, joined, minute};
+use crate::words::{beyond, counted, first_names, joined, minute};
 
 /// More rows than this nobody reads. The rest is counted.
 const MAX_ROWS: usize = 50;
+/// The most starts of one decision that are named.
+const MAX_STARTS: usize = 5;
 /// The most findings that are shown beside an answer.
 const MAX_WARNINGS: usize = 10;
 
@@ -116,6 +119,36 @@ fn first_rows<const N: usize>(
     shown(&table) + &more
 }
 
+/// The newest decisions of the log, so that one can pick one.
+pub fn decisions(rows: &[DecisionRow], room: Room) -> String {
+    let row = |row: &DecisionRow| {
+        let held = row.held.iter();
+        [
+            row.seq.to_string(),
+            minute(row.at),
+            match row.starts.is_empty() {
+                true => "-".to_owned(),
+                false => first_names(&row.starts, MAX_STARTS),
+            },
+            joined(
+                held.map(|(rule, count)| format!("{} {count}", rule.name())),
+                "-",
+            ),
+            match row.replay {
+                Replay::Same | Replay::SameButWords => "identical",
+                Replay::Different => "different",
+            }
+            .to_owned(),
+        ]
+    };
+    let mut table = fitted(
+        ["DECISION", "AT", "STARTED", "HELD", "REPEATED"],
+        room.width,
+    );
+    table.add_rows(rows.iter().map(row));
+    shown(&table)
+}
+
 /// The status as a table.
 pub fn status(rows: &[StatusRow], room: Room) -> String {
     let head = [
@@ -141,7 +174,7 @@ pub fn status(rows: &[StatusRow], room: Room) -> String {
             .under_way
             .iter()
             .take(5)
-            .map(|(cluster, to, state)| format!("{cluster} → {to} {}", state.code()));
+            .map(|(_, cluster, to, state)| format!("{cluster} → {to} {}", state.code()));
         let next = row.next.as_ref().map(|next| {
             let sure = if next.starts { "" } else { "about " };
             format!("{} → {} {sure}{}", next.cluster, next.to, minute(next.at))

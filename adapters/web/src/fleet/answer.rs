@@ -101,7 +101,7 @@ async fn received(
     incoming: &mut Incoming,
     around: &Surroundings,
 ) -> OrRefusal<String> {
-    query::nothing(head.uri.query().unwrap_or_default())?;
+    query::nothing(head)?;
     receive::text(&head.headers, incoming, around.body_timeout).await
 }
 

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use http::request::Parts;
 use percent_encoding::percent_decode_str;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -24,11 +25,11 @@ const FORECAST_DAYS: u32 = 14;
 const MAX_FORECAST_DAYS: u32 = 366;
 
 /// The parameters of endpoints that answer with pages, …
-const PAGE: &str = "organisation, sector, workload, cluster, heldBy, limit, after";
+const PAGE: &str = "org, sector, workload, cluster, held-by, limit, after";
 /// … of those whose answer is one count, …
-const COUNT: &str = "organisation, sector, workload, cluster, heldBy";
+const COUNT: &str = "org, sector, workload, cluster, held-by";
 /// … and of forecasts.
-const FORECAST: &str = "days, organisation, sector, workload, cluster, heldBy, limit, after";
+const FORECAST: &str = "days, org, sector, workload, cluster, held-by, limit, after";
 
 // Each reads what its endpoint asks for, or says in a sentence what is wrong.
 
@@ -136,10 +137,10 @@ pub(super) fn nonce(query: &str) -> Result<Nonce, String> {
 }
 
 /// Checks that a request has no parameters.
-pub(crate) fn nothing(query: &str) -> OrRefusal<()> {
-    match query {
-        "" => Ok(()),
-        _ => Err(Refusal::invalid_params(
+pub(crate) fn nothing(head: &Parts) -> OrRefusal<()> {
+    match head.uri.query() {
+        None | Some("") => Ok(()),
+        Some(_) => Err(Refusal::invalid_params(
             "this path takes no query parameters; leave them out".to_owned(),
         )),
     }
@@ -175,11 +176,11 @@ impl Parameters {
             "version" => once(key, &mut self.version, version(&value)?),
             "nonce" => once(key, &mut self.nonce, read_nonce(&value)?),
             "days" => once(key, &mut self.days, number(key, &value, MAX_FORECAST_DAYS)?),
-            "organisation" => once(key, &mut filter.organisation, text(key, value.into())?),
+            "org" => once(key, &mut filter.organisation, text(key, value.into())?),
             "sector" => once(key, &mut filter.sector, text(key, value.into())?),
             "workload" => once(key, &mut filter.workload, text(key, value.into())?),
             "cluster" => once(key, &mut filter.cluster, text(key, value.into())?),
-            "heldBy" => once(key, &mut filter.held_by, text(key, value.into())?),
+            "held-by" => once(key, &mut filter.held_by, text(key, value.into())?),
             "limit" => once(key, &mut filter.limit, number(key, &value, MAX_LIMIT)?),
             "after" => once(key, &mut filter.after, cursor(&value)?),
             _ => unreachable!("{key} is not read"),
@@ -299,7 +300,7 @@ mod tests {
     fn filters() {
         let after = Cursor(["o", "id"].map(str::to_owned).into());
         let query = &format!(
-            "organisation=a%20b&sector=s&workload=w&cluster=c&heldBy=soak&limit=5&after={}",
+            "org=a%20b&sector=s&workload=w&cluster=c&held-by=soak&limit=5&after={}",
             cursor::write(&after)
         );
         let some = |text: &str| Some(text.to_owned());
@@ -329,8 +330,8 @@ mod tests {
         let cases: [(Reader, &str, &str); 11] = [
             (
                 status,
-                "organization=a",
-                "there is no parameter \"organization\" here",
+                "organisation=a",
+                "there is no parameter \"organisation\" here; there are: org, sector",
             ),
             (status, "days=3", "there is no parameter \"days\""),
             (status, "sector=a&sector=b", "parameter sector stands twice"),

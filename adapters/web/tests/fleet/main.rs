@@ -478,7 +478,7 @@ fn queries_are_read_strictly() {
         "/api/v1/fleet/forecast?days=0",
         "/api/v1/clusters/c/why?version=latest",
         "/api/v1/rollouts?channel=stable-4.20",
-        "/api/v1/openapi.json?form=yaml",
+        "/api/v1/openapi.json?format=yaml",
     ] {
         assert_eq!(
             door.get(target).told(),

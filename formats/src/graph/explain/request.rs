@@ -1,4 +1,4 @@
-//! The query: `channel=…&from=…`, and `to`, `id`, `platform`, `arch`, `at`, `form`.
+//! The query: `channel=…&from=…`, and `to`, `id`, `platform`, `arch`, `now`, `format`.
 //!
 //! It is read strictly, because a misspelt parameter would explain something else.
 
@@ -45,8 +45,8 @@ pub fn read(query: &str) -> Result<ExplainRequest, BadRequest> {
         },
         from: parsed("from", from, version)?.ok_or_else(|| BadRequest::missing(&["from"]))?,
         to: parsed("to", to, version)?,
-        at: parsed("at", at, |text| parse_time(text).ok())?,
-        form: parsed("form", form, Form::named)?,
+        at: parsed("now", at, |text| parse_time(text).ok())?,
+        form: parsed("format", form, Form::named)?,
     })
 }
 
@@ -54,7 +54,7 @@ pub fn read(query: &str) -> Result<ExplainRequest, BadRequest> {
 const MAX_ARCH_BYTES: usize = 63;
 
 const NAMES: [&str; 8] = [
-    "channel", "from", "to", "id", "platform", "arch", "at", "form",
+    "channel", "from", "to", "id", "platform", "arch", "now", "format",
 ];
 
 /// The value of each of these parameters, if it has one. Others are errors.
@@ -100,11 +100,31 @@ pub(crate) fn parsed<T>(
     };
     let wrong = |value: &str| {
         let shown: String = value.chars().take(64).collect();
-        BadRequest::InvalidParams(format!("{name} {shown:?} cannot be read"))
+        let form = form_of(name);
+        BadRequest::InvalidParams(format!("{name} {shown:?} cannot be read; write {form}"))
     };
     value
         .map(|value| read(&value).ok_or_else(|| wrong(&value)))
         .transpose()
+}
+
+/// What to write, by parameter: those of this path, and of the one that finds ways.
+fn form_of(name: &str) -> &'static str {
+    match name {
+        "channel" => "a channel's name, as in stable-4.20",
+        "from" => "a release, as in 4.20.3",
+        "to" => "a release, as in 4.20.3; for a path also a minor version (4.20) or newest",
+        "via" => "streams or channels with commas between, as in eus or stable-4.19,stable-4.20",
+        "now" => "a time, as in 2026-11-18T12:00Z",
+        "format" => "json or text",
+        "prefer" => "fewest, safest or soonest",
+        "risks" => "never, unknown or accepted:NAME,…",
+        "alternatives" => "a number from 1 to 20",
+        "nodes" => "a number up to 20000",
+        "max-unavailable" => "a number from 1, or a share from 1% to 100%",
+        "on" => "cloud or metal",
+        _ => "a shorter name without blanks",
+    }
 }
 
 impl Form {
@@ -124,7 +144,7 @@ mod tests {
     #[test]
     fn a_question_is_read_whole() {
         let asked = read(
-            "channel=stable-4.20&from=4.20.1&to=4.20.5&id=x&platform=aws&arch=arm64&at=2026-11-16T12:00Z&form=text",
+            "channel=stable-4.20&from=4.20.1&to=4.20.5&id=x&platform=aws&arch=arm64&now=2026-11-16T12:00Z&format=text",
         );
         let asked = asked.unwrap();
         assert_eq!(
@@ -152,8 +172,8 @@ mod tests {
             ("channel=a&from=x", "from \"x\" cannot be read"),
             ("channel=A&from=4.20.1", "channel \"A\" cannot be read"),
             (
-                "channel=a&from=4.20.1&form=xml",
-                "form \"xml\" cannot be read",
+                "channel=a&from=4.20.1&format=xml",
+                "format \"xml\" cannot be read",
             ),
             (
                 "channel=a&channel=b&from=4.20.1",
@@ -161,10 +181,13 @@ mod tests {
             ),
             (
                 "channel=a&from=4.20.1&plattform=AWS",
-                "there is no parameter \"plattform\"; there are channel, from, to, id, platform, arch, at, form",
+                "there is no parameter \"plattform\"; there are channel, from, to, id, platform, arch, now, format",
             ),
         ] {
-            assert_eq!(read(query).unwrap_err().value(), expected, "{query}");
+            let told = read(query).unwrap_err();
+            // What to write instead follows.
+            let problem = told.value().split("; write ").next();
+            assert_eq!(problem, Some(expected), "{query}");
         }
     }
 }

@@ -8,7 +8,9 @@ use jiff::{SignedDuration, Timestamp};
 use towpath_core::cluster::{Cluster, Fact};
 use towpath_core::finding::Place;
 use towpath_core::graph::rules::KNOWN_RISK;
-use towpath_core::graph::{ChannelName, ExplainedRelease, MatchingRule, ReleaseStanding, Risk};
+use towpath_core::graph::{
+    ChannelName, ExplainedRelease, Graph, MatchingRule, ReleaseStanding, Risk,
+};
 use towpath_core::verdict::{Answer, Reason};
 
 use super::ExplainReport;
@@ -84,13 +86,7 @@ fn standing(told: &ExplainReport<'_>) -> String {
             )
         }
         ReleaseStanding::Unknown => format!("There is no release {from} for {arch}.\n"),
-        ReleaseStanding::NoChannel => {
-            let alike = alike(channel, told.at.graph.channels().keys());
-            format!(
-                "There is no channel {channel}; there are {}.\n",
-                listed(alike.iter().map(|name| name.as_str()))
-            )
-        }
+        ReleaseStanding::NoChannel => no_channel(channel, told.at.graph),
     }
 }
 
@@ -289,8 +285,20 @@ fn joined<'a>(names: impl Iterator<Item = &'a str>, last_word: &str) -> String {
     }
 }
 
+/// There is no such channel, but there may be others.
+pub(crate) fn no_channel(wanted: &ChannelName, graph: &Graph) -> String {
+    let alike = alike(wanted, graph.channels().keys());
+    match alike.is_empty() {
+        true => format!("There is no channel {wanted}: the graph has no channel at all.\n"),
+        false => format!(
+            "There is no channel {wanted}; there are {}.\n",
+            listed(alike.iter().map(|name| name.as_str()))
+        ),
+    }
+}
+
 /// Channels of the same version, else of the same stream, else the last ones.
-pub(crate) fn alike<'a>(
+fn alike<'a>(
     wanted: &ChannelName,
     all: impl Iterator<Item = &'a ChannelName>,
 ) -> Vec<&'a ChannelName> {
