@@ -13,7 +13,11 @@ use towpath_testing_services::{PagePart, Shell, TypedCommand, page_parts};
 
 /// Commands that are not run: the page, how they begin, and why.
 const NOT_RUN: &[(&str, &str, &str)] = &[
-    ("README.md", "git clone --depth 1 https://", "needs the internet"),
+    (
+        "README.md",
+        "git clone --depth 1 https://",
+        "needs the internet",
+    ),
     (
         "README.md",
         "towpath serve --graph-data cincinnati-graph-data",
