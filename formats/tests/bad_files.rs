@@ -103,7 +103,7 @@ fn schema_versions() {
             "1.0.7\n"
                 is taken
             no file `version`
-                version: there is no schema version: the file `version` is missing; this towpath reads schema 1.0.0, 1.1.0 and 2.0.0
+                version: the file `version` is missing, so this is no graph data; name the directory that holds version, channels/ and blocked-edges/; or write the schema into `version`, as in 2.0.0
         "#]],
     );
 }
