@@ -116,6 +116,12 @@ fn dated(text: &str, today: Date) -> String {
 
 /// Writes the example to a directory.
 pub(crate) fn write(directory: &Path, now: Timestamp) -> anyhow::Result<()> {
+    if directory.is_file() {
+        bail!(
+            "{} is a file; name a directory that does not exist yet",
+            directory.display()
+        );
+    }
     if directory
         .read_dir()
         .is_ok_and(|mut entries| entries.next().is_some())

@@ -70,6 +70,46 @@ fn what_is_wrong_is_named_with_what_to_write() {
             "demo/graph-data: this folder is not in a git repository; name a folder in one with --graph-data",
         ),
         (
+            "graph rollouts --graph-data demo --releases demo/releases.json",
+            "version: the file `version` is missing, so this is no graph data; name the directory that holds version, channels/ and blocked-edges/",
+        ),
+        (
+            "fleet plan --fleet text.txt",
+            "text.txt: this is a file, and a directory belongs here; name the directory",
+        ),
+        (
+            "mirror --clusters demo --to 4.20.3",
+            "demo: this is a directory, and a file belongs here; name the file",
+        ),
+        (
+            "fleet check --store sqlite:text.txt",
+            "sqlite:text.txt: the file is not an SQLite database; check the address",
+        ),
+        (
+            "fleet run --once --fleet demo/fleet --store sqlite:no/such/fleet.db",
+            "sqlite:no/such/fleet.db: the file cannot be made",
+        ),
+        (
+            "fleet token --keys nope --admin",
+            "the file of keys nope cannot be read: No such file or directory (os error 2); make one with `(umask 077; openssl rand -base64 48 > nope)`",
+        ),
+        (
+            "config --config text.txt",
+            "`towpath config --default` prints one to start from",
+        ),
+        (
+            "releases scrape https://quay.io/a/b",
+            "has a scheme; leave it out, as in quay.io/path/name",
+        ),
+        (
+            "agent --once --dry-run --kubeconfig nope",
+            "nope: there is no such file; give a kubeconfig that kubectl accepts",
+        ),
+        (
+            "example text.txt",
+            "text.txt is a file; name a directory that does not exist yet",
+        ),
+        (
             "path 4.19.16 4.20.3 --graph demo/releases.json",
             "name the file after its channel, as in stable-4.20.json",
         ),

@@ -1,4 +1,4 @@
-//! Every command on every page runs as typed: README.md and docs/*.md, page by page, in one shell and a fresh folder.
+//! Every command on every page runs as typed: the READMEs and docs/*.md, page by page, in one shell and a fresh folder.
 //!
 //! Where a page shows what a command prints, that is what it prints; `…` stands for what differs from day to day, and a line of
 //! it for any lines. `NOT_RUN` lists what no test can run, each with its reason.
@@ -13,7 +13,11 @@ use towpath_testing_services::{PagePart, Shell, TypedCommand, page_parts};
 
 /// Commands that are not run: the page, how they begin, and why.
 const NOT_RUN: &[(&str, &str, &str)] = &[
-    ("README.md", "git clone --depth 1 https://", "needs the internet"),
+    (
+        "README.md",
+        "git clone --depth 1 https://",
+        "needs the internet",
+    ),
     (
         "README.md",
         "towpath serve --graph-data cincinnati-graph-data",
@@ -88,6 +92,11 @@ const NOT_RUN: &[(&str, &str, &str)] = &[
         "",
         "needs a repository of schema 1.x; scenarios/migrate makes one",
     ),
+    (
+        "scenarios/README.md",
+        "cp -r scenarios/serve",
+        "begins in the repository",
+    ),
 ];
 
 fn main() {
@@ -98,7 +107,8 @@ fn main() {
         .map(|name| format!("docs/{}", name.to_string_lossy()))
         .filter(|name| name.ends_with(".md"))
         .collect();
-    names.push("README.md".to_owned());
+    let others = ["README.md", "examples/README.md", "scenarios/README.md"];
+    names.extend(others.map(str::to_owned));
     names.sort();
     let trial = |name: String| {
         let path = root.join(&name);

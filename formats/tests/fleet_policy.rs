@@ -559,7 +559,7 @@ fn entries_of_clusters() {
                 [wrong-kind] one.yml:43:10: a version is a text, and this is the number 4.16; put it in quotes
                 held back: prod-1
             pin: 4.16.3 => pin: v4.16.3
-                [bad-version] one.yml:43:10: "v4.16.3" is not a version: unexpected character 'v' while parsing major version number; write it as in 4.16.3
+                [bad-version] one.yml:43:10: "v4.16.3" is not a version: leave out the v; write it as in 4.16.3
                 held back: prod-1
             - name: prod-1 => - name:
                 [missing-field] one.yml:23:3: a cluster has no `name`; add `name: <cluster>`

@@ -85,9 +85,8 @@ pub(crate) async fn client(
                 ..KubeConfigOptions::default()
             };
             let remedy = "give a kubeconfig that kubectl accepts";
-            if let Some(path) = path.as_ref().filter(|path| !path.exists()) {
-                let problem = format!("there is no file {}", path.display());
-                return Err(wrong(&problem, remedy));
+            if path.as_ref().is_some_and(|path| !path.exists()) {
+                return Err(wrong(&"there is no such file", remedy));
             }
             // What follows the first line is a picture of the file.
             let first_line = |error: &dyn std::fmt::Display| {

@@ -226,6 +226,8 @@ fn every_answer_is_as_it_is_described() {
         ("/api/v1/fleet/status", "", 401),
     ] {
         assert_eq!(it.get(path, query).status, status, "{path}{query}");
+        let head = it.send("HEAD", path, &format!("{path}{query}"), "", "");
+        assert_eq!(head.status, status, "HEAD {path}{query}");
     }
     let long = format!("?channel={}", "x".repeat(9000));
     assert_eq!(it.get("/api/upgrades_info/graph", &long).status, 414);

@@ -687,3 +687,26 @@ fn only_who_may_wakes_the_readers() {
     );
     assert_eq!(kind(&refused), (403, "no_token_key".to_owned()));
 }
+
+/// Only what is on this machine has to be there at the start.
+#[test]
+fn a_remote_that_does_not_answer_keeps_nobody_from_starting() {
+    let folder = Towpath::demo();
+    let releases = folder.path().join("releases.json");
+    let towpath = Towpath::serve(&[
+        "--graph-data",
+        "http://127.0.0.1:1/graph-data.tar.gz",
+        "--releases",
+        releases.to_str().expect("UTF-8"),
+    ]);
+    towpath.until("the source's problem is told", |t| {
+        t.get("/readyz").text().contains("cannot be reached")
+    });
+    let ready = towpath.get("/readyz");
+    assert_eq!(ready.status, 503);
+    assert_eq!(
+        ready.json()["status"],
+        "not ready: no graph could be loaded"
+    );
+    assert_eq!(towpath.get("/livez").status, 200);
+}

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
 
+use crate::cluster::ClusterId;
 use crate::fleet::{
     BadQuestion, ClusterState, FleetInput, FleetPlanner, Name, Offer, OfferBook, Owner, Product,
     Start, StartKind, Upgrade, UpgradeId, UpgradeState,
@@ -33,6 +34,7 @@ pub struct Assumptions {
 pub struct Forecast {
     pub at: Timestamp,
     pub decided: Timestamp,
+    pub id: ClusterId,
     pub cluster: Name,
     pub organisation: Name,
     pub sector: Option<Name>,
@@ -255,6 +257,7 @@ impl Simulation<'_> {
                 at: start.at,
                 decided: now,
                 pool: start.pool().cloned(),
+                id: start.cluster,
                 cluster: start.name,
                 organisation: start.organisation,
                 sector: start.sector,

@@ -180,7 +180,8 @@ pub fn forecast(forecasts: &[Forecast]) -> Value {
     let one = |one: &Forecast| {
         json!({
             "at": one.at.to_string(),
-            "cluster": one.cluster,
+            "cluster": one.id.as_str(),
+            "name": one.cluster,
             "organisation": one.organisation,
             "sector": one.sector,
             "nodePool": one.pool,

@@ -19,11 +19,14 @@ use crate::read::{Unique, json};
 pub const MAX_RELEASES: usize = 1_000_000;
 /// What helps where a machine wrote the file.
 const ANEW: &str = "write the graph again from its source";
-/// What helps where the file is something else.
-const FORM: &str = "give a graph in JSON, with nodes and edges: `towpath releases scrape` writes one, and update services answer with one";
 const REMEDIES: json::Remedies = json::Remedies {
-    form: FORM,
-    part: FORM,
+    form: "give a graph in JSON, with nodes and edges: `towpath releases scrape` writes one, and update services answer with one",
+    other: &[
+        "missing field `nodes`",
+        "missing field `edges`",
+        "expected a graph",
+    ],
+    part: ANEW,
 };
 /// How many problems of one file are shown; a thousand say no more than the first few.
 const MAX_SHOWN: usize = 20;

@@ -14,6 +14,8 @@ use super::tree::{Node, PlacedNode};
 pub(crate) struct Remedies {
     /// Where it is something else, or empty: what it should be.
     pub(crate) form: &'static str,
+    /// What errors say where it is JSON, but something else.
+    pub(crate) other: &'static [&'static str],
     /// Where a part of it is wrong.
     pub(crate) part: &'static str,
 }
@@ -30,7 +32,16 @@ pub(crate) fn read<'b, T: Deserialize<'b>>(
         let whole = match (is_empty, is_other) {
             (true, _) => "the file is empty",
             (false, true) => "this is not JSON",
-            (false, false) => return finding(place, &error, remedies.part),
+            (false, false) => {
+                let text = error.to_string();
+                let is_other = remedies.other.iter().any(|other| text.contains(other));
+                let remedy = if is_other {
+                    remedies.form
+                } else {
+                    remedies.part
+                };
+                return finding(place, &error, remedy);
+            }
         };
         Finding::error("bad-json", place.clone(), whole, remedies.form)
     })

@@ -10,6 +10,7 @@ use crate::read::{Node, Unique, Value, json};
 const ANEW: &str = "write the list again from its source";
 const REMEDIES: json::Remedies = json::Remedies {
     form: "give a list of clusters, as docs/fleet.md describes it; `towpath fleet export` writes one",
+    other: &[],
     part: ANEW,
 };
 

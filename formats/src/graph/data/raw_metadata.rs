@@ -10,6 +10,7 @@ use crate::read::{Unique, json};
 
 const REMEDIES: json::Remedies = json::Remedies {
     form: "write a JSON object: {\"4.9.7\": {\"url\": \"https://…\"}}",
+    other: &[],
     part: "correct the file",
 };
 
