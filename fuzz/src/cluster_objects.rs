@@ -6,7 +6,7 @@ use towpath_core::cluster::way::{Stop, Way};
 use towpath_core::finding::Finding;
 use towpath_formats::SourceFile;
 use towpath_formats::cluster::objects;
-use towpath_formats::cluster::ready::{ReadyReport, json, text};
+use towpath_formats::cluster::ready::{ReadyReport, UnreadKinds, json, text};
 
 pub fn fuzz(data: &[u8]) {
     let now: jiff::Timestamp = "2026-05-12T10:00:00Z".parse().expect("a time");
@@ -42,6 +42,7 @@ pub fn fuzz(data: &[u8]) {
         way: &way,
         now,
         readiness: &readiness,
+        unread: &UnreadKinds::new(),
     };
     assert!(!text(&told).is_empty() && json(&told).is_object());
 }

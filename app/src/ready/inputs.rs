@@ -1,0 +1,119 @@
+//! Where a cluster's objects come from: a directory, a must-gather, a file, standard input, a live
+//! cluster, or the example.
+
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, bail};
+use clap::Args;
+use towpath_formats::SourceFile;
+use towpath_formats::cluster::objects;
+use towpath_formats::cluster::ready::UnreadKinds;
+use towpath_kube::{Access, Settings};
+use towpath_sources::{read_directory, read_file};
+
+use crate::example::{self, Origin};
+
+/// The largest file of objects.
+const MAX_FILE_BYTES: u64 = 128 << 20;
+
+#[derive(Debug, Args)]
+pub(super) struct Objects {
+    /// The cluster's objects, as `oc get -o yaml` prints them: a directory, a must-gather, a file, or `-` for standard input. [default: the built-in example]
+    #[arg(conflicts_with_all = ["kubeconfig", "context"])]
+    objects: Option<PathBuf>,
+    /// Read a live cluster instead, with this kubeconfig. It only gets and lists.
+    #[arg(long, value_name = "FILE")]
+    kubeconfig: Option<PathBuf>,
+    /// Read the live cluster of this context. [default: the current context]
+    #[arg(long, value_name = "NAME")]
+    context: Option<String>,
+}
+
+/// Objects, and whose they are.
+pub(super) struct GivenObjects {
+    pub(super) files: Vec<SourceFile>,
+    pub(super) origin: Origin,
+    /// What a live cluster did not let us read.
+    pub(super) unread: UnreadKinds,
+}
+
+impl Objects {
+    pub(super) fn are_stdin(&self) -> bool {
+        self.objects.as_deref().is_some_and(is_stdin)
+    }
+
+    pub(super) fn read(&self) -> anyhow::Result<GivenObjects> {
+        match (&self.kubeconfig, &self.context) {
+            (None, None) => files(self.objects.as_deref()),
+            (path, context) => live(&Access::Kubeconfig {
+                path: path.clone(),
+                context: context.clone(),
+            }),
+        }
+    }
+}
+
+/// Objects of a path, or the example's.
+pub(super) fn files(path: Option<&Path>) -> anyhow::Result<GivenObjects> {
+    let (files, origin) = match path {
+        None => (example::cluster(), Origin::Example),
+        Some(path) if is_stdin(path) => (vec![stdin()?], Origin::Named),
+        Some(path) if path.is_file() => (vec![file(path)?], Origin::Named),
+        Some(path) => (read_directory(path, objects::is_part)?, Origin::Named),
+    };
+    Ok(GivenObjects {
+        files,
+        origin,
+        unread: UnreadKinds::new(),
+    })
+}
+
+/// Whether a path stands for standard input.
+pub(super) fn is_stdin(path: &Path) -> bool {
+    path.as_os_str() == "-"
+}
+
+/// A file that was named. Its name says what an empty list is a list of, and a path says nothing.
+pub(super) fn file(path: &Path) -> anyhow::Result<SourceFile> {
+    let name = path.file_name().unwrap_or(path.as_os_str());
+    let bytes = read_file(path, MAX_FILE_BYTES)?;
+    Ok(SourceFile::new(name.to_string_lossy(), bytes))
+}
+
+fn stdin() -> anyhow::Result<SourceFile> {
+    let mut bytes = Vec::new();
+    let input = std::io::stdin().lock();
+    input
+        .take(MAX_FILE_BYTES + 1)
+        .read_to_end(&mut bytes)
+        .context("standard input cannot be read")?;
+    if bytes.len() as u64 > MAX_FILE_BYTES {
+        bail!("standard input is larger than {MAX_FILE_BYTES} bytes; give a directory of files");
+    }
+    Ok(SourceFile::new("standard input", bytes))
+}
+
+/// Looks at a live cluster once.
+fn live(access: &Access) -> anyhow::Result<GivenObjects> {
+    let looked = runtime()?.block_on(towpath_kube::look(access, &Settings::default()))?;
+    let absent = looked.absent.into_iter().map(|kind| {
+        let why = "the cluster's API does not have this kind";
+        (kind.to_string(), why.to_owned())
+    });
+    let unread = looked.unread.into_iter();
+    let unread = unread.map(|(kind, problem)| (kind.to_string(), problem.to_string()));
+    Ok(GivenObjects {
+        files: looked.files,
+        origin: Origin::Named,
+        unread: unread.chain(absent).collect(),
+    })
+}
+
+/// Runs what waits for others.
+pub(super) fn runtime() -> anyhow::Result<tokio::runtime::Runtime> {
+    tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .context("the runtime cannot be started")
+}
