@@ -36,6 +36,8 @@ pub struct LookedAt {
 struct Wanted {
     kind: ObjectKind,
     resource: &'static Resource,
+    /// The version that older clusters have instead.
+    older: Option<&'static Resource>,
     /// Only this object.
     one: Option<(Option<&'static str>, &'static str)>,
     labels: Option<&'static str>,
@@ -80,7 +82,13 @@ impl Wanted {
     ) -> Result<Option<SourceFile>, KubeError> {
         match self.one {
             Some((namespace, name)) => self.get(client, settings, namespace, name).await,
-            None => self.list(client, settings).await,
+            None => match (
+                self.list(client, settings, self.resource).await?,
+                self.older,
+            ) {
+                (None, Some(older)) => self.list(client, settings, older).await,
+                (found, _) => Ok(found),
+            },
         }
     }
 
@@ -113,9 +121,10 @@ impl Wanted {
         &self,
         client: &kube::Client,
         settings: &Settings,
+        resource: &Resource,
     ) -> Result<Option<SourceFile>, KubeError> {
-        let call = Call::new(Verb::List, self.resource);
-        let api = self.resource.api(client, None);
+        let call = Call::new(Verb::List, resource);
+        let api = resource.api(client, None);
         let mut parameters = ListParams {
             limit: Some(self.page),
             label_selector: self.labels.map(str::to_owned),
@@ -234,6 +243,7 @@ const fn all(
     Wanted {
         kind,
         resource,
+        older: None,
         one: None,
         labels: None,
         page: 200,
@@ -329,11 +339,16 @@ static WANTED: [Wanted; 14] = [
             "status.conditions",
         ],
     ),
-    all(
-        ObjectKind::PodDisruptionBudget,
-        &resource::POD_DISRUPTION_BUDGETS,
-        &["spec", "status"],
-    ),
+    Wanted {
+        // Kubernetes has the first since 1.21, and had the other until 1.24.
+        older: Some(&resource::OLD_POD_DISRUPTION_BUDGETS),
+        is_optional: false,
+        ..all(
+            ObjectKind::PodDisruptionBudget,
+            &resource::POD_DISRUPTION_BUDGETS,
+            &["spec", "status"],
+        )
+    },
     all(
         ObjectKind::InstallPlan,
         &resource::INSTALL_PLANS,

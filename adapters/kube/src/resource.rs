@@ -86,6 +86,10 @@ pub(crate) const POD_DISRUPTION_BUDGETS: Resource = Resource {
     kind: "PodDisruptionBudget",
     plural: "poddisruptionbudgets",
 };
+pub(crate) const OLD_POD_DISRUPTION_BUDGETS: Resource = Resource {
+    version: "v1beta1",
+    ..POD_DISRUPTION_BUDGETS
+};
 pub(crate) const INSTALL_PLANS: Resource = Resource {
     group: "operators.coreos.com",
     version: "v1alpha1",

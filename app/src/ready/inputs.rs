@@ -9,7 +9,7 @@ use clap::Args;
 use towpath_formats::SourceFile;
 use towpath_formats::cluster::objects;
 use towpath_formats::cluster::ready::UnreadKinds;
-use towpath_kube::{Access, Settings};
+use towpath_kube::{Access, KubeError, Settings};
 use towpath_sources::{read_directory, read_file};
 
 use crate::example::{self, Origin};
@@ -102,12 +102,22 @@ fn live(access: &Access) -> anyhow::Result<GivenObjects> {
         (kind.to_string(), why.to_owned())
     });
     let unread = looked.unread.into_iter();
-    let unread = unread.map(|(kind, problem)| (kind.to_string(), problem.to_string()));
+    let unread = unread.map(|(kind, problem)| (kind.to_string(), why(&problem)));
     Ok(GivenObjects {
         files: looked.files,
         origin: Origin::Named,
         unread: unread.chain(absent).collect(),
     })
+}
+
+/// Why a kind could not be read. A role is the reader's own here, and not the agent's.
+fn why(problem: &KubeError) -> String {
+    match problem {
+        KubeError::Forbidden { verb, resource, .. } => {
+            format!("your role may not {verb} {resource}")
+        }
+        other => other.to_string(),
+    }
 }
 
 /// Runs what waits for others.

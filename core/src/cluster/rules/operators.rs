@@ -16,6 +16,8 @@ static OPERATOR_INCOMPATIBLE: Code = Code::new(
     "{operator} in {namespace} is not made for OpenShift {to}: it says {says}",
     "update {operator} in {namespace} (it says {says}) to a version for OpenShift {to}[, or better {goal}, where the way ends]",
 )
+.checked_by("oc -n {namespace} get clusterserviceversions")
+.about("{namespace}/{operator}")
 .with(&[
     ("operator", "logging.v5"),
     ("namespace", "openshift-logging"),

@@ -20,6 +20,8 @@ pub static API_REMOVED: Code = Code::new(
     "move [{users.name} ]off {api}[, to {replacement}]",
 )
 .by("oc get apirequestcounts {api} -o yaml")
+.checked_by("oc get apirequestcounts {api} -o yaml")
+.about("{api}")
 .steadily("{api} goes in Kubernetes {removedIn} and is in use[ by {users.name}]")
 .with(FACTS);
 

@@ -130,16 +130,29 @@ pub(super) fn budget(reader: &mut Reader, object: &Object) -> DisruptionBudget {
         amount(reader, node)
     };
     let (min_available, max_unavailable) = (amount("minAvailable"), amount("maxUnavailable"));
-    let mut number = |name: &str| count(reader, status, name);
+    let counts = [
+        "disruptionsAllowed",
+        "currentHealthy",
+        "desiredHealthy",
+        "expectedPods",
+    ];
+    let counts = counts.map(|name| count(reader, status, name));
+    // The API writes zeros before anybody has counted.
+    let is_seen = status.is_some_and(|status| status.get("observedGeneration").is_some());
+    let is_counted = is_seen || counts.iter().any(|count| matches!(count, Fact::Known(1..)));
+    let [allowed, healthy, desired, expected] = match is_counted {
+        true => counts,
+        false => [const { Fact::Unknown }; 4],
+    };
     DisruptionBudget {
         namespace: object.namespace.clone(),
         name: object.name.clone(),
         min_available,
         max_unavailable,
-        allowed: number("disruptionsAllowed"),
-        healthy: number("currentHealthy"),
-        desired: number("desiredHealthy"),
-        expected: number("expectedPods"),
+        allowed,
+        healthy,
+        desired,
+        expected,
         selector: selector(reader, spec.and_then(|spec| spec.given("selector"))),
     }
 }
