@@ -9,6 +9,8 @@
 //! - [`Elector`] holds the Lease, so that only one of several agents acts;
 //! - [`Cluster::requests`] counts every request by verb and resource.
 //!
+//! [`look`] reads a cluster once instead, for `towpath ready`. It needs no watch and writes nothing.
+//!
 //! This crate decides nothing and logs nothing. Callers pass the clock to every write.
 //! Objects stay untyped; fields that nobody reads are dropped on arrival.
 
@@ -20,6 +22,7 @@ mod door;
 mod error;
 mod event;
 mod lease;
+mod look;
 mod operator;
 mod resource;
 mod snapshot;
@@ -35,6 +38,7 @@ pub use count::{Requests, Verb};
 pub use error::KubeError;
 pub use event::{Event, Severity};
 pub use lease::{Clock, Elector, Leadership, LeaseTerms};
+pub use look::{LookedAt, look};
 pub use operator::{
     Condition, OPERATOR_NAME, OperatorStatus, OperatorVersion, PublishOutcome, Status,
 };

@@ -4,7 +4,7 @@ use anyhow::{Context, bail};
 use clap::Args;
 use towpath_core::fleet::{Decision, FleetPlanner, dispatch, find_cluster, why_of};
 use towpath_formats::fleet::log::{self, DecisionRow, Replay};
-use towpath_formats::fleet::{Room, input, text};
+use towpath_formats::fleet::{input, text};
 use towpath_formats::words::counted;
 use towpath_store::{Store, StoredDecision};
 

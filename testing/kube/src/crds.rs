@@ -66,6 +66,24 @@ pub const CRDS: [Crd; 6] = [
     },
 ];
 
+/// Kinds that only `towpath ready` reads. A test that needs them adds them.
+pub const READY_CRDS: [Crd; 2] = [
+    Crd {
+        group: "operators.coreos.com",
+        version: "v1alpha1",
+        kind: "InstallPlan",
+        plural: "installplans",
+        scope: "Namespaced",
+    },
+    Crd {
+        group: "config.openshift.io",
+        version: "v1",
+        kind: "Network",
+        plural: "networks",
+        scope: "Cluster",
+    },
+];
+
 impl Crd {
     /// The name of its definition.
     pub fn name(&self) -> String {

@@ -161,9 +161,11 @@ impl KubeApi {
             )
             .await;
         }
-        for kind in ["ConfigMap", "ServiceAccount", "Node", "Event"] {
+        for kind in ["ConfigMap", "ServiceAccount", "Node", "Event", "Pod"] {
             self.remove("v1", kind, all).await;
         }
+        self.remove("policy/v1beta1", "PodDisruptionBudget", all)
+            .await;
         self.remove("coordination.k8s.io/v1", "Lease", all).await;
         self.remove("apps/v1", "Deployment", all).await;
         for kind in ["ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding"] {

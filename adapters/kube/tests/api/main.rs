@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod leading;
+mod looking;
 mod manifests;
 mod outages;
 mod reading;
