@@ -25,7 +25,7 @@ use towpath_web::{
     Admission, AllowedHosts, ClientContract, Limits, REPORTS_PER_MINUTE, TrustedProxies,
 };
 
-pub(crate) use self::fleet::{FleetSettings, OcmOptions, OcmSettings};
+pub(crate) use self::fleet::{AcmSettings, FleetSettings, HandsSettings, OcmSettings};
 pub(crate) use self::sources::{SignatureOption, SourceArgs, SourceOptions};
 use crate::clock::NowArgs;
 use crate::sources::address::{Intervals, Location};
@@ -101,6 +101,13 @@ pub(crate) struct ServeOptions {
     /// The service that gives tokens for --ocm-client-id and --ocm-offline-token. [default: Red Hat's]
     #[arg(long, env = "TOWPATH_OCM_TOKEN_URL", value_name = "URL")]
     pub(crate) ocm_token_url: Option<String>,
+    /// Read clusters from the ACM hub that this kubeconfig reaches, and have its ClusterCurators upgrade them. `in-cluster` uses the
+    /// pod's service account.
+    #[arg(long, env = "TOWPATH_ACM", value_name = "KUBECONFIG")]
+    pub(crate) acm: Option<PathBuf>,
+    /// The context of the kubeconfig of --acm. [default: its current context]
+    #[arg(long, env = "TOWPATH_ACM_CONTEXT", value_name = "NAME")]
+    pub(crate) acm_context: Option<String>,
     /// Check local files for changes this often where the kernel does not report changes. [default: 30]
     #[arg(long, env = "TOWPATH_POLL_SECONDS", value_name = "SECONDS")]
     pub(crate) poll_seconds: Option<u64>,
@@ -266,7 +273,7 @@ impl ServeOptions {
             listen, sources, refresh_seconds, degraded_after_seconds, platforms, fleet, clusters,
             store, store_password_file, keep_days, token_keys, accept_unbound_tokens_until,
             open_reads, pass_seconds, report_allowance_seconds, ocm, ocm_token, ocm_client_id,
-            ocm_client_secret, ocm_offline_token, ocm_token_url, poll_seconds,
+            ocm_client_secret, ocm_offline_token, ocm_token_url, acm, acm_context, poll_seconds,
             max_connections, max_connections_per_address, trusted_proxies, allowed_hosts,
             path_prefix, mandatory_params, drain_seconds, reports_per_minute, client_timeout_seconds, log, log_format, now
         }
@@ -352,16 +359,15 @@ impl ServeOptions {
 impl Settings {
     /// The files with secrets in them.
     pub(crate) fn secret_files(&self) -> impl Iterator<Item = &Path> {
-        let ocm = self
+        let hands = self
             .fleet
             .iter()
-            .filter_map(|fleet| fleet.ocm.as_ref())
-            .map(|ocm| ocm.login.file());
+            .filter_map(|fleet| fleet.hands.as_ref()?.secret_file());
         let files = self
             .token_keys
             .iter()
             .chain(&self.sources.access.registry_auth_file);
-        files.map(PathBuf::as_path).chain(ocm)
+        files.map(PathBuf::as_path).chain(hands)
     }
 
     /// Whether the files and directories on this machine exist that the service is told to read. What comes from elsewhere may come
@@ -374,12 +380,17 @@ impl Settings {
             .is_some_and(|state| state.exists());
         let sources = self.sources.specs.iter().filter(|_| !has_copies);
         let sources = sources.filter_map(|spec| match &spec.location {
-            Location::Path(path) => Some((spec.role.flag(), path)),
+            Location::Path(path) => Some((spec.role.flag(), path.as_path())),
             _ => None,
         });
         let fleet = self.fleet.iter().flat_map(|fleet| {
-            let clusters = fleet.clusters.iter().map(|path| ("--clusters", path));
-            std::iter::once(("--fleet", &fleet.policy)).chain(clusters)
+            let clusters = fleet.clusters.iter().map(|path| ("--clusters", path.as_path()));
+            let acm = match &fleet.hands {
+                Some(HandsSettings::Acm(acm)) => acm.kubeconfig().map(|path| ("--acm", path)),
+                _ => None,
+            };
+            let policy = ("--fleet", fleet.policy.as_path());
+            std::iter::once(policy).chain(clusters).chain(acm)
         });
         match sources.chain(fleet).find(|(_, path)| !path.exists()) {
             None => Ok(()),

@@ -538,7 +538,7 @@ pub(crate) fn list_is_gone(
         "{} of the store were last seen in a list, and no list is named: they are judged as they were then, by the list's last gates and soak; its upgrades of others and policies in labels do not count",
         counted(listed, "cluster")
     );
-    let remedy = "name the list (--clusters, or --ocm), or let them report";
+    let remedy = "name the list (--clusters, --ocm or --acm), or let them report";
     is_gone.then(|| Finding::warning(LIST_IS_GONE, Place::from(policy), problem, remedy))
 }
 

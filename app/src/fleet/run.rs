@@ -65,7 +65,7 @@ pub(crate) async fn run(settings: Settings, once: bool, every: u64) -> anyhow::R
                 tell(&outcome);
                 if once {
                     crate::cli::print(&outcome.to_string())?;
-                    if outcome.planned > 0 && fleet.ocm.is_none() {
+                    if outcome.planned > 0 && !fleet.has_calendar_elsewhere() {
                         crate::cli::print(&next_pass_note())?;
                     }
                 }
