@@ -48,7 +48,10 @@ impl World {
         let now = format!("2026-01-05T{clock}:00Z");
         let kubeconfig: PathBuf = self.api.kubeconfig("admin", ADMIN_TOKEN);
         let kubeconfig = kubeconfig.display().to_string();
-        let (fleet, store) = (self.path("fleet"), format!("sqlite:{}", self.path("fleet.db")));
+        let (fleet, store) = (
+            self.path("fleet"),
+            format!("sqlite:{}", self.path("fleet.db")),
+        );
         let options = ["--fleet", &fleet, "--store", &store, "--now", &now];
         self.towpath(&[command, &options, &["--acm", &kubeconfig]].concat())
     }
@@ -106,7 +109,10 @@ async fn a_job_that_fails_is_an_upgrade_that_failed_and_says_why() {
     world.job("True", "Job_failed", said).await;
     world.pass("12:20");
     let upgrades = world.upgrades().to_string();
-    assert!(upgrades.contains("failed") && upgrades.contains("prehook check"), "{upgrades}");
+    assert!(
+        upgrades.contains("failed") && upgrades.contains("prehook check"),
+        "{upgrades}"
+    );
     assert!(world.pass("12:21").contains("0 planned"), "it backs off");
 }
 
@@ -135,7 +141,10 @@ async fn somebody_elses_upgrade_holds_the_cluster_and_is_left_alone() {
     world.pass("12:18");
     assert_eq!(world.curator().await, before);
     let upgrades = world.upgrades().to_string();
-    assert!(upgrades.contains("refused") && upgrades.contains("4.20.3"), "{upgrades}");
+    assert!(
+        upgrades.contains("refused") && upgrades.contains("4.20.3"),
+        "{upgrades}"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -149,5 +158,8 @@ async fn the_hubs_fleet_is_exported_and_two_apis_at_once_are_refused() {
     let refused = world.run(&[&["fleet", "export", "--acm", &kubeconfig], &both[..]].concat());
     let said = String::from_utf8_lossy(&refused.stderr).into_owned();
     assert_eq!(refused.status.code(), Some(2));
-    assert!(said.contains("--ocm and --acm both tell which clusters there are"), "{said}");
+    assert!(
+        said.contains("--ocm and --acm both tell which clusters there are"),
+        "{said}"
+    );
 }

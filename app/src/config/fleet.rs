@@ -33,6 +33,8 @@ pub(crate) struct FleetSettings {
     pub(crate) reads: Reads,
     pub(crate) pass_every: Duration,
     pub(crate) allowance: SignedDuration,
+    /// Whether metrics have AUS's names too.
+    pub(crate) aus_metrics: bool,
     /// The API that manages the clusters.
     pub(crate) hands: Option<HandsSettings>,
 }
@@ -182,7 +184,11 @@ impl ServeOptions {
             );
         }
         let keep_days = within("keepDays", self.keep_days.unwrap_or(KEEP_DAYS), 0..=36_500)?;
+        let aus_metrics = self.aus_metrics.unwrap_or(false);
         let Some(policy) = self.fleet.clone() else {
+            if aus_metrics {
+                bail!("--aus-metrics tells of a fleet; add --fleet DIR, or remove it");
+            }
             return Ok(None);
         };
         let reads = match (self.open_reads, &self.token_keys) {
@@ -208,6 +214,7 @@ impl ServeOptions {
             allowance: SignedDuration::from_secs(
                 i64::try_from(allowance).expect("it is within its limits"),
             ),
+            aus_metrics,
             hands,
         }))
     }

@@ -108,6 +108,9 @@ pub(crate) struct ServeOptions {
     /// The context of the kubeconfig of --acm. [default: its current context]
     #[arg(long, env = "TOWPATH_ACM_CONTEXT", value_name = "NAME")]
     pub(crate) acm_context: Option<String>,
+    /// Serve the fleet's metrics under the names of AUS (aus_…) too, for dashboards made for it. [default: false]
+    #[arg(long, env = "TOWPATH_AUS_METRICS", num_args = 0..=1, default_missing_value = "true", value_name = "BOOL")]
+    pub(crate) aus_metrics: Option<bool>,
     /// Check local files for changes this often where the kernel does not report changes. [default: 30]
     #[arg(long, env = "TOWPATH_POLL_SECONDS", value_name = "SECONDS")]
     pub(crate) poll_seconds: Option<u64>,
@@ -273,7 +276,7 @@ impl ServeOptions {
             listen, sources, refresh_seconds, degraded_after_seconds, platforms, fleet, clusters,
             store, store_password_file, keep_days, token_keys, accept_unbound_tokens_until,
             open_reads, pass_seconds, report_allowance_seconds, ocm, ocm_token, ocm_client_id,
-            ocm_client_secret, ocm_offline_token, ocm_token_url, acm, acm_context, poll_seconds,
+            ocm_client_secret, ocm_offline_token, ocm_token_url, acm, acm_context, aus_metrics, poll_seconds,
             max_connections, max_connections_per_address, trusted_proxies, allowed_hosts,
             path_prefix, mandatory_params, drain_seconds, reports_per_minute, client_timeout_seconds, log, log_format, now
         }
@@ -384,7 +387,10 @@ impl Settings {
             _ => None,
         });
         let fleet = self.fleet.iter().flat_map(|fleet| {
-            let clusters = fleet.clusters.iter().map(|path| ("--clusters", path.as_path()));
+            let clusters = fleet
+                .clusters
+                .iter()
+                .map(|path| ("--clusters", path.as_path()));
             let acm = match &fleet.hands {
                 Some(HandsSettings::Acm(acm)) => acm.kubeconfig().map(|path| ("--acm", path)),
                 _ => None,

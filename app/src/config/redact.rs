@@ -126,6 +126,7 @@ impl fmt::Display for FleetSettings {
                 )?,
             }
         }
+        writeln!(f, "ausMetrics: {}", self.aus_metrics)?;
         write!(f, "reportAllowanceSeconds: {}", self.allowance.as_secs())
     }
 }

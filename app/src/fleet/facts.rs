@@ -10,12 +10,14 @@ use towpath_core::cluster::ClusterId;
 use towpath_core::finding::{Finding, Place};
 use towpath_core::fleet::upgrade::REFUSAL_MEMORY;
 use towpath_core::fleet::{
-    Approval, ClusterState, FleetInput, FleetPolicy, Ledger, Name, OfferBook, Pause, SoakSum,
-    Tenure, UnknownClusters, Upgrade, beyond_own, told_once,
+    Approval, ChannelFollowers, ClusterState, FleetInput, FleetPolicy, Ledger, MinorSteps, Name,
+    OfferBook, Pause, SoakSum, Tenure, UnknownClusters, Upgrade, beyond_own, told_once,
 };
 use towpath_core::graph::Graph;
 use towpath_formats::SourceFile;
-use towpath_formats::fleet::cluster_list::{self, ClusterList, LIST_IS_GONE, labels};
+use towpath_formats::fleet::cluster_list::{
+    self, CHANNEL_NOT_FOLLOWED, ClusterList, LIST_IS_GONE, labels,
+};
 use towpath_formats::fleet::policy::{self, PolicyRead};
 use towpath_formats::words::counted;
 use towpath_sources::{Contents, Directory, read_file};
@@ -50,6 +52,8 @@ pub(crate) struct FleetReading {
     pub(crate) list: ClusterList,
     /// Whether there is a list. If not, what the store has kept of the last one counts.
     pub(crate) has_list: bool,
+    /// Whether an API that manages the clusters tells the list.
+    pub(crate) has_hands: bool,
     pub(crate) findings: Vec<Finding>,
     /// Whether a file could not be read as a whole: a cluster that no policy is about may be in it.
     pub(crate) is_partial: bool,
@@ -89,6 +93,8 @@ pub(crate) struct RawReading {
     directory: Option<Place>,
     /// Whether the clusters are listed somewhere: in a file, or by an API.
     pub(crate) has_list: bool,
+    /// Whether an API that manages the clusters lists them.
+    pub(crate) has_hands: bool,
 }
 
 impl Default for FleetReading {
@@ -98,6 +104,7 @@ impl Default for FleetReading {
             policy: Arc::default(),
             list: ClusterList::default(),
             has_list: false,
+            has_hands: false,
             findings: Vec::new(),
             is_partial: false,
             unknown_clusters: UnknownClusters::Hold,
@@ -151,6 +158,7 @@ impl RawReading {
             policy: Arc::new(policy),
             list: self.list,
             has_list: self.has_list,
+            has_hands: self.has_hands,
             findings: self.findings,
             is_partial,
             unknown_clusters,
@@ -244,6 +252,7 @@ impl Files {
             findings,
             directory,
             has_list: self.list.is_some() || self.policy.is_none(),
+            has_hands: false,
         })
     }
 
@@ -453,6 +462,7 @@ pub(crate) fn input(
         clusters.insert(state.id.clone(), state);
     }
     let mut book = graph.map(|graph| OfferBook::new(graph, now));
+    let followers = ChannelFollowers::of(&read.policy).filter(|_| read.has_hands);
     let listed: BTreeSet<&ClusterId> = read.list.clusters.iter().map(|state| &state.id).collect();
     for (id, state) in &mut clusters {
         let source = match listed.contains(id) {
@@ -460,6 +470,10 @@ pub(crate) fn input(
             false => Offers::of_unlisted(read.has_list),
         };
         offer(state, source, book.as_mut());
+        if let (Offers::Listed, Some(followers), Some(book)) = (source, &followers, &mut book) {
+            let channels = followers.channels(state, &minor_steps());
+            book.add_offers_in(state, &channels);
+        }
     }
     let mut soak = known
         .ledger
@@ -523,6 +537,43 @@ pub(crate) fn offer(state: &mut ClusterState, source: Offers, book: Option<&mut 
     if state.offers.is_empty() || knows_better {
         state.offers = book.offers(state);
     }
+}
+
+/// Which minor follows which.
+fn minor_steps() -> MinorSteps<'static> {
+    MinorSteps {
+        next: &|minor| vec![minor.next()],
+        is_eus: &|minor| minor.to_string().ends_with(['0', '2', '4', '6', '8']),
+    }
+}
+
+/// What policies want in vain: which releases another channel has is in the graph alone, and only who manages a cluster can switch it.
+pub(crate) fn channels_in_vain(
+    read: &FleetReading,
+    graph: Option<&Graph>,
+    policy: &Path,
+) -> Option<Finding> {
+    ChannelFollowers::of(&read.policy)?;
+    let (why, remedy) = match (graph, read.has_hands) {
+        (Some(_), true) => return None,
+        (None, _) => (
+            "there is no graph that tells what the next channel has",
+            "name the graph data (--graph-data, --releases), or remove `channel` from the policies",
+        ),
+        (Some(_), false) => (
+            "nobody is named who could switch a cluster",
+            "name who manages the clusters (--ocm, --acm), or remove `channel` from the policies",
+        ),
+    };
+    let problem =
+        format!("policies follow channels from minor to minor, but no cluster is switched: {why}");
+    let place = Place::from(policy);
+    Some(Finding::warning(
+        CHANNEL_NOT_FOLLOWED,
+        place,
+        problem,
+        remedy,
+    ))
 }
 
 /// What no longer counts if clusters of the store were last seen in a list, and there is no list now.

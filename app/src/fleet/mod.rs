@@ -1,5 +1,6 @@
 //! `towpath fleet`: each command gathers facts, makes one pure call, and prints or carries out the result.
 
+mod aus_metrics;
 mod complaint;
 mod export;
 mod facts;
@@ -355,12 +356,15 @@ impl FleetArgs {
         let decision = planner.pass(now);
         let fleet = settings.fleet.as_ref();
         let gone = fleet.and_then(|fleet| facts::list_is_gone(&read, &known, &fleet.policy));
+        let vain =
+            fleet.and_then(|fleet| facts::channels_in_vain(&read, graph.as_ref(), &fleet.policy));
         let mut findings = read.findings;
         if let Some(list) = self.own_list(&settings) {
             findings.extend(untold(&read.list, &Place::from(list)));
         }
         findings.extend(coverage(&input.policy, &input.clusters));
         findings.extend(gone);
+        findings.extend(vain);
         findings.sort();
         Ok(Picture {
             planner,
@@ -408,11 +412,14 @@ impl FleetArgs {
 /// What the files say, and the API that manages the clusters if one is named.
 async fn reading(settings: &Settings, now: Timestamp) -> anyhow::Result<FleetReading> {
     let mut raw = files(settings).read_raw(now)?;
-    let named = settings.fleet.as_ref().and_then(|fleet| fleet.hands.as_ref());
+    let named = settings
+        .fleet
+        .as_ref()
+        .and_then(|fleet| fleet.hands.as_ref());
     if let Some(mut hands) = hands_of(named)? {
         let findings = read_into(&mut *hands, now, &mut raw.list).await?;
         raw.findings.extend(findings);
-        raw.has_list = true;
+        (raw.has_list, raw.has_hands) = (true, true);
     }
     Ok(raw.finish())
 }

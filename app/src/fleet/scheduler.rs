@@ -279,7 +279,7 @@ impl Scheduler {
         if let Some(hands) = &mut self.hands {
             let findings = hands::read_into(&mut **hands, now, &mut raw.list).await?;
             raw.findings.extend(findings);
-            raw.has_list = true;
+            (raw.has_list, raw.has_hands) = (true, true);
         }
         let read = raw.finish();
         let changed = read.policy != self.read.policy
@@ -346,6 +346,8 @@ impl Scheduler {
             let mut found = coverage(&input.policy, &input.clusters);
             let policy = &self.settings.policy;
             found.extend(facts::list_is_gone(&self.read, &self.known, policy));
+            let vain = facts::channels_in_vain(&self.read, held.graph(), policy);
+            found.extend(vain);
             let size = input.clusters.len();
             (FleetPlanner::new(input), size, found)
         });
@@ -746,6 +748,7 @@ pub(crate) fn claim(start: &Start) -> Claim {
             pool: start.pool().cloned(),
             from: start.from.clone(),
             to: start.to.clone(),
+            channel: start.channel.clone(),
             start_at: start.at,
         },
         organisation: start.organisation.clone(),

@@ -34,7 +34,12 @@ const OTHERS: [Crd; 4] = [
         "HostedCluster",
         "hostedclusters",
     ),
-    Crd::namespaced("hypershift.openshift.io", "v1beta1", "NodePool", "nodepools"),
+    Crd::namespaced(
+        "hypershift.openshift.io",
+        "v1beta1",
+        "NodePool",
+        "nodepools",
+    ),
 ];
 
 impl KubeApi {

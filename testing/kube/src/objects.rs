@@ -180,7 +180,12 @@ impl KubeApi {
     }
 
     /// Removes objects of a kind in all namespaces, except Kubernetes' own.
-    pub(crate) async fn remove(&self, api_version: &str, kind: &str, is_wanted: impl Fn(&str) -> bool) {
+    pub(crate) async fn remove(
+        &self,
+        api_version: &str,
+        kind: &str,
+        is_wanted: impl Fn(&str) -> bool,
+    ) {
         for object in self
             .api(api_version, kind, None)
             .list(&ListParams::default())

@@ -100,7 +100,9 @@ fn progress(object: &Value) -> CuratorProgress {
     match (wants, job.is_some(), is_over) {
         // Somebody has asked for another version since: the outcome is of the one before.
         (true, _, true) if is_of_another(object, said) => CuratorProgress::Waiting,
-        (_, _, true) if is_failed => CuratorProgress::Failed(said.chars().take(MAX_MESSAGE).collect()),
+        (_, _, true) if is_failed => {
+            CuratorProgress::Failed(said.chars().take(MAX_MESSAGE).collect())
+        }
         (_, _, true) => CuratorProgress::Finished,
         (_, true, false) => CuratorProgress::Running,
         (_, false, _) if has_job => CuratorProgress::Running,

@@ -98,7 +98,10 @@ impl Lists {
                         Finding::warning("acm-part", place_of(name), problem, remedy)
                     });
                     fleet.findings.extend(odd);
-                    by_id.entry(state.id.clone()).or_default().push((state, place));
+                    by_id
+                        .entry(state.id.clone())
+                        .or_default()
+                        .push((state, place));
                 }
                 Ok(None) => {}
                 Err(problem) => fleet.findings.push(Finding::error(
@@ -130,13 +133,16 @@ impl HubFleet {
     /// Adds a cluster, with what its curators do.
     fn take(&mut self, mut state: ClusterState, place: CuratorPlace, now: Timestamp) {
         let is_of_it = |curator: &&Curator| {
-            curator.namespace == place.namespace
-                && (!place.is_hosted || curator.name == place.name)
+            curator.namespace == place.namespace && (!place.is_hosted || curator.name == place.name)
         };
         let open = self.curators.values().filter(is_of_it);
         let open = open.filter(|curator| curator.progress.is_open());
         for curator in open {
-            if curator.curation.as_deref().is_some_and(|it| it != "upgrade") {
+            if curator
+                .curation
+                .as_deref()
+                .is_some_and(|it| it != "upgrade")
+            {
                 let why = curator.doing().into();
                 state.health = Health::Unhealthy { why };
                 continue;
@@ -154,6 +160,7 @@ impl HubFleet {
                 pool: curator.pool.as_deref().map(Into::into),
                 from: state.version.clone(),
                 to,
+                channel: None,
                 state: match curator.progress {
                     CuratorProgress::Waiting => UpgradeState::Planned,
                     _ => UpgradeState::Started,
@@ -196,8 +203,8 @@ fn cluster(
         (None, Some("OpenShift")) => return Err("it has no claim version.openshift.io".to_owned()),
         (None, _) => return Ok(None),
     };
-    let version: Version = version
-        .parse()
+    let version = version
+        .parse::<Version>()
         .map_err(|error| format!("claim version.openshift.io: {error}"))?;
     let id = claim("id.openshift.io")
         .or(label("clusterID"))
@@ -228,10 +235,7 @@ fn cluster(
                 None
             }
         })
-        .map(|version| Offer {
-            version,
-            objection: None,
-        })
+        .map(Offer::free)
         .collect();
     let going_to = text(info, &ocp("desiredVersion")).and_then(|to| to.parse::<Version>().ok());
     let product = hosted.map_or(Product::Standalone, |hosted| Product::HostedControlPlane {
@@ -268,13 +272,16 @@ fn cluster(
         wif: Fact::Unknown,
         offers: offers.into(),
         acknowledged_gates: Default::default(),
+        available_channels: Fact::Unknown,
         labels,
     };
     Ok(Some((state, place, odd)))
 }
 
 fn labels(object: &Value) -> Labels {
-    let labels = object.pointer("/metadata/labels").and_then(Value::as_object);
+    let labels = object
+        .pointer("/metadata/labels")
+        .and_then(Value::as_object);
     let labels = labels.into_iter().flatten();
     labels
         .filter_map(|(name, value)| Some((name.clone(), value.as_str()?.to_owned())))

@@ -87,7 +87,10 @@ async fn the_hubs_clusters_are_read_with_channel_offers_and_health() {
     let offers: Vec<String> = shop.offers.iter().map(|o| o.version.to_string()).collect();
     assert_eq!(offers, ["4.20.3", "4.20.2"]);
     assert_eq!(
-        (&*shop.organisation, shop.channel.as_ref().map(|c| c.as_str())),
+        (
+            &*shop.organisation,
+            shop.channel.as_ref().map(|c| c.as_str())
+        ),
         ("acme", Some("stable-4.20"))
     );
     assert_eq!((&shop.health, &shop.going_to), (&Health::Healthy, &None));
@@ -95,7 +98,9 @@ async fn the_hubs_clusters_are_read_with_channel_offers_and_health() {
     assert_eq!(fleet.clusters[1].health, Health::Unhealthy { why });
     let findings: Vec<String> = fleet.findings.iter().map(ToString::to_string).collect();
     assert_eq!(findings.len(), 1, "{findings:?}");
-    assert!(findings[0].contains("acm: cluster new") && findings[0].contains("version.openshift.io"));
+    assert!(
+        findings[0].contains("acm: cluster new") && findings[0].contains("version.openshift.io")
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -124,7 +129,10 @@ async fn a_curator_is_made_followed_and_used_again() {
         .await;
     let running = fleet(&hub).await;
     assert_eq!(running.clusters[0].going_to, Some(eus.clone()));
-    assert_eq!(running.progress(&at, &upgrade), Some(&CuratorProgress::Running));
+    assert_eq!(
+        running.progress(&at, &upgrade),
+        Some(&CuratorProgress::Running)
+    );
     let failed = "x DesiredCuration: upgrade Version (4.22.1;eus-4.22;) Failed - Timed out";
     api.change_curator("shop", "shop", job("True", "Job_failed", failed))
         .await;
@@ -143,7 +151,11 @@ async fn a_curator_is_made_followed_and_used_again() {
     assert_eq!(hub.curate(&at, &again).await.unwrap(), CurateOutcome::Now);
     let made = api.curator("shop", "shop").await;
     assert_eq!(made["status"], Value::Null, "{made}");
-    assert_eq!(made["spec"]["upgrade"]["channel"], Value::Null, "a channel is not left over");
+    assert_eq!(
+        made["spec"]["upgrade"]["channel"],
+        Value::Null,
+        "a channel is not left over"
+    );
     assert_eq!(
         fleet(&hub).await.progress(&at, &again),
         Some(&CuratorProgress::Waiting)
@@ -157,8 +169,12 @@ async fn an_idle_curator_keeps_its_hooks() {
     api.put_managed_cluster("shop", ID, "4.20.1", "stable-4.20", &["4.20.2"])
         .await;
     let hooks = json!({"towerAuthSecret": "tower", "prehook": [{"name": "check", "type": "Job"}]});
-    api.put_curator("shop", "shop", json!({"upgrade": hooks, "install": {"jobMonitorTimeout": 7}}))
-        .await;
+    api.put_curator(
+        "shop",
+        "shop",
+        json!({"upgrade": hooks, "install": {"jobMonitorTimeout": 7}}),
+    )
+    .await;
     let to_version = version("4.20.2");
     let outcome = hub.curate(&place("shop"), &to(&to_version)).await.unwrap();
     assert_eq!(outcome, CurateOutcome::Now);
@@ -181,7 +197,10 @@ async fn somebody_elses_open_curation_is_never_overwritten_and_holds() {
     let doing = "ClusterCurator shop/shop upgrades it to 4.20.3";
     let outcome = hub.curate(&place("shop"), &to(&to_version)).await.unwrap();
     assert_eq!(outcome, CurateOutcome::InTheWay(doing.to_owned()));
-    let withdrawn = hub.withdraw(&place("shop"), &to(&to_version)).await.unwrap();
+    let withdrawn = hub
+        .withdraw(&place("shop"), &to(&to_version))
+        .await
+        .unwrap();
     assert_eq!(withdrawn, WithdrawOutcome::NothingToDo);
     assert_eq!(api.curator("shop", "shop").await, before);
     let read = fleet(&hub).await;
@@ -193,10 +212,17 @@ async fn somebody_elses_open_curation_is_never_overwritten_and_holds() {
     let in_the_way = read.in_the_way(&place("shop"), &to(&to_version));
     assert_eq!(in_the_way.as_deref(), Some(doing));
 
-    api.change_curator("shop", "shop", json!({"spec": {"desiredCuration": "destroy"}}))
-        .await;
+    api.change_curator(
+        "shop",
+        "shop",
+        json!({"spec": {"desiredCuration": "destroy"}}),
+    )
+    .await;
     let why = "ClusterCurator shop/shop has `desiredCuration: destroy`".into();
-    assert_eq!(fleet(&hub).await.clusters[0].health, Health::Unhealthy { why });
+    assert_eq!(
+        fleet(&hub).await.clusters[0].health,
+        Health::Unhealthy { why }
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -208,17 +234,27 @@ async fn what_is_given_up_is_withdrawn_unless_its_job_runs() {
     let (at, to_version) = (place("shop"), version("4.20.2"));
     let upgrade = to(&to_version);
     hub.curate(&at, &upgrade).await.unwrap();
-    assert_eq!(hub.withdraw(&at, &upgrade).await.unwrap(), WithdrawOutcome::Now);
+    assert_eq!(
+        hub.withdraw(&at, &upgrade).await.unwrap(),
+        WithdrawOutcome::Now
+    );
     let left = api.curator("shop", "shop").await;
     assert_eq!(left["spec"]["desiredCuration"], Value::Null);
-    assert_eq!(left["metadata"]["annotations"][UPGRADE_ANNOTATION], Value::Null);
+    assert_eq!(
+        left["metadata"]["annotations"][UPGRADE_ANNOTATION],
+        Value::Null
+    );
     assert_eq!(
         hub.withdraw(&at, &upgrade).await.unwrap(),
         WithdrawOutcome::NothingToDo
     );
     hub.curate(&at, &upgrade).await.unwrap();
-    api.change_curator("shop", "shop", json!({"spec": {"curatorJob": "curator-job-x"}}))
-        .await;
+    api.change_curator(
+        "shop",
+        "shop",
+        json!({"spec": {"curatorJob": "curator-job-x"}}),
+    )
+    .await;
     assert_eq!(
         hub.withdraw(&at, &upgrade).await.unwrap(),
         WithdrawOutcome::Running
@@ -247,8 +283,13 @@ async fn a_hosted_control_plane_goes_first_and_its_node_pools_follow() {
     .await;
     let read = fleet(&hub).await;
     let state = &read.clusters[0];
-    assert!(matches!(&state.product, Product::HostedControlPlane { pools } if &*pools[0].id == "workers"));
-    assert_eq!(state.channel.as_ref().map(|c| c.as_str()), Some("fast-4.20"));
+    assert!(
+        matches!(&state.product, Product::HostedControlPlane { pools } if &*pools[0].id == "workers")
+    );
+    assert_eq!(
+        state.channel.as_ref().map(|c| c.as_str()),
+        Some("fast-4.20")
+    );
     let at = &read.places[&ClusterId::new(ID).unwrap()];
     let (plane, pool) = (version("4.20.3"), version("4.20.2"));
     let of_pool = CuratedUpgrade {
@@ -262,10 +303,16 @@ async fn a_hosted_control_plane_goes_first_and_its_node_pools_follow() {
         made["spec"]["upgrade"],
         json!({"desiredUpdate": "4.20.2", "upgradeType": "NodePools", "nodePoolNames": ["workers"], "monitorTimeout": 360})
     );
-    assert_eq!(fleet(&hub).await.upgrades[0].pool.as_deref(), Some("workers"));
+    assert_eq!(
+        fleet(&hub).await.upgrades[0].pool.as_deref(),
+        Some("workers")
+    );
     let done = job("True", "Job_has_finished", "x upgrade Version (4.20.2;;)");
     api.change_curator("clusters", "hosted", done).await;
-    assert_eq!(hub.curate(at, &to(&plane)).await.unwrap(), CurateOutcome::Now);
+    assert_eq!(
+        hub.curate(at, &to(&plane)).await.unwrap(),
+        CurateOutcome::Now
+    );
     let spec = &api.curator("clusters", "hosted").await["spec"]["upgrade"];
     assert_eq!(
         (&spec["upgradeType"], &spec["nodePoolNames"]),

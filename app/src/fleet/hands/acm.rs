@@ -6,6 +6,7 @@ use anyhow::{Context, bail};
 use jiff::Timestamp;
 use tokio::sync::OnceCell;
 use towpath_core::fleet::{Name, Upgrade, UpgradeState};
+use towpath_core::graph::ChannelName;
 use towpath_kube::{
     CurateOutcome, CuratedUpgrade, CuratorPlace, CuratorProgress, Hub, HubFleet, KubeError,
     WithdrawOutcome,
@@ -110,7 +111,7 @@ fn curated(upgrade: &Upgrade) -> CuratedUpgrade<'_> {
     CuratedUpgrade {
         version: &upgrade.to,
         pool: upgrade.pool.as_deref(),
-        channel: None,
+        channel: upgrade.channel.as_ref().map(ChannelName::as_str),
         via: None,
         start_at: upgrade.start_at,
     }

@@ -83,7 +83,9 @@ pub(crate) async fn read_into(
     let read = hands.read(now).await?;
     list.origins = vec![origin.clone(); read.clusters.len()];
     list.clusters = read.clusters;
-    list.gates = read.gates.unwrap_or_else(|| std::mem::take(&mut list.gates));
+    list.gates = read
+        .gates
+        .unwrap_or_else(|| std::mem::take(&mut list.gates));
     list.upgrades = read.upgrades;
     let known: BTreeSet<Name> = list
         .organisations
@@ -116,8 +118,7 @@ pub(crate) async fn carry_out(
     gates: &BTreeMap<UpgradeId, Vec<Name>>,
     now: Timestamp,
 ) -> anyhow::Result<()> {
-    let is_ours =
-        |upgrade: &&Upgrade| upgrade.state.is_active() && upgrade.owner == Owner::Towpath;
+    let is_ours = |upgrade: &&Upgrade| upgrade.state.is_active() && upgrade.owner == Owner::Towpath;
     for upgrade in upgrades.iter().filter(is_ours) {
         let gates = gates.get(&upgrade.id).map_or(&[][..], Vec::as_slice);
         let (ended, problem) = match (hands.carry_out(upgrade, gates).await, upgrade.state) {

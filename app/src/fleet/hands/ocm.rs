@@ -80,6 +80,10 @@ impl OcmHands {
         upgrade: &Upgrade,
         gates: &[Name],
     ) -> Result<(), OcmError> {
+        // The API takes an upgrade only to a version of the cluster's channel.
+        if let Some(channel) = &upgrade.channel {
+            self.ocm.switch_channel(handle, channel).await?;
+        }
         if upgrade.pool.is_none() {
             for gate in gates {
                 match self.ocm.agree(handle, gate).await {

@@ -6,7 +6,7 @@ use std::fmt::Write;
 use towpath_core::fleet::{AgentUpdate, ClusterIdx, Decision, FleetPlanner, Why};
 use towpath_core::verdict::{Answer, Verdict};
 
-use super::{helps, sentences};
+use super::{helps, over_channel, sentences};
 use crate::words::{joined, minute};
 
 /// The most of a cluster's last updates that are listed.
@@ -48,7 +48,7 @@ pub fn why(
             writeln!(
                 text,
                 "  starts {what}to {} at {}",
-                start.to,
+                over_channel(&start.to, start.channel.as_ref()),
                 minute(start.at)
             )
             .expect("fits");
@@ -67,7 +67,7 @@ pub fn why(
     }
     let width = candidates
         .iter()
-        .map(|candidate| candidate.to.to_string().len())
+        .map(|candidate| over_channel(&candidate.to, candidate.channel.as_ref()).len())
         .max()
         .unwrap_or(0);
     text.push('\n');
@@ -89,7 +89,7 @@ pub fn why(
         writeln!(
             text,
             "  {:width$}  {answer:6}  {first}",
-            candidate.to.to_string()
+            over_channel(&candidate.to, candidate.channel.as_ref())
         )
         .expect("fits");
         for sentence in told {
