@@ -73,6 +73,36 @@ pub(crate) const LEASES: Resource = Resource {
     kind: "Lease",
     plural: "leases",
 };
+pub(crate) const MANAGED_CLUSTERS: Resource = Resource {
+    group: "cluster.open-cluster-management.io",
+    version: "v1",
+    kind: "ManagedCluster",
+    plural: "managedclusters",
+};
+pub(crate) const CLUSTER_CURATORS: Resource = Resource {
+    group: "cluster.open-cluster-management.io",
+    version: "v1beta1",
+    kind: "ClusterCurator",
+    plural: "clustercurators",
+};
+pub(crate) const MANAGED_CLUSTER_INFOS: Resource = Resource {
+    group: "internal.open-cluster-management.io",
+    version: "v1beta1",
+    kind: "ManagedClusterInfo",
+    plural: "managedclusterinfos",
+};
+pub(crate) const HOSTED_CLUSTERS: Resource = Resource {
+    group: "hypershift.openshift.io",
+    version: "v1beta1",
+    kind: "HostedCluster",
+    plural: "hostedclusters",
+};
+pub(crate) const NODE_POOLS: Resource = Resource {
+    group: "hypershift.openshift.io",
+    version: "v1beta1",
+    kind: "NodePool",
+    plural: "nodepools",
+};
 
 pub(crate) const PODS: Resource = Resource {
     group: "",

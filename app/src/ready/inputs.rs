@@ -69,7 +69,10 @@ pub(super) fn file(path: &Path) -> anyhow::Result<SourceFile> {
     let bytes = read_input(path, MAX_FILE_BYTES)?;
     let name = match path == STDIN {
         true => "standard input".into(),
-        false => path.file_name().unwrap_or(path.as_os_str()).to_string_lossy(),
+        false => path
+            .file_name()
+            .unwrap_or(path.as_os_str())
+            .to_string_lossy(),
     };
     Ok(SourceFile::new(name, bytes))
 }

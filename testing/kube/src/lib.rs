@@ -12,6 +12,7 @@
 #![allow(clippy::unwrap_used, clippy::missing_panics_doc)]
 
 mod access;
+mod acm;
 mod binaries;
 mod crds;
 mod cvo;

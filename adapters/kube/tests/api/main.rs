@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod hub;
 mod leading;
 mod looking;
 mod manifests;
