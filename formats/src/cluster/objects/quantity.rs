@@ -36,7 +36,7 @@ fn in_milli(text: &str) -> Option<u64> {
         .unwrap_or(text.len());
     let (number, suffix) = text.split_at(end);
     let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
-    let is_number = !(whole.is_empty() && fraction.is_empty()) && !fraction.contains('.');
+    let is_number = number.bytes().any(|byte| byte != b'.') && !fraction.contains('.');
     if !is_number || number.len() > 30 {
         return None;
     }
