@@ -23,7 +23,6 @@ use towpath_sources::read_file;
 
 use crate::cli::{failure, warn};
 use crate::clock::NowArgs;
-use crate::example::Origin;
 use crate::output::OutputArgs;
 use alerts::AlertArgs;
 use inputs::{GivenObjects, Objects};
