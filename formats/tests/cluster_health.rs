@@ -98,8 +98,8 @@ fn counts_of_a_budget_that_are_not_there_are_unknown_and_not_zero() {
     };
     let silent = budget("{maxUnavailable: 1, selector: {}}", "");
     assert_eq!(
-        (silent.allowed, silent.expected),
-        (Fact::Unknown, Fact::Unknown)
+        (&silent.allowed, &silent.expected),
+        (&Fact::Unknown, &Fact::Unknown)
     );
     // The API writes zeros before anybody has counted.
     let zeros = "disruptionsAllowed: 0, currentHealthy: 0, desiredHealthy: 0, expectedPods: 0";

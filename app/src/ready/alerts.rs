@@ -7,7 +7,8 @@ use anyhow::{Context, anyhow, bail};
 use clap::Args;
 use towpath_formats::SourceFile;
 use towpath_http::{
-    BodyLimit, Certificates, HttpClient, HttpOptions, Request, TokenFile, Trust, Url, base_address,
+    BodyLimit, Certificates, HttpClient, HttpError, HttpOptions, Request, TokenFile, Trust, Url,
+    base_address,
 };
 
 use super::inputs;
@@ -79,12 +80,15 @@ impl AlertArgs {
             ..HttpOptions::default()
         };
         let client = HttpClient::new(&options).map_err(|problem| anyhow!(problem))?;
-        let answer = client.send(Request::get(url).authorization(token)).await?;
+        let request = Request::get(url).authorization(token);
+        let failed = |problem: HttpError| anyhow!(problem.sentence("it"));
+        let answer = client.send(request).await.map_err(failed)?;
         let status = answer.status();
         if !status.is_success() {
             bail!("it answers {status}; check the address, and the token of --alerts-token-file");
         }
-        Ok(answer.body(BodyLimit::bytes(MAX_ANSWER_BYTES)).await?)
+        let body = answer.body(BodyLimit::bytes(MAX_ANSWER_BYTES)).await;
+        body.map_err(failed)
     }
 }
 

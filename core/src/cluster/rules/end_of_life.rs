@@ -26,9 +26,8 @@ pub(super) static LIFECYCLES_NOT_GIVEN: Code = Code::new(
     "nobody can tell which operators are at the end of their life: no object says it",
     "give the catalogue's lifecycle data with --lifecycles",
 )
-.by("opm render registry.redhat.io/redhat/redhat-operator-index:v{minor} | jq -s 'map(select(.schema==\"io.openshift.operators.lifecycles.v1alpha1\"))' > lifecycles.json")
+.by("opm render $(oc -n openshift-marketplace get catalogsource redhat-operators -o jsonpath={{.spec.image}}) | jq -s 'map(select(.schema==\"io.openshift.operators.lifecycles.v1alpha1\"))' > lifecycles.json")
 .about("lifecycles of operators")
-.with(&[("minor", "4.22")])
 .note();
 
 pub(super) static RULE: StepRule = StepRule::new(&[&OPERATOR_ENDED, &LIFECYCLES_NOT_GIVEN], judge);
@@ -36,9 +35,7 @@ pub(super) static RULE: StepRule = StepRule::new(&[&OPERATOR_ENDED, &LIFECYCLES_
 fn judge(q: &StepQuestion<'_>) -> Verdict {
     match (q.step.is_first_minor(), &q.facts.health.ended_operators) {
         (false, _) => Verdict::recommend(),
-        (true, Fact::Unknown) => {
-            Verdict::inform(LIFECYCLES_NOT_GIVEN.because([("minor", q.step.begins_in().into())]))
-        }
+        (true, Fact::Unknown) => Verdict::inform(LIFECYCLES_NOT_GIVEN.alone()),
         (true, Fact::Known(ended)) => ended
             .iter()
             .map(|one| {

@@ -36,7 +36,8 @@ fn in_milli(text: &str) -> Option<u64> {
         .unwrap_or(text.len());
     let (number, suffix) = text.split_at(end);
     let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
-    let is_number = number.bytes().any(|byte| byte != b'.') && !fraction.contains('.');
+    let has_digits = !whole.is_empty() || !fraction.is_empty();
+    let is_number = has_digits && !fraction.contains('.');
     if !is_number || number.len() > 30 {
         return None;
     }
