@@ -5,12 +5,9 @@ use std::path::PathBuf;
 use anyhow::{Context, anyhow, bail};
 use clap::Args;
 use jiff::Timestamp;
-use towpath_core::cluster::way::{Stop, Way, Workers};
 use towpath_core::cluster::{Readiness, ready};
 use towpath_core::graph::{ChannelName, Graph};
-use towpath_core::path::{
-    CatchUp, FoundPaths, Goal, Pace, Plan, Pools, Request, RiskPolicy, paths, pools,
-};
+use towpath_core::path::{FoundPaths, Goal, Pace, Plan, Request, RiskPolicy, paths};
 use towpath_core::version::{Arch, Minors, Version};
 use towpath_formats::cluster::objects::ClusterObjects;
 use towpath_formats::minors::with_releases_of;
@@ -28,9 +25,9 @@ use crate::sources::GraphArgs;
 
 #[derive(Debug, Args)]
 pub(crate) struct PathArgs {
-    /// The release that the cluster runs, and the goal: a release (4.20.5), the newest of a minor version (4.20), or `newest` of all. With
-    /// --cluster, only the goal.
-    #[arg(required = true, num_args = 1..=2, value_names = ["FROM", "TO"])]
+    /// The release that the cluster runs, and the goal: a release (4.20.5), the newest of a minor version (4.20), or `newest` of all, which is
+    /// the default. With --cluster, only the goal.
+    #[arg(num_args = 0..=2, value_names = ["FROM", "TO"])]
     ends: Vec<String>,
     /// Stay in this channel.
     #[arg(long, value_name = "NAME", conflicts_with = "via")]
@@ -86,6 +83,9 @@ pub(crate) struct PathArgs {
     output: OutputArgs,
 }
 
+/// Where to go if nobody says it.
+const NEWEST: &str = "newest";
+
 /// Channels or streams, as they were typed.
 #[derive(Debug, Clone)]
 pub(crate) struct Via(pub(crate) Vec<ChannelName>);
@@ -121,16 +121,18 @@ impl PathArgs {
                 .map_err(|problem| anyhow!("{text:?} is not a release: {problem}"))
         };
         let (from, to) = match (self.ends.as_slice(), runs) {
-            ([from, to], None) => (version(from)?, to),
+            ([from], None) if cluster.is_none() => (version(from)?, NEWEST),
+            ([from, to], None) => (version(from)?, to.as_str()),
             ([from, to], Some(runs)) => match version(from)? {
-                from if from == *runs => (from, to),
+                from if from == *runs => (from, to.as_str()),
                 from => bail!(
                     "the cluster's objects say that it runs or updates to {runs}, not {from}; leave out FROM"
                 ),
             },
-            ([to], Some(runs)) => (runs.clone(), to),
+            ([to], Some(runs)) => (runs.clone(), to.as_str()),
+            ([], Some(runs)) => (runs.clone(), NEWEST),
             _ => bail!(
-                "give the release that the cluster runs and the goal; or the cluster's ClusterVersion with --cluster"
+                "give the release that the cluster runs; or the cluster's ClusterVersion with --cluster"
             ),
         };
         Ok(Ends {
@@ -260,34 +262,13 @@ fn judged(
     found: &FoundPaths,
     minors: &Minors,
 ) -> anyhow::Result<Vec<Readiness>> {
-    let version = |id| graph.release(id).version.clone();
-    let judge = |plan: &Plan| {
-        let stops = plan
-            .hops
-            .iter()
-            .map(|hop| Stop::Release(version(hop.to)))
-            .collect();
-        let workers = pools(graph, plan, minors).into_iter().map(workers);
-        let way = Way::new(version(plan.from), stops, minors)?.with_workers(workers.collect());
-        Ok(ready(&way, &cluster.facts))
-    };
+    let judge = |plan: &Plan| Ok(ready(&plan.way(graph, minors)?, &cluster.facts));
     found
         .plans
         .iter()
         .filter(|plan| !plan.hops.is_empty())
         .map(judge)
         .collect()
-}
-
-/// What the plan has worker pools do, in the words of a way.
-fn workers(pools: Pools) -> Workers {
-    match pools {
-        Pools::GoAlong => Workers::AsTheyAre,
-        Pools::MayStayPaused { catch_up, .. } => match catch_up {
-            CatchUp::Later => Workers::HeldBack,
-            CatchUp::AfterThisHop => Workers::CatchUpAfter,
-        },
-    }
 }
 
 /// Reads where to go.

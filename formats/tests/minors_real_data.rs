@@ -19,10 +19,11 @@ use towpath_core::cluster::objects::{Facts, HistoryEntry, Node, Progress};
 use towpath_core::cluster::rules::judge;
 use towpath_core::cluster::way::{Stop, Way};
 use towpath_core::cluster::{Cluster, Fact};
+use towpath_core::duration::Rollout;
 use towpath_core::finding::Place;
 use towpath_core::graph::{ChannelName, Edge, Graph, Situation, explain};
-use towpath_core::path::{Asker, Goal, Preference, Request, RiskPolicy, paths};
-use towpath_core::version::{Arch, Minor, Version};
+use towpath_core::path::{Asker, Goal, Preference, Request, RiskPolicy, paths, pools, rollouts};
+use towpath_core::version::{Arch, Minor, Minors, Version};
 use towpath_formats::SourceFile;
 use towpath_formats::graph::explain::{ExplainReport, text};
 use towpath_formats::graph::{data, releases};
@@ -66,6 +67,7 @@ fn main() {
     let trials = vec![
         trial("every_edge_of_candidate_5_0", every_edge),
         trial("what_was_held_and_is_offered_now", newly_offered),
+        trial("worker_rollouts_of_every_eus_start", worker_rollouts),
     ];
     libtest_mimic::run(&Arguments::from_args(), trials).exit();
 }
@@ -86,21 +88,7 @@ fn every_edge(graph: &Graph) -> Result<(), Failed> {
             continue;
         }
         let [from, to] = ends(graph, edge);
-        let request = Request {
-            from: from.clone(),
-            goal: Goal::Version(to.clone()),
-            via: vec![name.clone()],
-            risks: RiskPolicy::Any,
-            prefer: Preference::FewestHops,
-            ways: 1,
-            asker: Asker {
-                id: Fact::Unknown,
-                platform: Fact::Unknown,
-                arch: Arch::default(),
-            },
-            minors: minors.clone(),
-            now: at.now,
-        };
+        let request = request(from, Goal::Version(to.clone()), &name, RiskPolicy::Any)?;
         let found = paths(graph, &request, &|_, _| SignedDuration::from_mins(90));
         let found = found.map_err(|no_path| format!("{from} to {to}: {no_path:?}"))?;
         assert_eq!(found.plans[0].hops.len(), 1, "{from} to {to}");
@@ -154,6 +142,58 @@ fn newly_offered(graph: &Graph) -> Result<(), Failed> {
     Ok(())
 }
 
+/// From each release of an EUS version to the newest of the next: the schedule has the fewest rollouts of workers that kubelets
+/// allow, found by trying all.
+fn worker_rollouts(graph: &Graph) -> Result<(), Failed> {
+    let (minors, mut starts, mut after_a_patch) = (built_in(), 0, 0);
+    for minor in (6..=18).step_by(2) {
+        let name = ChannelName::new(&format!("eus-4.{}", minor + 2)).ok_or("a channel")?;
+        let channel = graph.channel(name.as_str()).ok_or("an EUS channel")?;
+        for (id, _) in graph.members(channel, &Arch::default()) {
+            let from = &graph.release(*id).version;
+            if Minor::of(from) != Minor::new(4, minor) {
+                continue;
+            }
+            let goal = Goal::NewestOf {
+                major: 4,
+                minor: minor + 2,
+            };
+            let request = request(from, goal, &name, RiskPolicy::Never)?;
+            let found = paths(graph, &request, &|_, _| SignedDuration::from_mins(90));
+            let plan = found
+                .map_err(|no_path| format!("{from}: {no_path:?}"))?
+                .plans;
+            let schedule = pools(graph, &plan[0], &minors);
+            let way: Vec<&Version> = std::iter::once(plan[0].from)
+                .chain(plan[0].hops.iter().map(|hop| hop.to))
+                .map(|id| &graph.release(id).version)
+                .collect();
+            let ours = rollouts(&schedule, Rollout::Runs);
+            assert_eq!(ours, fewest(&way, 0, 0, &minors), "{way:?}");
+            assert_eq!(ours, 1, "{way:?}");
+            starts += 1;
+            after_a_patch += usize::from(way[0].same_minor(way[1]));
+        }
+    }
+    // Those that begin with a patch would reboot workers twice if the patch was not part of the pause.
+    assert_eq!((starts, after_a_patch), (436, 96));
+    Ok(())
+}
+
+/// The fewest rollouts of workers from hop `at` on: after each hop they are updated, or stay on release `on` if that is allowed.
+fn fewest(way: &[&Version], at: usize, on: usize, minors: &Minors) -> usize {
+    let Some(arrived) = way.get(at + 1) else {
+        return usize::from(on != at);
+    };
+    let updated = 1 + fewest(way, at + 1, at + 1, minors);
+    match minors.lets_lag(way[on], arrived) {
+        true => updated.min(fewest(way, at + 1, on, minors)),
+        // Nodes of the release before are never too old while it is updated.
+        false if on == at => updated,
+        false => usize::MAX / 2,
+    }
+}
+
 /// The codes that hold an update on a cluster whose nodes are all of its release, and of which nothing else is known.
 fn held(from: &Version, to: &Version) -> Vec<&'static str> {
     let minors = built_in();
@@ -190,6 +230,29 @@ fn was_held(from: &Version, to: &Version) -> bool {
             || !is_known(to)
             || to < from
             || to.minor > from.minor.saturating_add(1))
+}
+
+fn request(
+    from: &Version,
+    goal: Goal,
+    channel: &ChannelName,
+    risks: RiskPolicy,
+) -> Result<Request, Failed> {
+    Ok(Request {
+        from: from.clone(),
+        goal,
+        via: vec![channel.clone()],
+        risks,
+        prefer: Preference::FewestHops,
+        ways: 1,
+        asker: Asker {
+            id: Fact::Unknown,
+            platform: Fact::Unknown,
+            arch: Arch::default(),
+        },
+        minors: built_in(),
+        now: NOW.parse()?,
+    })
 }
 
 fn ends<'a>(graph: &'a Graph, edge: &Edge) -> [&'a Version; 2] {

@@ -10,4 +10,4 @@ pub mod way;
 
 pub use facts::{Cluster, ClusterId, Fact, Platform};
 pub use gate::{UpgradeableGate, gate};
-pub use ready::{Readiness, ReadyHop, Task, ready};
+pub use ready::{PoolTasks, Readiness, ReadyHop, Task, pool_tasks, ready};

@@ -24,7 +24,7 @@ use jiff::Timestamp;
 pub use budget::{Budget, Unfinished};
 pub use no_path::{NoGoal, NoPath, Obstacle, PathBarrier, StrandedPath};
 pub use pace::{Pace, TimedHop, TimedPlan};
-pub use pools::{CatchUp, Pools, pools};
+pub use pools::{CatchUp, Pools, pools, rollouts};
 pub use request::{Asker, Goal, Preference, Request, RiskPolicy};
 pub use scope::channels;
 pub use search::{Certainty, Lasts};

@@ -6,6 +6,8 @@
 //! with each hop. Which minor versions those are, and how old kubelets may be, the table says.
 
 use super::Plan;
+use crate::cluster::way::{NotAWay, Stop, Way, Workers};
+use crate::duration::Rollout;
 use crate::graph::{Graph, ReleaseId};
 use crate::version::{Minor, Minors, Version};
 
@@ -49,6 +51,47 @@ pub fn pools(graph: &Graph, plan: &Plan, minors: &Minors) -> Vec<Pools> {
         at = end.max(at + 1);
     }
     pools
+}
+
+/// How often a pool of workers is updated when a plan is carried out, and so how often its nodes reboot. At the end, all pools
+/// are unpaused.
+pub fn rollouts(schedule: &[Pools], now: Rollout) -> usize {
+    let (mut is_paused, mut is_behind, mut count) = (now == Rollout::Paused, false, 0);
+    for pools in schedule {
+        match pools {
+            Pools::GoAlong if is_paused => is_behind = true,
+            Pools::GoAlong => count += 1,
+            Pools::MayStayPaused { catch_up, .. } => {
+                let catches_up = *catch_up == CatchUp::AfterThisHop;
+                (is_paused, is_behind) = (!catches_up, !catches_up);
+                count += usize::from(catches_up);
+            }
+        }
+    }
+    count + usize::from(is_behind)
+}
+
+impl Plan {
+    /// The same as a way for a cluster, with what the schedule has worker pools do.
+    pub fn way(&self, graph: &Graph, minors: &Minors) -> Result<Way, NotAWay> {
+        let version = |id: ReleaseId| graph.release(id).version.clone();
+        let stops = self.hops.iter().map(|hop| Stop::Release(version(hop.to)));
+        let workers = pools(graph, self, minors).into_iter().map(Workers::from);
+        let way = Way::new(version(self.from), stops.collect(), minors)?;
+        Ok(way.with_workers(workers.collect()))
+    }
+}
+
+impl From<Pools> for Workers {
+    fn from(pools: Pools) -> Self {
+        match pools {
+            Pools::GoAlong => Self::AsTheyAre,
+            Pools::MayStayPaused { catch_up, .. } => match catch_up {
+                CatchUp::Later => Self::HeldBack,
+                CatchUp::AfterThisHop => Self::CatchUpAfter,
+            },
+        }
+    }
 }
 
 /// Where the pools that are paused before hop `begin` have to catch up: after the last hop within the next minor version with

@@ -39,10 +39,11 @@ pub(crate) fn check_tasks(story: &str, expected: Expect) {
             .iter()
             .for_each(|task| writeln!(text, "  {}", task.text).unwrap());
     }
-    readiness
-        .paused_at_the_end
-        .iter()
-        .for_each(|pool| writeln!(text, "at the end unpause {pool}").unwrap());
+    if !readiness.after.is_empty() {
+        writeln!(text, "at the end").unwrap();
+    }
+    let after = readiness.after.iter();
+    after.for_each(|task| writeln!(text, "  {}", task.text).unwrap());
     expected.assert_eq(&text);
 }
 

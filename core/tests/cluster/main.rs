@@ -153,7 +153,9 @@ fn a_paused_pool_is_unpaused_where_the_skew_demands_it() {
         expect![[r#"
             before 4.9.59
               unpause pool worker, wait until all of it is at Kubernetes 1.21, and pause it again if it shall skip more
-            at the end unpause worker
+            at the end
+              unpause pool worker, so that its nodes follow
+              wait until all of pool worker is at 4.10.67
         "#]],
     );
 }
@@ -181,9 +183,12 @@ fn a_paused_control_plane_is_refused_at_the_first_minor_update_and_told_before()
     check_tasks(
         story,
         expect![[r#"
-        before 4.7.60
-          unpause pool master, and wait until all nodes of the control plane are updated
-    "#]],
+            before 4.7.60
+              unpause pool master, and wait until all nodes of the control plane are updated
+              wait until all of pool worker is at 4.6.62
+            before 4.8.57
+              wait until all of pool worker is at 4.7.61
+        "#]],
     );
     let patch = "at 4.6.60\nnode m1 master 1.19\npool master paused\nway 4.6.62";
     check(
@@ -196,8 +201,10 @@ fn a_paused_control_plane_is_refused_at_the_first_minor_update_and_told_before()
     check_tasks(
         patch,
         expect![[r#"
-        at the end unpause master
-    "#]],
+            at the end
+              unpause pool master, so that its nodes follow
+              wait until all of pool master is at 4.6.62
+        "#]],
     );
 }
 
@@ -719,22 +726,28 @@ fn what_a_plan_has_worker_pools_do_is_judged_and_asked_for() {
     check_tasks(
         &story("runs"),
         expect![[r#"
-        before 4.13.5
-          pause pool worker, so that its nodes are updated once, after the minor versions between
-        before 4.15.5
-          unpause pool worker, and wait until all of it is at 4.14.8
-          pause pool worker, so that its nodes are updated once, after the minor versions between
-        at the end unpause worker
-    "#]],
+            before 4.13.5
+              pause pool worker, so that its nodes are updated once, after the minor versions between
+            before 4.15.5
+              unpause pool worker, so that its nodes catch up with 4.14.8
+              wait until all of pool worker is at 4.14.8
+              pause pool worker, so that its nodes are updated once, after the minor versions between
+            at the end
+              unpause pool worker, so that its nodes follow
+              wait until all of pool worker is at 4.16.3
+        "#]],
     );
     check_tasks(
         &story("paused"),
         expect![[r#"
-        before 4.15.5
-          unpause pool worker, and wait until all of it is at 4.14.8
-          pause pool worker, so that its nodes are updated once, after the minor versions between
-        at the end unpause worker
-    "#]],
+            before 4.15.5
+              unpause pool worker, so that its nodes catch up with 4.14.8
+              wait until all of pool worker is at 4.14.8
+              pause pool worker, so that its nodes are updated once, after the minor versions between
+            at the end
+              unpause pool worker, so that its nodes follow
+              wait until all of pool worker is at 4.16.3
+        "#]],
     );
     // Its workers are older than the plan thinks.
     check(

@@ -3,6 +3,7 @@
 
 mod dsl;
 mod random;
+mod schedule;
 
 use dsl::{check, check_pace};
 use expect_test::expect;

@@ -9,6 +9,7 @@ use towpath_core::path::{
     StrandedPath,
 };
 
+use super::commands::{PlanCommands, commands};
 use super::{PathReport, ShapeIs};
 use crate::cluster::ready::json as ready;
 use crate::duration::{estimate, spread_json};
@@ -52,7 +53,7 @@ pub fn json(told: &PathReport<'_>) -> Value {
             ShapeIs::Given => "given",
             ShapeIs::Assumed => "assumed",
         },
-        "paths": plans.iter().enumerate().map(|(number, plan)| judged(told, number, path(told, plan))).collect::<Vec<_>>(),
+        "paths": plans.iter().enumerate().map(|(number, plan)| judged(told, number, plan)).collect::<Vec<_>>(),
         "noPath": no_path,
         "risks": risks.values().map(|risk| cincinnati::risk(risk)).collect::<Vec<_>>(),
     })
@@ -79,14 +80,20 @@ fn goal_of(no_path: &NoPath) -> Option<ReleaseId> {
 }
 
 /// A path, and what there is to say about it on the cluster.
-fn judged(told: &PathReport<'_>, number: usize, mut path: Value) -> Value {
-    if let Some(readiness) = told
+fn judged(told: &PathReport<'_>, number: usize, plan: &Plan) -> Value {
+    let mut path = path(told, plan);
+    let readiness = told
         .cluster
         .as_ref()
-        .and_then(|cluster| cluster.judged.get(number))
-    {
+        .and_then(|cluster| cluster.judged.get(number));
+    if let Some(readiness) = readiness {
         path["readiness"] = ready::readiness(readiness);
     }
+    let PlanCommands { hops, after } = commands(told, plan, readiness);
+    for (hop, commands) in hops.into_iter().enumerate() {
+        path["hops"][hop]["commands"] = commands.into();
+    }
+    path["commandsAfter"] = after.into();
     path
 }
 
@@ -124,6 +131,8 @@ fn path(told: &PathReport<'_>, plan: &Plan) -> Value {
         "settled": settled.to_string(),
         "controlPlaneSeconds": spread_json(timed.control_planes),
         "totalSeconds": spread_json(timed.total),
+        "workerRollouts": timed.worker_rollouts,
+        "poolRollouts": timed.rollouts.iter().map(|(pool, count)| json!({"pool": pool, "count": count})).collect::<Vec<_>>(),
     })
 }
 

@@ -2,6 +2,7 @@
 //!
 //! The command line and the service answer with the same functions.
 
+mod commands;
 mod graph_files;
 mod json;
 mod request;

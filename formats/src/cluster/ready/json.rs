@@ -36,8 +36,8 @@ pub(crate) fn readiness(readiness: &Readiness) -> Value {
         .hops
         .iter()
         .flat_map(|hop| hop.tasks.iter().map(|one| task("before", &hop.to, one)));
-    let after = readiness.paused_at_the_end.iter().map(Task::unpause);
-    let after = after.map(|one| task("after", last.unwrap_or_default(), &one));
+    let after = readiness.after.iter();
+    let after = after.map(|one| task("after", last.unwrap_or_default(), one));
     json!({
         "ready": readiness.is_ready(),
         "tasks": before.chain(after).collect::<Vec<_>>(),

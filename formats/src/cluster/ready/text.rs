@@ -94,15 +94,9 @@ pub(crate) fn to_do(readiness: &Readiness) -> String {
         text.push_str(&format!("  before {}\n", hop.to));
         hop.tasks.iter().for_each(|task| add(&mut text, task));
     }
-    if let (Some(last), false) = (
-        readiness.hops.last(),
-        readiness.paused_at_the_end.is_empty(),
-    ) {
+    if let (Some(last), false) = (readiness.hops.last(), readiness.after.is_empty()) {
         text.push_str(&format!("  after {}\n", last.to));
-        readiness
-            .paused_at_the_end
-            .iter()
-            .for_each(|pool| add(&mut text, &Task::unpause(pool)));
+        readiness.after.iter().for_each(|task| add(&mut text, task));
     }
     match text.is_empty() {
         true => text,
