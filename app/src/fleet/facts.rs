@@ -10,8 +10,8 @@ use towpath_core::cluster::ClusterId;
 use towpath_core::finding::{Finding, Place};
 use towpath_core::fleet::upgrade::REFUSAL_MEMORY;
 use towpath_core::fleet::{
-    Approval, ChannelFollowers, ClusterState, FleetInput, FleetPolicy, Ledger, MinorSteps, Name,
-    OfferBook, Pause, SoakSum, Tenure, UnknownClusters, Upgrade, beyond_own, told_once,
+    Approval, ChannelFollowers, ClusterState, FleetInput, FleetPolicy, Ledger, Name, OfferBook,
+    Pause, SoakSum, Tenure, UnknownClusters, Upgrade, beyond_own, told_once,
 };
 use towpath_core::graph::Graph;
 use towpath_formats::SourceFile;
@@ -19,6 +19,7 @@ use towpath_formats::fleet::cluster_list::{
     self, CHANNEL_NOT_FOLLOWED, ClusterList, LIST_IS_GONE, labels,
 };
 use towpath_formats::fleet::policy::{self, PolicyRead};
+use towpath_formats::minors::built_in;
 use towpath_formats::words::counted;
 use towpath_sources::{Contents, Directory};
 use towpath_store::{Store, StoreError, UpgradeSelection};
@@ -464,6 +465,7 @@ pub(crate) fn input(
     }
     let mut book = graph.map(|graph| OfferBook::new(graph, now));
     let followers = ChannelFollowers::of(&read.policy).filter(|_| read.has_hands);
+    let minors = built_in();
     let listed: BTreeSet<&ClusterId> = read.list.clusters.iter().map(|state| &state.id).collect();
     for (id, state) in &mut clusters {
         let source = match listed.contains(id) {
@@ -472,7 +474,7 @@ pub(crate) fn input(
         };
         offer(state, source, book.as_mut());
         if let (Offers::Listed, Some(followers), Some(book)) = (source, &followers, &mut book) {
-            let channels = followers.channels(state, &minor_steps());
+            let channels = followers.channels(state, &minors);
             book.add_offers_in(state, &channels);
         }
     }
@@ -537,14 +539,6 @@ pub(crate) fn offer(state: &mut ClusterState, source: Offers, book: Option<&mut 
     let knows_better = source == Offers::LastListed && book.knows(state);
     if state.offers.is_empty() || knows_better {
         state.offers = book.offers(state);
-    }
-}
-
-/// Which minor follows which.
-fn minor_steps() -> MinorSteps<'static> {
-    MinorSteps {
-        next: &|minor| vec![minor.next()],
-        is_eus: &|minor| minor.to_string().ends_with(['0', '2', '4', '6', '8']),
     }
 }
 

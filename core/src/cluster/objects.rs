@@ -161,6 +161,14 @@ impl MachineConfigPool {
     pub const PAUSE: &'static str =
         "oc patch machineconfigpool {pool} --type=merge -p '{{\"spec\":{{\"paused\":true}}}}'";
 
+    /// The command that waits until all of a pool's nodes are updated, as a reason has it.
+    pub const WAIT: &'static str =
+        "oc wait machineconfigpool {pool} --for=condition=Updated --timeout=24h";
+
+    pub fn new(name: Name, is_paused: bool) -> Self {
+        Self { name, is_paused }
+    }
+
     /// Whether its nodes are the control plane's.
     pub fn is_of_control_plane(&self) -> bool {
         &*self.name == CONTROL_PLANE_POOL
