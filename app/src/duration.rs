@@ -17,10 +17,11 @@ use towpath_formats::duration::{
     update_history, write_parameters,
 };
 use towpath_formats::path::Plain;
-use towpath_sources::{read_directory, read_file};
+use towpath_sources::read_directory;
 
 use crate::cli::failure;
 use crate::example::Origin;
+use crate::input::read_input;
 use crate::output::OutputArgs;
 
 /// The largest file of parameters that we read.
@@ -158,7 +159,7 @@ impl ShapeArgs {
         let Some(path) = &self.shape else {
             return Ok(self.plain().shape());
         };
-        let bytes = read_file(path, shape::MAX_BYTES as u64)?;
+        let bytes = read_input(path, shape::MAX_BYTES as u64)?;
         let read = shape::read(&Place::file(path.display().to_string()), &bytes);
         read.map(Some).map_err(|findings| failure(&findings))
     }
@@ -194,7 +195,7 @@ fn read_or_usual(path: Option<&Path>) -> anyhow::Result<Parameters> {
     let Some(path) = path else {
         return Ok(Parameters::usual());
     };
-    let bytes = read_file(path, MAX_PARAMETERS_BYTES)?;
+    let bytes = read_input(path, MAX_PARAMETERS_BYTES)?;
     read_parameters(&Place::file(path.display().to_string()), &bytes)
         .map_err(|findings| failure(&findings))
 }
@@ -211,7 +212,7 @@ fn files(paths: &[PathBuf]) -> anyhow::Result<Vec<SourceFile>> {
             };
             files.extend(inside.into_iter().map(named));
         } else {
-            let bytes = read_file(path, update_history::MAX_BYTES as u64)?;
+            let bytes = read_input(path, update_history::MAX_BYTES as u64)?;
             files.push(SourceFile::new(path.display().to_string(), bytes));
         }
         if files.len() > MAX_FILES {

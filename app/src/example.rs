@@ -1,7 +1,6 @@
 //! The example that is served when nothing is configured. It is built in, with dates around today.
 
 use std::fs;
-use std::io::{self, Write};
 use std::net::SocketAddr;
 use std::path::Path;
 
@@ -17,6 +16,7 @@ use towpath_formats::SourceFile;
 use towpath_web::Service;
 
 use crate::cli;
+use crate::terminal::aside;
 
 const FLEET_POLICY: &str = include_str!("../../examples/fleet/organisation.yaml");
 const CLUSTERS: &str = include_str!("../../examples/fleet/clusters.json");
@@ -59,11 +59,7 @@ impl Origin {
     /// Says so where other flags name one's own.
     pub(crate) fn tell_how(self, how: &str) {
         if self == Self::Example {
-            // Nothing is left to be done if even that cannot be said.
-            let _ = writeln!(
-                io::stderr(),
-                "towpath: this uses the built-in example; {how}"
-            );
+            aside(None, &format!("this uses the built-in example; {how}"));
         }
     }
 

@@ -17,6 +17,7 @@ use crate::config::SourceArgs;
 use crate::output::{Output, OutputArgs};
 use crate::server::{Server, query};
 use crate::sources::{Needs, Sources};
+use crate::terminal::room;
 
 #[derive(Debug, Args)]
 pub(crate) struct ExplainArgs {
@@ -117,7 +118,7 @@ impl ExplainArgs {
             explanation: &explanation,
         };
         self.output
-            .print(sources.origin(), || text(&told), || json(&told))?;
+            .print(sources.origin(), || text(&told, room()), || json(&told))?;
         let mut candidates = explanation.candidates.iter();
         Ok(Explained {
             is_in_channel: explanation.standing == ReleaseStanding::InChannel,

@@ -24,6 +24,7 @@ use crate::output::OutputArgs;
 use crate::ready::{max_skew, objects};
 use crate::server::{Server, query};
 use crate::sources::GraphArgs;
+use crate::terminal::room;
 
 #[derive(Debug, Args)]
 pub(crate) struct PathArgs {
@@ -163,7 +164,8 @@ impl PathArgs {
             shape,
             cluster,
         };
-        self.output.print(origin, || text(&told), || json(&told))?;
+        self.output
+            .print(origin, || text(&told, room()), || json(&told))?;
         Ok(answer.is_ok() && judged.first().is_none_or(Readiness::is_ready))
     }
 

@@ -10,7 +10,7 @@ use towpath_formats::fleet::token;
 use towpath_http::{BearerToken, TokenFile};
 use towpath_sources::fetch;
 
-use crate::cli::print;
+use crate::cli::{print, say};
 use crate::output::{Output, OutputArgs};
 use crate::secrets::tell_of_open_file;
 
@@ -42,10 +42,10 @@ impl Server<'_> {
     ) -> anyhow::Result<Value> {
         let facts: Value = serde_json::from_str(&self.ask(&question("json"))?)
             .context("the service's answer is not JSON")?;
-        print(&match output.form {
-            Output::Text => self.ask(&question("text"))?,
-            Output::Json => format!("{facts:#}\n"),
-        })?;
+        match output.form {
+            Output::Text => say(&self.ask(&question("text"))?)?,
+            Output::Json => print(&format!("{facts:#}\n"))?,
+        }
         Ok(facts)
     }
 

@@ -50,8 +50,15 @@ fn a_flag_that_a_command_does_not_honour_is_not_there() {
         assert!(text.contains(&expected), "{command}: {text}");
     }
     for (command, problem) in [
-        ("fleet run --once --every 5", "cannot be used with"),
-        ("fleet run --every 0", "0 is not in 1..=86400"),
+        ("fleet run --once --every 5s", "cannot be used with"),
+        (
+            "fleet run --every 0s",
+            "passEvery is 0s; it must be between 1s and 1d",
+        ),
+        (
+            "fleet run --every 60",
+            "\"60\" has no unit; write 60s for seconds",
+        ),
         ("fleet plan --limit 0", "number would be zero"),
         (
             "fleet plan --output markdown",

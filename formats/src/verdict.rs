@@ -81,7 +81,12 @@ pub struct HelpOnce(BTreeSet<(String, Option<String>)>);
 impl HelpOnce {
     /// A reason as a point of a list, with what helps below it unless it was told before.
     pub fn point(&mut self, first: &str, reason: &Reason) -> String {
-        let mut text = wrapped(first, &line(reason));
+        self.point_of(first, reason, &line(reason))
+    }
+
+    /// The same, in other words.
+    pub(crate) fn point_of(&mut self, first: &str, reason: &Reason, said: &str) -> String {
+        let mut text = wrapped(first, said);
         let (help, command) = (reason.help(), reason.command());
         if self.0.insert((help.clone(), command.clone())) {
             let indent = " ".repeat(first.chars().count());

@@ -16,6 +16,7 @@ use towpath_core::graph::{Situation, explain, rollouts};
 use towpath_core::rules::Rule;
 use towpath_formats::graph::explain::{self as format, ExplainReport, ExplainRequest, Form};
 use towpath_formats::graph::rollouts as told_rollouts;
+use towpath_formats::room::Room;
 
 use crate::body::{self, AnswerBody};
 use crate::enrolment::{ClusterView, View};
@@ -176,7 +177,7 @@ impl ExplainQuestion {
         };
         match form {
             Form::Json => body::json(StatusCode::OK, format!("{:#}\n", format::json(&told))),
-            Form::Text => plain(format::text(&told)),
+            Form::Text => plain(format::text(&told, Room::default())),
         }
     }
 }

@@ -11,6 +11,7 @@ use towpath_core::cluster::Fact;
 use towpath_core::path::{Budget, Pace, Unfinished, paths_within};
 use towpath_formats::graph::explain::Form;
 use towpath_formats::path::{self as format, PathReport, PathRequest, ShapeIs};
+use towpath_formats::room::Room;
 
 use crate::body::{self, AnswerBody};
 use crate::enrolment::View;
@@ -93,7 +94,7 @@ impl PathQuestion {
         };
         match form {
             Form::Json => body::json(StatusCode::OK, format!("{:#}\n", format::json(&told))),
-            Form::Text => explain::plain(format::text(&told)),
+            Form::Text => explain::plain(format::text(&told, Room::default())),
         }
     }
 }

@@ -86,7 +86,7 @@ pub(super) async fn run(
     let cluster = connect(args).await?;
     let metrics = Arc::new(AgentMetrics::new());
     let at_door = metrics.clone();
-    let probes = Probes::bind(args.listen, move |probe| at_door.answer(probe)).await;
+    let probes = Probes::bind(args.listen.0, move |probe| at_door.answer(probe)).await;
     let probes = probes.with_context(|| {
         format!(
             "cannot listen on {}; choose another with --listen",

@@ -12,21 +12,22 @@ use towpath_core::fleet::{FleetPolicy, SoakSum};
 use towpath_formats::findings::one_a_line;
 use towpath_formats::fleet::aus_state;
 use towpath_formats::fleet::cluster_list::{self, ClusterList};
+use towpath_formats::timespan::TimeSpan;
 use towpath_formats::words::counted;
-use towpath_sources::read_file;
 use towpath_store::{ClusterReport, RecordOutcome, Store, StoreError};
 
 use super::facts::{Files, StoredFleet};
 use super::open_or_make;
 use super::operator_acts::StoreArgs;
-use crate::cli::print;
+use crate::cli::say;
+use crate::input::read_input;
 
 /// Clusters per transaction.
 const BATCH: usize = 500;
 
 #[derive(Debug, Args)]
 pub(crate) struct ImportArgs {
-    /// A list of clusters: JSON or YAML.
+    /// A list of clusters: JSON or YAML; - is standard input.
     #[arg(required_unless_present = "aus_state", conflicts_with = "aus_state")]
     list: Option<PathBuf>,
     /// The soak history that AUS keeps of one organisation, as JSON. Needs --org.
@@ -48,11 +49,11 @@ pub(crate) struct ImportArgs {
     /// The longest time since a cluster was last seen that still counts as soak.
     #[arg(
         long,
-        default_value_t = 3_600,
-        value_name = "SECONDS",
+        default_value = "1h",
+        value_name = "DURATION",
         conflicts_with = "aus_state"
     )]
-    allowance: u32,
+    report_allowance: TimeSpan,
 }
 
 pub(super) async fn import(args: ImportArgs) -> anyhow::Result<bool> {
@@ -72,11 +73,11 @@ async fn import_list(
     path: &Path,
     now: Timestamp,
 ) -> anyhow::Result<Vec<Finding>> {
-    let bytes = read_file(path, cluster_list::MAX_BYTES as u64)?;
+    let bytes = read_input(path, cluster_list::MAX_BYTES as u64)?;
     let (list, findings) = cluster_list::read(&Place::from(path), &bytes, now);
     ensure!(!list.is_unusable, "{}", one_a_line(&findings).trim_end());
     let store = open_or_make(&args.store).await?;
-    let allowance = SignedDuration::from_secs(args.allowance.into());
+    let allowance = args.report_allowance.signed();
     let has_soak = !list.soak.is_empty();
     let policy = policy(args, now)?;
     let recorded = record(&store, list, &policy, allowance, now).await?;
@@ -84,7 +85,7 @@ async fn import_list(
         true => recorded.soak.to_string(),
         false => String::new(),
     };
-    print(&format!(
+    say(&format!(
         "{}{} recorded, {} of them new or changed.\n{of_soak}",
         one_a_line(&findings),
         counted(recorded.clusters, "cluster"),
@@ -152,12 +153,12 @@ async fn import_aus_state(
     organisation: &str,
     now: Timestamp,
 ) -> anyhow::Result<Vec<Finding>> {
-    let bytes = read_file(path, aus_state::MAX_BYTES as u64)?;
+    let bytes = read_input(path, aus_state::MAX_BYTES as u64)?;
     let (sums, findings) = aus_state::read(&Place::from(path), &bytes, &organisation.into())?;
     let store = open_or_make(&args.store).await?;
     let policy = policy(args, now)?;
     let of_soak = keep_soak(&store, sums, &policy, now).await?;
-    print(&format!("{}{of_soak}", one_a_line(&findings)))?;
+    say(&format!("{}{of_soak}", one_a_line(&findings)))?;
     Ok(findings)
 }
 

@@ -34,6 +34,7 @@ use towpath_core::version::Version;
 use towpath_formats::findings;
 use towpath_formats::fleet::cluster_list::untold;
 use towpath_formats::fleet::{Room, json, text};
+use towpath_formats::timespan::TimeSpan;
 use towpath_store::{Store, StoreAddress};
 
 use self::facts::{Files, FleetReading, StoredFleet};
@@ -106,12 +107,18 @@ pub(crate) enum FleetCommand {
         /// Stop after one pass.
         #[arg(long)]
         once: bool,
-        /// Make a scheduling pass this often.
-        #[arg(long, default_value_t = 60, value_name = "SECONDS", conflicts_with = "once", value_parser = clap::value_parser!(u64).range(1..=86_400))]
-        every: u64,
-        /// Number of days to keep decisions and single spans of observed time; 0 keeps them for ever. [default: 90]
-        #[arg(long, env = "TOWPATH_KEEP_DAYS", value_name = "DAYS")]
-        keep_days: Option<u32>,
+        /// Make a scheduling pass this often. [env: TOWPATH_PASS_EVERY=] [default: 1m]
+        // The environment is read by hand: for clap, a variable would be in conflict with --once.
+        #[arg(
+            long,
+            visible_alias = "every",
+            value_name = "DURATION",
+            conflicts_with = "once"
+        )]
+        pass_every: Option<TimeSpan>,
+        /// Keep decisions and single spans of observed time for this long; 0 keeps them for ever. [default: 90d]
+        #[arg(long, env = "TOWPATH_KEEP_FOR", value_name = "DURATION")]
+        keep_for: Option<TimeSpan>,
         /// What to log: error, warn, info, debug, trace, or a filter such as `towpath=debug`. [default: info]
         #[arg(long, env = "TOWPATH_LOG", value_name = "LEVEL")]
         log: Option<String>,
@@ -320,6 +327,7 @@ impl Filters {
         Room {
             rows: self.limit.map(NonZeroUsize::get),
             width: terminal_width(),
+            ..Room::default()
         }
     }
 }
@@ -606,21 +614,25 @@ async fn answer(command: FleetCommand) -> anyhow::Result<bool> {
         }
         FleetCommand::Run {
             once,
-            every,
-            keep_days,
+            pass_every,
+            keep_for,
             log,
             log_format,
             look,
         } => {
             let settings = look.settings_with(ServeOptions {
-                keep_days,
+                pass_every: match pass_every {
+                    Some(_) => pass_every,
+                    None => config::from_environment("TOWPATH_PASS_EVERY")?,
+                },
+                keep_for,
                 log,
                 log_format,
                 ..ServeOptions::default()
             })?;
             crate::log::start(&settings.log, settings.log_format)?;
             crate::secrets::warn_of_open_files(settings.secret_files());
-            run::run(settings, once, every).await
+            run::run(settings, once).await
         }
         FleetCommand::Pause(args) => operator_acts::pause(args).await,
         FleetCommand::Resume(args) => operator_acts::resume(args).await,

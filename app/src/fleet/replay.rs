@@ -4,13 +4,14 @@ use anyhow::{Context, bail};
 use clap::Args;
 use towpath_core::fleet::{Decision, FleetPlanner, dispatch, find_cluster, why_of};
 use towpath_formats::fleet::log::{self, DecisionRow, Replay};
-use towpath_formats::fleet::{Room, input, text};
+use towpath_formats::fleet::{input, text};
 use towpath_formats::words::counted;
 use towpath_store::{Store, StoredDecision};
 
 use super::open;
 use super::operator_acts::StoreArgs;
-use crate::cli::{print, terminal_width};
+use crate::cli::{print, say};
+use crate::terminal::room;
 
 /// Decisions that are read at once.
 const PAGE: u32 = 100;
@@ -34,14 +35,14 @@ pub(super) async fn replay(args: ReplayArgs) -> anyhow::Result<bool> {
     let store = open(&args.store).await?;
     let chain = store.verify_chain().await?;
     for problem in &chain.problems {
-        print(&format!("the log: {problem}\n"))?;
+        say(&format!("the log: {problem}\n"))?;
     }
     if let (Some(checkpoint), Some(wanted)) = (&chain.checkpoint, args.decision)
         && wanted <= checkpoint.seq
     {
         let (seq, at) = (checkpoint.seq, checkpoint.at);
         bail!(
-            "decision {wanted} was pruned: decisions up to {seq} were removed by {at}; --keep-days sets how long they are kept"
+            "decision {wanted} was pruned: decisions up to {seq} were removed by {at}; --keep-for sets how long they are kept"
         );
     }
     let (mut same, mut but_words, mut different) = (0, 0, 0);
@@ -84,17 +85,13 @@ pub(super) async fn replay(args: ReplayArgs) -> anyhow::Result<bool> {
         }
     }
     if !listed.is_empty() {
-        let room = Room {
-            rows: None,
-            width: terminal_width(),
-        };
-        print(&format!("{}\n", text::decisions(&listed, room)))?;
+        print(&format!("{}\n", text::decisions(&listed, room())))?;
     }
     let pruned = chain
         .checkpoint
         .as_ref()
         .map(|checkpoint| format!(", from its checkpoint after decision {}", checkpoint.seq));
-    print(&format!(
+    say(&format!(
         "{} repeated: {same} identical, {different} different; the chain of {} is {}{}.\n",
         counted(same + but_words + different, "decision"),
         chain.entries,
@@ -106,13 +103,13 @@ pub(super) async fn replay(args: ReplayArgs) -> anyhow::Result<bool> {
         pruned.unwrap_or_default(),
     ))?;
     if let Some(newest) = listed.last() {
-        print(&format!(
+        say(&format!(
             "To see why at the time of one: towpath fleet replay --decision {} --why CLUSTER\n",
             newest.seq
         ))?;
     }
     if but_words > 0 {
-        print(&format!(
+        say(&format!(
             "{} more gave the same result. They are in the first format, so the reasons for cancelled plans were not compared.\n",
             counted(but_words, "decision")
         ))?;
@@ -142,7 +139,7 @@ async fn again(
         .map_err(|problem| anyhow::anyhow!("decision {}: {problem}", stored.seq))?;
     if replay == Replay::Different {
         let was = String::from_utf8_lossy(&stored.body);
-        print(&format!(
+        say(&format!(
             "decision {} at {} is different now:\n  then {was}\n  now  {made}\n",
             stored.seq, stored.at
         ))?;
@@ -150,7 +147,7 @@ async fn again(
     if let Some(name) = why {
         let member = find_cluster(&planner, name)?;
         let why = why_of(&planner, member, None, stored.at)?;
-        print(&text::why(&planner, &decision, member, &why, &[]))?;
+        say(&text::why(&planner, &decision, member, &why, &[]))?;
     }
     Ok((planner, decision, replay))
 }

@@ -38,9 +38,8 @@ const SHUTDOWN: Duration = Duration::from_secs(10);
 const STOPPING: &str = "no further pass; upgrades that have started continue";
 
 /// Decides and acts until told to stop.
-pub(crate) async fn run(settings: Settings, once: bool, every: u64) -> anyhow::Result<bool> {
-    let mut fleet = needed(&settings)?;
-    fleet.pass_every = Duration::from_secs(every.max(1));
+pub(crate) async fn run(settings: Settings, once: bool) -> anyhow::Result<bool> {
+    let fleet = needed(&settings)?;
     let now = settings.now.unwrap_or_else(Timestamp::now);
     let graph = facts::graph(&settings, now)?.map_or(GraphSource::None, |graph| {
         GraphSource::Fixed(Arc::new(graph))
@@ -67,9 +66,9 @@ pub(crate) async fn run(settings: Settings, once: bool, every: u64) -> anyhow::R
             Ok(outcome) => {
                 tell(&outcome);
                 if once {
-                    crate::cli::print(&outcome.to_string())?;
+                    crate::cli::say(&outcome.to_string())?;
                     if outcome.planned > 0 && fleet.ocm.is_none() {
-                        crate::cli::print(&next_pass_note())?;
+                        crate::cli::say(&next_pass_note())?;
                     }
                 }
             }

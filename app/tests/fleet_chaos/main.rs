@@ -148,7 +148,7 @@ impl Chaos {
             "fleet",
             "run",
             "--every",
-            "1",
+            "1s",
             "--store",
             &self.store(),
             "--now",

@@ -70,7 +70,7 @@ impl Site {
             "--token-keys",
             &keys,
         ];
-        let seldom = ["--refresh-seconds", "3600", "--poll-seconds", "3600"];
+        let seldom = ["--refresh-every", "3600s", "--poll-every", "3600s"];
         let towpath = Towpath::serve(&[&own[..], &seldom, options].concat());
         towpath.until("it is ready", |t| t.get("/readyz").status == 200);
         towpath
@@ -161,7 +161,7 @@ fn a_block_that_is_pushed_reaches_every_answer_within_an_interval_and_within_a_s
     let site = Site::new();
     let repository = site.repository();
     let own_interval = site.serve(
-        &format!("{repository}&every=1"),
+        &format!("{repository}&every=1s"),
         &site.text("releases.json"),
         &[],
     );

@@ -13,4 +13,4 @@ pub mod report;
 pub mod text;
 pub mod token;
 
-pub use crate::tables::Room;
+pub use crate::room::Room;

@@ -7,7 +7,6 @@ pub use why::why;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use comfy_table::Table;
 use comfy_table::presets::ASCII_MARKDOWN;
 use towpath_core::finding::{Finding, escaped};
 use towpath_core::fleet::{
@@ -20,7 +19,8 @@ use towpath_core::verdict::{Answer, Days, Reason, Verdict};
 use crate::findings::one_a_line;
 use crate::fleet::cluster_list::{LIST_IS_GONE, NOT_TOLD};
 use crate::fleet::log::{DecisionRow, Replay};
-use crate::tables::{Room, fitted, shown, table};
+use crate::room::Room;
+use crate::tables::{fitted, shown, table};
 use crate::verdict::line;
 use crate::words::{beyond, counted, first_names, joined, minute};
 
@@ -30,6 +30,8 @@ const MAX_ROWS: usize = 50;
 const MAX_STARTS: usize = 5;
 /// The most findings that are shown beside an answer.
 const MAX_WARNINGS: usize = 10;
+/// The most clusters of a version that are named. JSON names all.
+const MAX_NAMES: usize = 6;
 
 /// What would start now, and why others wait.
 pub fn plan(desk: &FleetPlanner, plan: &FleetPlan<'_>, room: Room) -> String {
@@ -234,14 +236,17 @@ pub fn clusters(rows: &[ClusterRow], room: Room) -> String {
 
 /// The version history as a table for a terminal.
 pub fn history(rows: &[HistoryRow], width: Option<u16>) -> String {
-    history_table(fitted(HISTORY, width), rows)
+    let mut text = fitted(HISTORY, width);
+    text.add_rows(rows.iter().map(history_row));
+    shown(&text)
 }
 
 /// The version history as a table for a document.
 pub fn history_markdown(rows: &[HistoryRow]) -> String {
     let mut text = table(HISTORY);
     text.load_style(ASCII_MARKDOWN);
-    history_table(text, rows)
+    text.add_rows(rows.iter().map(history_row));
+    shown(&text)
 }
 
 const HISTORY: [&str; 5] = [
@@ -252,17 +257,18 @@ const HISTORY: [&str; 5] = [
     "CLUSTERS",
 ];
 
-fn history_table(mut text: Table, rows: &[HistoryRow]) -> String {
-    for row in rows {
-        text.add_row([
-            row.organisation.to_string(),
-            row.version.to_string(),
-            row.workload.to_string(),
-            Days(row.seconds).to_string(),
-            joined(&row.clusters, "-"),
-        ]);
-    }
-    shown(&text)
+fn history_row(row: &HistoryRow) -> [String; 5] {
+    let clusters = match row.clusters.len() {
+        0 => "-".to_owned(),
+        _ => first_names(&row.clusters, MAX_NAMES),
+    };
+    [
+        row.organisation.to_string(),
+        row.version.to_string(),
+        row.workload.to_string(),
+        Days(row.seconds).to_string(),
+        clusters,
+    ]
 }
 
 /// What will start, if nothing fails.
