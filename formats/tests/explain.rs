@@ -82,8 +82,8 @@ proptest! {
 fn the_same_is_said_once() {
     let graph = graph(
         "
-        channel stable-4.10 4.9.0 4.9.1 4.9.2 4.9.3 4.9.4 4.9.5 4.9.6 4.9.7 4.9.8 4.9.9 4.9.10 4.10.1 4.10.2
-        edges 4.9.0 -> 4.9.1 4.9.2 4.9.3 4.9.4 4.9.5 4.9.6 4.9.7 4.9.8 4.9.9 4.9.10 4.10.1 4.10.2
+        channel stable-4.10 4.9.0 4.9.1 4.9.2 4.9.3 4.9.4 4.9.5 4.9.6 4.9.7 4.9.8 4.9.9 4.9.10 4.9.11 4.10.1 4.10.2
+        edges 4.9.0 -> 4.9.1 4.9.2 4.9.3 4.9.4 4.9.5 4.9.6 4.9.7 4.9.8 4.9.9 4.9.10 4.9.11 4.10.1 4.10.2
         block a.yaml 4.9.3
         block b.yaml 4.9.4
         risk Slow c.yaml 4.9.7 rules query
@@ -108,6 +108,28 @@ fn the_same_is_said_once() {
         from: &from,
         explanation: &explanation,
     };
-    assert_eq!(json(&told)["candidates"].as_array().unwrap().len(), 12);
-    expect![[""]].assert_eq(&text(&told, Room::default()));
+    assert_eq!(json(&told)["candidates"].as_array().unwrap().len(), 13);
+    expect![[r#"
+        4.9.0 in stable-4.10 (amd64), a cluster that does not tell its id, on an unknown platform, at 2026-01-01 00:00:00Z
+        11 of 13 updates are offered now, 2 of them with risks.
+
+        4.10.1, 4.10.2               yes
+        4.9.9 … 4.9.11 (3 releases)  yes
+        4.9.7, 4.9.8                 yes, unless Slow applies
+        4.9.5, 4.9.6                 yes
+
+        4.9.3, 4.9.4                 no
+            - blocked for every cluster (a.yaml, b.yaml) [HardBlock]
+              → take another release; the block's file says why
+
+        4.9.1, 4.9.2                 yes
+
+        The risks, which a cluster weighs itself:
+
+        Slow
+            m
+            https://example.com
+            It applies where this gives 1: x
+              c.yaml, d.yaml
+    "#]].assert_eq(&text(&told, Room::default()));
 }

@@ -246,7 +246,7 @@ mod tests {
     }
 
     fn text_of(rows: &[RolloutWindow], now: Timestamp) -> String {
-        text(rows, now, Bars::Ascii)
+        text(rows, now, Bars::Ascii, Room::default())
     }
 
     #[test]
