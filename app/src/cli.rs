@@ -77,12 +77,13 @@ enum Command {
     Explain(ExplainArgs),
     /// Check whether a cluster is ready: what blocks each update, and what to do before it.
     ///
-    /// It checks removed APIs in use, kubelets that would be too old, operators, an update in progress, acknowledgements, and the cluster's own
-    /// conditions. None of these stops a patch update. Exit 0: ready. 1: something stands in the way.
+    /// It checks removed APIs in use, kubelets that would be too old, operators, an update in progress, acknowledgements, the cluster's own
+    /// conditions, pools, room for one node less, disruption budgets, etcd, the network, InstallPlans and alerts. None of these stops a patch
+    /// update. Exit 0: ready, or everything else is accepted. 1: something stands in the way, or could not be judged. 2: could not run.
     #[command(
-        after_help = "Example:\n  towpath ready ./objects --path 4.7.60,4.8.57,4.9.59,4.10.67"
+        after_help = "Examples:\n  towpath ready ./objects --path 4.7.60,4.8.57,4.9.59,4.10.67\n  towpath ready --kubeconfig ~/.kube/config --alerts alerts.json --accept InstallPlanWaits"
     )]
-    Ready(ReadyArgs),
+    Ready(Box<ReadyArgs>),
     /// Find the update path from one release to another, hop by hop; or say how far it goes, and why it ends there.
     #[command(after_help = "Example:\n  towpath path 4.19.16 4.20.3 --via stable --platform GCP")]
     Path(Box<PathArgs>),
@@ -171,7 +172,7 @@ fn execute(command: Command) -> anyhow::Result<bool> {
         Command::Fleet(command) => return fleet::execute(command),
         Command::Duration(command) => return duration::execute(command),
         Command::Explain(args) => return explain::explain(args),
-        Command::Ready(args) => return ready::ready(args),
+        Command::Ready(args) => return ready::ready(&args),
         Command::Reason(args) => return reason::reason(&args),
         Command::Path(args) => return path::path(&args),
         Command::Mirror(args) => return mirror::run(&args),

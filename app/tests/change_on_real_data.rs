@@ -27,6 +27,10 @@ fn main() {
             "data_of_schema_1_has_no_windows",
             data_of_schema_1_has_no_windows,
         ),
+        trial(
+            "a_block_that_somebody_copied_by_hand_comes_out_the_same",
+            a_block_that_somebody_copied_by_hand_comes_out_the_same,
+        ),
     ];
     libtest_mimic::run(&Arguments::from_args(), trials).exit();
 }
@@ -59,6 +63,33 @@ stable-4.20 (amd64)
   4.20.33: 58 edges (from 4.19.15 to 4.20.32) appear at once
 ",
     )
+}
+
+fn a_block_that_somebody_copied_by_hand_comes_out_the_same(data: &Path) -> Result<(), Failed> {
+    let before = before(data)?;
+    let folder = before.path().join("blocked-edges");
+    // The last two of 47; the very last has `fixedIn`.
+    let paths = ["4.15.47", "4.15.48"]
+        .map(|release| folder.join(format!("{release}-OVNIPsecPausedMCPConnectivity.yaml")));
+    let by_hand = std::fs::read_to_string(&paths[0])?;
+    for path in &paths {
+        std::fs::remove_file(path)?;
+    }
+    let graph_data = before.path().display().to_string();
+    let extend = ["graph", "extend", "OVNIPsecPausedMCPConnectivity"];
+    let (text, code) = run(
+        data,
+        &[&extend[..], &["--graph-data", &graph_data, "--write"]].concat(),
+    )?;
+    let copied = std::fs::read_to_string(&paths[0])?;
+    match (
+        code,
+        copied == by_hand,
+        text.contains("Nothing else changes"),
+    ) {
+        (Some(0), true, true) if paths[1].exists() => Ok(()),
+        _ => Err(format!("exit {code:?}, {text}\n{copied}").into()),
+    }
 }
 
 fn taking_the_release_away_again_is_refused(data: &Path) -> Result<(), Failed> {

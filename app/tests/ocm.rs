@@ -60,6 +60,10 @@ impl World {
 
     /// One pass at that time of the day.
     fn pass(&self, clock: &str) -> String {
+        self.pass_with(clock, &[])
+    }
+
+    fn pass_with(&self, clock: &str, more: &[&str]) -> String {
         self.double.set_now(at(clock));
         let (url, now) = (self.double.url(), at(clock).to_string());
         let (fleet, token, store) = (self.path("fleet"), self.path("token"), self.store());
@@ -74,7 +78,8 @@ impl World {
             "--now",
             &now,
         ];
-        self.towpath(&[&options[..], &["--ocm", &url, "--ocm-token", text(&token)]].concat())
+        let api = ["--ocm", &url, "--ocm-token", text(&token)];
+        self.towpath(&[&options[..], &api, more].concat())
     }
 
     /// A command that only looks, at that time of the day.
@@ -486,4 +491,129 @@ fn the_way_from_aus_is_as_the_manual_says() {
     assert!(passes[0].contains("1 planned"), "{}", passes[0]);
     assert!(passes[1].contains("1 cancelled"), "{}", passes[1]);
     assert_eq!(world.scheduled(), [], "nothing of ours is left there");
+}
+
+/// A graph in which 4.21.3 is in the next minor's channel alone.
+fn write_graph(world: &World) {
+    let write = |name: &str, text: &str| {
+        let path = world.path(name);
+        std::fs::create_dir_all(path.parent().expect("a folder")).expect("a folder");
+        std::fs::write(path, text).expect("written");
+    };
+    write("graph-data/version", "2.0.0\n");
+    let channel = |minor: &str, versions: &[&str]| {
+        let versions: String = versions
+            .iter()
+            .map(|version| format!("- {{name: {version}, start: 2025-01-01T00:00Z}}\n"))
+            .collect();
+        format!("channels:\n- name: stable-{minor}\nversions:\n{versions}")
+    };
+    write(
+        "graph-data/channels/4.20.yaml",
+        &channel("4.20", &["4.20.1", "4.20.2"]),
+    );
+    let next = channel("4.21", &["4.20.1", "4.20.2", "4.21.3"]);
+    write("graph-data/channels/4.21.yaml", &next);
+    let node = |version: &str, digit: char, from: &str| {
+        let digest = digit.to_string().repeat(64);
+        format!(
+            r#"{{"version": "{version}", "payload": "registry.example.com/release@sha256:{digest}", "metadata": {{"io.openshift.upgrades.graph.previous.add": "{from}"}}}}"#
+        )
+    };
+    let nodes = [
+        node("4.20.1", '1', ""),
+        node("4.20.2", '2', "4.20.1"),
+        node("4.21.3", '3', "4.20.1,4.20.2"),
+    ];
+    let releases = format!(
+        r#"{{"nodes": [{}], "edges": [[0, 1], [0, 2], [1, 2]]}}"#,
+        nodes.join(", ")
+    );
+    write("releases.json", &releases);
+}
+
+#[test]
+fn a_cluster_that_follows_stable_is_switched_to_the_next_channel_before_its_upgrade() {
+    let world = World::new();
+    write_graph(&world);
+    for name in ["ocm-a", "ocm-b"] {
+        world.double.remove(name);
+    }
+    let policy = |channel: &str| {
+        format!(
+            "upgradePolicyClusters:\n- name: shop\n  upgradePolicy: {{workloads: [web], schedule: '* * * * *', {channel} conditions: {{soakDays: 0}}}}\n"
+        )
+    };
+    let mut shop = cluster("shop", "4.20.2", &[]);
+    shop["channel"] = "stable-4.20".into();
+    shop["version"]["available_channels"] = serde_json::json!(["stable-4.20"]);
+    shop["in_channel"] = serde_json::json!({"stable-4.21": ["4.21.3"]});
+    world.double.add("org", &[], shop.clone());
+    let graph = || {
+        let (data, releases) = (world.path("graph-data"), world.path("releases.json"));
+        ["--graph-data", text(&data), "--releases", text(&releases)].map(str::to_owned)
+    };
+    let pass = |clock: &str| {
+        let graph = graph();
+        world.pass_with(clock, &graph.each_ref().map(String::as_str))
+    };
+    let why = |clock: &str| world.look(&format!("fleet why shop {}", graph().join(" ")), clock);
+
+    world.policy(&policy(""));
+    assert!(
+        pass("12:00").contains("0 planned"),
+        "a policy lets nobody be switched by itself"
+    );
+    assert!(
+        why("12:00").contains("there is no newer version"),
+        "{}",
+        why("12:00")
+    );
+
+    world.policy(&policy("channel: {follow: stable},"));
+    assert!(pass("12:01").contains("0 planned"));
+    let held = why("12:01");
+    let reason = "it is only in stable-4.21, which is not available to the cluster";
+    assert!(
+        held.contains("4.21.3 over stable-4.21") && held.contains(reason),
+        "{held}"
+    );
+
+    shop["version"]["available_channels"] = serde_json::json!(["stable-4.20", "stable-4.21"]);
+    world.double.add("org", &[], shop);
+    let planned = world.look(&format!("fleet plan {}", graph().join(" ")), "12:02");
+    assert!(planned.contains("4.21.3 over stable-4.21"), "{planned}");
+    assert!(pass("12:02").contains("1 planned"));
+    let scheduled = [("ocm-shop".into(), "4.21.3".into(), "pending".into())];
+    assert_eq!(
+        world.scheduled(),
+        scheduled,
+        "OCM takes it only in the new channel"
+    );
+    assert!(pass("12:03").contains("0 cancelled"));
+    let upgrades = world.towpath(&["fleet", "upgrades", "--store", &world.store()]);
+    assert!(upgrades.contains("4.21.3 over stable-4.21"), "{upgrades}");
+    let replayed = world.towpath(&["fleet", "replay", "--store", &world.store()]);
+    assert!(replayed.contains("0 different"), "{replayed}");
+}
+
+#[test]
+fn a_channel_that_is_followed_without_a_graph_is_a_warning() {
+    let world = World::new();
+    world.policy("upgradePolicyDefaults:\n- name: all\n  matchLabels: {}\n  upgradePolicy: {workloads: [web], schedule: '* * * * *', channel: {follow: stable}, conditions: {soakDays: 0}}\n");
+    let (url, fleet, token) = (world.double.url(), world.path("fleet"), world.path("token"));
+    let done = Command::new(env!("CARGO_BIN_EXE_towpath"))
+        .args([
+            "fleet",
+            "plan",
+            "--fleet",
+            text(&fleet),
+            "--now",
+            "2026-01-05T12:00:00Z",
+        ])
+        .args(["--ocm", &url, "--ocm-token", text(&token)])
+        .output()
+        .expect("towpath runs");
+    let said = String::from_utf8_lossy(&done.stderr).into_owned();
+    assert!(said.contains("[channel-not-followed]"), "{said}");
 }

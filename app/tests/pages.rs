@@ -62,6 +62,16 @@ const NOT_RUN: &[(&str, &str, &str)] = &[
     ),
     ("docs/ready.md", "oc ", "needs a cluster"),
     (
+        "docs/ready.md",
+        "towpath ready --kubeconfig",
+        "needs a cluster",
+    ),
+    (
+        "docs/ready.md",
+        "towpath ready ./must-gather",
+        "needs a must-gather; formats/tests/cluster_objects reads one",
+    ),
+    (
         "docs/registry.md",
         "towpath releases scrape",
         "needs the internet",

@@ -182,10 +182,7 @@ fn fleet(clusters: usize, now: Timestamp) -> FleetInput {
         let at = number * 7 % (versions.len() - CANDIDATES - 1);
         // Of the versions above, twenty: with gaps that differ from cluster to cluster.
         let step = 1 + number % ((versions.len() - at - 1) / CANDIDATES).max(1);
-        let offers = (1..=CANDIDATES).map(|n| Offer {
-            version: versions[at + n * step].clone(),
-            objection: None,
-        });
+        let offers = (1..=CANDIDATES).map(|n| Offer::free(versions[at + n * step].clone()));
         ClusterState {
             id: ClusterId::new(&format!("{number:08}-0000-4000-8000-000000000000")).unwrap(),
             name: format!("cluster-{number}").into(),
@@ -205,6 +202,7 @@ fn fleet(clusters: usize, now: Timestamp) -> FleetInput {
             wif: Fact::Unknown,
             offers: offers.collect(),
             acknowledged_gates: [].into(),
+            available_channels: towpath_core::cluster::Fact::Unknown,
         }
     };
     FleetInput {

@@ -381,11 +381,9 @@ fn state(case: &Value, cluster: &Value, now: Timestamp) -> ClusterState {
         sts: Fact::Known(cluster["sts"].as_bool().unwrap()),
         wif: Fact::Unknown,
         offers: list(&cluster["available_upgrades"])
-            .map(|v| Offer {
-                version: version(v),
-                objection: None,
-            })
+            .map(|v| Offer::free(version(v)))
             .collect(),
+        available_channels: Fact::Unknown,
         acknowledged_gates: list(&case["acked_gates"][text(&cluster["name"])])
             .map(name)
             .collect(),
@@ -437,6 +435,7 @@ fn under_way(case: &Value, cluster: &Value, now: Timestamp) -> Upgrade {
         pool: None,
         from: version(&of["version"]),
         to: version(&of["version"]),
+        channel: None,
         state: UpgradeState::Started,
         owner: Owner::Other,
         start_at: now - SignedDuration::from_mins(10),

@@ -52,7 +52,14 @@ fn every_code_is_there_once() {
 fn sentences_name_facts_that_there_are() {
     for code in codes() {
         let known: BTreeSet<&str> = code.facts.iter().map(|(name, _)| *name).collect();
-        let templates = [Some(code.text), Some(code.help), code.command, code.steady];
+        let templates = [
+            Some(code.text),
+            Some(code.help),
+            code.command,
+            code.check,
+            code.object,
+            code.steady,
+        ];
         for template in templates.into_iter().flatten() {
             for name in names_in(template) {
                 assert!(

@@ -33,6 +33,8 @@ pub fn reason(reason: &Reason) -> Json {
         "text": reason.text(),
         "help": reason.help(),
         "command": reason.command(),
+        "check": reason.check(),
+        "object": reason.object(),
         "note": reason.code().is_note,
         "until": reason.ends().map(|until| until.to_string()),
         "place": reason.place().map(ToString::to_string),

@@ -176,6 +176,7 @@ fn the_condition_enumerates_what_stands_in_the_way() {
         operator_objections: Fact::Unknown,
         failures: Fact::Unknown,
         operator_failures: Fact::Unknown,
+        ..Facts::default()
     };
     let limited = Operator {
         name: "storage.v1".into(),

@@ -200,6 +200,7 @@ fn any_policy() -> impl Strategy<Value = UpgradePolicy> {
         any::<bool>(),
         of(any_version()),
         names(),
+        of(any_name()),
     );
     (names(), conditions, names(), beyond).prop_map(
         |(
@@ -208,7 +209,7 @@ fn any_policy() -> impl Strategy<Value = UpgradePolicy> {
             gate_approvals,
             beyond,
         )| {
-            let (windows, exclusions, needs_approval, pin, accepted_risks) = beyond;
+            let (windows, exclusions, needs_approval, pin, accepted_risks, follows) = beyond;
             UpgradePolicy {
                 workloads,
                 schedule,
@@ -222,6 +223,7 @@ fn any_policy() -> impl Strategy<Value = UpgradePolicy> {
                 needs_approval,
                 pin,
                 accepted_risks,
+                follows,
             }
         },
     )
@@ -355,11 +357,21 @@ fn any_offers() -> impl Strategy<Value = Arc<[Offer]>> {
             Box::new(GraphObjection { verdict, risks })
         });
     vec(
-        (any_version(), of(objection))
-            .prop_map(|(version, objection)| Offer { version, objection }),
+        (any_version(), any_channel(), of(objection)).prop_map(|(version, channel, objection)| {
+            Offer {
+                version,
+                channel,
+                objection,
+            }
+        }),
         0..3,
     )
     .prop_map(Arc::from)
+}
+
+fn any_channel() -> impl Strategy<Value = Option<ChannelName>> {
+    let channel = |name: &str| ChannelName::new(name).expect("good");
+    of(select(vec![channel("stable-4.21"), channel("eus-4.22")]))
 }
 
 fn any_cluster() -> impl Strategy<Value = ClusterState> {
@@ -391,7 +403,7 @@ fn any_cluster() -> impl Strategy<Value = ClusterState> {
         what,
         about,
         product,
-        (of(any::<bool>()), of(any::<bool>())),
+        (of(any::<bool>()), of(any::<bool>()), any_channel()),
         any_offers(),
         names(),
     )
@@ -401,7 +413,7 @@ fn any_cluster() -> impl Strategy<Value = ClusterState> {
                 what,
                 about,
                 product,
-                (sts, wif),
+                (sts, wif, channels),
                 offers,
                 acknowledged_gates,
             )| {
@@ -425,6 +437,7 @@ fn any_cluster() -> impl Strategy<Value = ClusterState> {
                     sts: sts.into(),
                     wif: wif.into(),
                     offers,
+                    available_channels: channels.map(|channel| [channel].into()).into(),
                     acknowledged_gates,
                 }
             },
@@ -444,6 +457,7 @@ fn any_upgrade() -> impl Strategy<Value = Upgrade> {
         any_time(),
         0u32..9,
         of(any_name()),
+        any_channel(),
     );
     (
         any::<i64>(),
@@ -460,13 +474,14 @@ fn any_upgrade() -> impl Strategy<Value = Upgrade> {
                 pool,
                 from,
                 to,
-                (state, owner, start_at, changed_at, failures, note),
+                (state, owner, start_at, changed_at, failures, note, channel),
             )| Upgrade {
                 id: UpgradeId(id),
                 cluster: ClusterId::new(&cluster).expect("good"),
                 pool,
                 from,
                 to,
+                channel,
                 state,
                 owner,
                 start_at,

@@ -54,6 +54,7 @@ upgradePolicyClusters:
     approval: true
     pin: 4.16.3
     acceptedRisks: [SlowStart]
+    channel: {follow: eus}
 upgradePolicyDefaults:
 - name: rest
   matchLabels:
@@ -452,6 +453,14 @@ fn entries_of_clusters() {
             (
                 "    - web\n    schedule: 0 10 * * 1-5\n",
                 "    - web\n    schedule: 5\n",
+            ),
+            (
+                "    - web\n    schedule: 0 10 * * 1-5\n",
+                "    - web\n    schedule: 0 10 * * 1-5\n    channel: {follow: stabel}\n",
+            ),
+            (
+                "    - web\n    schedule: 0 10 * * 1-5\n",
+                "    - web\n    schedule: 0 10 * * 1-5\n    channel: {}\n",
             ),
             ("soakDays: 3", "soakDays: -1"),
             ("soakDays: 3", "soakDays: 1.5"),

@@ -6,7 +6,7 @@ use towpath_core::cluster::way::{Stop, Way};
 use towpath_core::finding::Finding;
 use towpath_formats::SourceFile;
 use towpath_formats::cluster::objects;
-use towpath_formats::cluster::ready::{ReadyReport, json, text};
+use towpath_formats::cluster::ready::{ReadyReport, UnreadKinds, json, text};
 use towpath_formats::room::Room;
 
 pub fn fuzz(data: &[u8]) {
@@ -43,6 +43,7 @@ pub fn fuzz(data: &[u8]) {
         way: &way,
         now,
         readiness: &readiness,
+        unread: &UnreadKinds::new(),
     };
     assert!(!text(&told, Room::default()).is_empty() && json(&told).is_object());
 }

@@ -18,8 +18,8 @@ pub enum KubeError {
         "{call}: the API does not accept our credentials ({message}); renew the token or the certificate"
     )]
     Unauthorized { call: String, message: String },
-    /// The agent's role lacks a permission.
-    #[error("{call}: forbidden; let the agent's role {verb} {resource} (the API said: {message})")]
+    /// Our role lacks a permission.
+    #[error("{call}: forbidden; let our role {verb} {resource} (the API said: {message})")]
     Forbidden {
         call: String,
         /// The verb that the role lacks.

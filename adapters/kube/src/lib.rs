@@ -1,4 +1,4 @@
-//! One cluster's Kubernetes API: it reads the cluster's objects and makes the agent's few writes.
+//! Kubernetes APIs: one cluster's own, for the agent, and an ACM hub's, for the fleet.
 //!
 //! [`Cluster::connect`] reads the configuration and begins to watch. From then on
 //! - [`Cluster::objects`] returns what is known right now, as files that `formats::cluster_objects` reads.
@@ -9,9 +9,13 @@
 //! - [`Elector`] holds the Lease, so that only one of several agents acts;
 //! - [`Cluster::requests`] counts every request by verb and resource.
 //!
+//! [`look`] reads a cluster once instead, for `towpath ready`. It needs no watch and writes nothing.
+//! [`Hub`] reads the clusters of an ACM hub, and has ClusterCurators upgrade them.
+//!
 //! This crate decides nothing and logs nothing. Callers pass the clock to every write.
 //! Objects stay untyped; fields that nobody reads are dropped on arrival.
 
+mod acm;
 mod answer;
 mod cluster;
 mod connect;
@@ -20,6 +24,7 @@ mod door;
 mod error;
 mod event;
 mod lease;
+mod look;
 mod operator;
 mod resource;
 mod snapshot;
@@ -29,12 +34,17 @@ mod trim;
 mod update;
 mod watch;
 
+pub use acm::{
+    CurateOutcome, CuratedUpgrade, CuratorPlace, CuratorProgress, Hub, HubFleet,
+    UPGRADE_ANNOTATION, WithdrawOutcome,
+};
 pub use cluster::{Changes, Cluster, UnreadSubjects};
 pub use connect::{Access, Settings};
 pub use count::{Requests, Verb};
 pub use error::KubeError;
 pub use event::{Event, Severity};
 pub use lease::{Clock, Elector, Leadership, LeaseTerms};
+pub use look::{LookedAt, look};
 pub use operator::{
     Condition, OPERATOR_NAME, OperatorStatus, OperatorVersion, PublishOutcome, Status,
 };

@@ -73,6 +73,77 @@ pub(crate) const LEASES: Resource = Resource {
     kind: "Lease",
     plural: "leases",
 };
+pub(crate) const MANAGED_CLUSTERS: Resource = Resource {
+    group: "cluster.open-cluster-management.io",
+    version: "v1",
+    kind: "ManagedCluster",
+    plural: "managedclusters",
+};
+pub(crate) const CLUSTER_CURATORS: Resource = Resource {
+    group: "cluster.open-cluster-management.io",
+    version: "v1beta1",
+    kind: "ClusterCurator",
+    plural: "clustercurators",
+};
+pub(crate) const MANAGED_CLUSTER_INFOS: Resource = Resource {
+    group: "internal.open-cluster-management.io",
+    version: "v1beta1",
+    kind: "ManagedClusterInfo",
+    plural: "managedclusterinfos",
+};
+pub(crate) const HOSTED_CLUSTERS: Resource = Resource {
+    group: "hypershift.openshift.io",
+    version: "v1beta1",
+    kind: "HostedCluster",
+    plural: "hostedclusters",
+};
+pub(crate) const NODE_POOLS: Resource = Resource {
+    group: "hypershift.openshift.io",
+    version: "v1beta1",
+    kind: "NodePool",
+    plural: "nodepools",
+};
+
+pub(crate) const PODS: Resource = Resource {
+    group: "",
+    version: "v1",
+    kind: "Pod",
+    plural: "pods",
+};
+pub(crate) const POD_DISRUPTION_BUDGETS: Resource = Resource {
+    group: "policy",
+    version: "v1",
+    kind: "PodDisruptionBudget",
+    plural: "poddisruptionbudgets",
+};
+pub(crate) const OLD_POD_DISRUPTION_BUDGETS: Resource = Resource {
+    version: "v1beta1",
+    ..POD_DISRUPTION_BUDGETS
+};
+pub(crate) const INSTALL_PLANS: Resource = Resource {
+    group: "operators.coreos.com",
+    version: "v1alpha1",
+    kind: "InstallPlan",
+    plural: "installplans",
+};
+pub(crate) const NETWORKS: Resource = Resource {
+    group: "config.openshift.io",
+    version: "v1",
+    kind: "Network",
+    plural: "networks",
+};
+pub(crate) const CONTAINER_RUNTIME_CONFIGS: Resource = Resource {
+    group: "machineconfiguration.openshift.io",
+    version: "v1",
+    kind: "ContainerRuntimeConfig",
+    plural: "containerruntimeconfigs",
+};
+pub(crate) const MACHINE_CONFIGS: Resource = Resource {
+    group: "machineconfiguration.openshift.io",
+    version: "v1",
+    kind: "MachineConfig",
+    plural: "machineconfigs",
+};
 
 impl Resource {
     /// `v1`, or `group/v1`.

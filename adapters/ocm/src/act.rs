@@ -5,6 +5,7 @@
 use jiff::Timestamp;
 use serde_json::json;
 use towpath_core::fleet::{Name, UpgradeState};
+use towpath_core::graph::ChannelName;
 use towpath_core::version::Version;
 
 use crate::http::Path;
@@ -51,6 +52,13 @@ pub enum CancelOutcome {
     AlreadyGone,
     /// It had already ended.
     Ended(UpgradeState),
+}
+
+/// The outcome of [`Ocm::switch_channel`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SwitchOutcome {
+    Now,
+    Before,
 }
 
 /// The outcome of [`Ocm::agree`].
@@ -185,6 +193,47 @@ impl Ocm {
                 lost: error.kind(),
             }),
             _ => Err(error),
+        }
+    }
+
+    /// Switches a cluster to a channel. An API without channels has groups of them: there the minor version follows by itself.
+    pub async fn switch_channel(
+        &self,
+        cluster: &ClusterRef,
+        channel: &ChannelName,
+    ) -> Result<SwitchOutcome, OcmError> {
+        let path = Path::clusters_mgmt(&["clusters", &cluster.id])?;
+        let now = self.http.get::<wire::Cluster>(&path, &[]).await?;
+        let (is_there, body) = match &now.channel {
+            Some(there) => (
+                there == channel.as_str(),
+                json!({ "channel": channel.as_str() }),
+            ),
+            None => {
+                let group = now.version.and_then(|version| version.channel_group);
+                (
+                    group.as_deref() == Some(channel.stream()),
+                    json!({ "version": { "channel_group": channel.stream() } }),
+                )
+            }
+        };
+        if is_there {
+            return Ok(SwitchOutcome::Before);
+        }
+        let error = match self.http.patch::<serde_json::Value>(&path, &body).await {
+            Ok(_) => return Ok(SwitchOutcome::Now),
+            Err(error) if !error.leaves_a_doubt() => return Err(error),
+            Err(error) => error,
+        };
+        match self.http.get::<wire::Cluster>(&path, &[]).await {
+            Ok(wire::Cluster {
+                channel: Some(there),
+                ..
+            }) if there == channel.as_str() => Ok(SwitchOutcome::Now),
+            _ => Err(OcmError::Unconfirmed {
+                what: format!("switching cluster {} to channel {channel}", cluster.id),
+                lost: error.kind(),
+            }),
         }
     }
 

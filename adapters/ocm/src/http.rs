@@ -158,6 +158,16 @@ impl Http {
         decode(&format!("POST {}", path.0), &answer)
     }
 
+    /// Changes a part of an object, in one attempt.
+    pub(crate) async fn patch<T: DeserializeOwned>(
+        &self,
+        path: &Path,
+        body: &Value,
+    ) -> Result<T, OcmError> {
+        let answer = self.once(Method::PATCH, path, &[], Some(body)).await?;
+        decode(&format!("PATCH {}", path.0), &answer)
+    }
+
     /// Deletes an object, in one attempt.
     pub(crate) async fn delete(&self, path: &Path) -> Result<(), OcmError> {
         self.once(Method::DELETE, path, &[], None).await.map(drop)

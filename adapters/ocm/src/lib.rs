@@ -1,7 +1,7 @@
 //! A client of an OCM-style fleet API (OpenShift Cluster Manager: `clusters_mgmt` and `accounts_mgmt`, version 1).
 //! It reads clusters, and schedules and cancels upgrades.
 //!
-//! [`Ocm::fleet`] reads everything into the core's types. [`Ocm::create`], [`Ocm::cancel`] and [`Ocm::agree`] carry out
+//! [`Ocm::fleet`] reads everything into the core's types. [`Ocm::create`], [`Ocm::cancel`], [`Ocm::agree`] and [`Ocm::switch_channel`] carry out
 //! decisions of the scheduler. Each is idempotent and returns what it found. The client decides nothing, logs nothing, and
 //! keeps only the token between calls.
 //!
@@ -21,7 +21,9 @@ mod policies;
 mod read;
 mod wire;
 
-pub use act::{AgreementOutcome, CancelOutcome, ClusterRef, CreateOutcome, PolicyRef};
+pub use act::{
+    AgreementOutcome, CancelOutcome, ClusterRef, CreateOutcome, PolicyRef, SwitchOutcome,
+};
 pub use config::{Limits, OcmConfig, Sleep};
 pub use error::OcmError;
 pub use fleet::OcmFleet;

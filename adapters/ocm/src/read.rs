@@ -99,12 +99,21 @@ fn understand(
         .hypershift
         .and_then(|switch| switch.enabled)
         .unwrap_or(false);
-    let channel = told
+    let of_group = told
         .channel_group
         .filter(|group| !group.is_empty())
         .and_then(|group| {
             ChannelName::new(&format!("{group}-{}.{}", version.major(), version.minor()))
         });
+    let channel = text(wire.channel).and_then(|channel| ChannelName::new(&channel));
+    let channel = channel.or(of_group);
+    let told_channels = wire.available_channels.or(told.available_channels);
+    let available_channels = told_channels.map(|channels| {
+        let channels = channels.iter();
+        channels
+            .filter_map(|channel| ChannelName::new(channel))
+            .collect()
+    });
     let state = ClusterState {
         id,
         name: name.into(),
@@ -116,6 +125,7 @@ fn understand(
         last_seen: now,
         health,
         channel,
+        available_channels: available_channels.into(),
         arch: if wire.multi_arch_enabled == Some(true) {
             Arch::new("multi")
         } else {
@@ -174,16 +184,7 @@ fn offers(available: Vec<String>, current: &Version) -> (Vec<Offer>, Vec<String>
             Err(error) => odd.push(format!("an offer cannot be read: {error}")),
         }
     }
-    (
-        versions
-            .into_iter()
-            .map(|version| Offer {
-                version,
-                objection: None,
-            })
-            .collect(),
-        odd,
-    )
+    (versions.into_iter().map(Offer::free).collect(), odd)
 }
 
 /// Parses a version, plain or as `openshift-v4.14.1-candidate`.
@@ -284,12 +285,18 @@ pub(crate) fn subscription(wire: wire::SubscriptionBody) -> Option<Subscription>
 
 /// Whether this cluster's gate agreements matter now: it is offered a minor version that has a gate.
 pub(crate) fn has_gate_ahead(cluster: &ClusterState, gates: &[VersionGate]) -> bool {
-    cluster
-        .offers
-        .iter()
-        .filter(|offer| !offer.version.same_minor(&cluster.version))
-        .any(|offer| {
-            let minor = Minor::of(&offer.version);
+    let own = Minor::of(&cluster.version);
+    let offered = cluster.offers.iter().map(|offer| Minor::of(&offer.version));
+    // What it is offered in another channel, our graph says.
+    let channels = cluster.available_channels.known().into_iter().flatten();
+    let channels = channels.filter_map(|channel| {
+        let (_, minor) = channel.as_str().rsplit_once('-')?;
+        Minor::parse(minor).filter(|minor| *minor > own)
+    });
+    offered
+        .chain(channels)
+        .filter(|minor| *minor != own)
+        .any(|minor| {
             gates
                 .iter()
                 .any(|gate| gate.before().is_none_or(|before| before == minor))
@@ -333,6 +340,7 @@ pub(crate) fn upgrade(
         pool: policy.at.pool.clone(),
         from: pool.map_or(&cluster.version, |pool| &pool.version).clone(),
         to: policy.version.as_ref().unwrap_or(furthest).clone(),
+        channel: None,
         state: policy.state,
         owner,
         start_at: policy.next_run.unwrap_or(now),

@@ -44,6 +44,10 @@ pub(crate) struct Cluster {
     pub(crate) aws: Option<Aws>,
     pub(crate) gcp: Option<Gcp>,
     pub(crate) multi_arch_enabled: Option<bool>,
+    /// `stable-4.20`. Older APIs have only the version's `channel_group`.
+    pub(crate) channel: Option<String>,
+    /// The channels that it may be switched to. Some answers have it below `version`.
+    pub(crate) available_channels: Option<Vec<String>>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -69,6 +73,7 @@ pub(crate) struct Version {
     pub(crate) raw_id: Option<String>,
     pub(crate) channel_group: Option<String>,
     pub(crate) available_upgrades: Option<Vec<String>>,
+    pub(crate) available_channels: Option<Vec<String>>,
 }
 
 #[derive(Debug, Deserialize)]

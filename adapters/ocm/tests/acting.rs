@@ -4,8 +4,11 @@ mod support;
 
 use serde_json::json;
 use towpath_core::fleet::UpgradeState;
+use towpath_core::graph::ChannelName;
 use towpath_core::version::Version;
-use towpath_ocm::{AgreementOutcome, CancelOutcome, CreateOutcome, OcmError, PolicyRef};
+use towpath_ocm::{
+    AgreementOutcome, CancelOutcome, CreateOutcome, OcmError, PolicyRef, SwitchOutcome,
+};
 
 use support::{World, at, classic, hosted, impatient, world, world_with};
 use towpath_testing_services::ocm::{Fault, cluster};
@@ -447,4 +450,47 @@ async fn what_is_not_there_and_what_is_no_id() {
         );
     }
     assert_eq!(world.double.asked().len(), before, "nothing was sent");
+}
+
+#[tokio::test]
+async fn a_cluster_is_switched_to_a_channel_once_and_only_to_one_that_is_available() {
+    let world = world();
+    let mut told = cluster("a", "4.20.2", &[]);
+    told["channel"] = "stable-4.20".into();
+    told["version"]["available_channels"] = json!(["stable-4.20", "stable-4.21"]);
+    told["in_channel"] = json!({"stable-4.21": ["4.21.3"]});
+    world.double.add("org", &[], told);
+    let switch = async |name: &str| {
+        let channel = ChannelName::new(name).unwrap();
+        world.ocm.switch_channel(&classic("a"), &channel).await
+    };
+    let (now, before) = (SwitchOutcome::Now, SwitchOutcome::Before);
+    assert_eq!(switch("stable-4.20").await.unwrap(), before);
+    assert_eq!(switch("stable-4.21").await.unwrap(), now);
+    assert_eq!(switch("stable-4.21").await.unwrap(), before);
+    let fleet = world.fleet().await.unwrap();
+    let (channel, available) = (
+        &fleet.clusters[0].channel,
+        &fleet.clusters[0].available_channels,
+    );
+    assert_eq!(channel.as_ref().unwrap().as_str(), "stable-4.21");
+    assert_eq!(available.known().unwrap().len(), 2);
+    let refused = switch("eus-4.22").await.unwrap_err();
+    assert!(refused.is_refusal(), "{refused}");
+}
+
+#[tokio::test]
+async fn an_api_that_has_only_channel_groups_is_asked_for_the_group() {
+    let world = with_a(world());
+    let stable = ChannelName::new("stable-4.13").unwrap();
+    let switched = world.ocm.switch_channel(&classic("a"), &stable).await;
+    assert_eq!(switched.unwrap(), SwitchOutcome::Before);
+    let fast = ChannelName::new("fast-4.13").unwrap();
+    let asked = world.ocm.switch_channel(&classic("a"), &fast).await;
+    assert_eq!(asked.unwrap(), SwitchOutcome::Now);
+    let asked = world.double.asked().into_iter();
+    let patches: Vec<_> = asked.filter(|asked| asked.method == "PATCH").collect();
+    assert_eq!(patches.len(), 1);
+    let group = json!({"version": {"channel_group": "fast"}});
+    assert_eq!(patches[0].body, Some(group));
 }

@@ -8,7 +8,9 @@ use futures_util::TryStreamExt;
 use sqlx::any::AnyRow;
 use sqlx::{AssertSqlSafe, Row};
 
-use crate::rows::{self, CLUSTER, CLUSTER_BEFORE_BINDINGS, Interner, SPAN, UPGRADE};
+use crate::rows::{
+    self, CLUSTER, CLUSTER_BEFORE_BINDINGS, Interner, SPAN, UPGRADE, UPGRADE_BEFORE_CHANNELS,
+};
 use crate::{Backend, Result, Store, Tx, decisions, schema};
 
 /// The most problems that one query reports.
@@ -110,9 +112,14 @@ async fn readable(tx: &mut Tx, found: i64, problems: &mut Vec<String>) -> Result
     )
     .await?;
     let upgrade = |row: &AnyRow| rows::upgrade(row).map(drop);
+    let columns = if found < schema::since("upgrades", "channel") {
+        UPGRADE_BEFORE_CHANNELS
+    } else {
+        UPGRADE
+    };
     read_all(
         tx,
-        &format!("SELECT {UPGRADE} FROM upgrades"),
+        &format!("SELECT {columns} FROM upgrades"),
         problems,
         upgrade,
     )

@@ -14,6 +14,7 @@ use serde_json::json;
 use sqlx::Row;
 use towpath_core::cluster::ClusterId;
 use towpath_core::fleet::{Name, Owner, Pause, Upgrade, UpgradeId, UpgradeState};
+use towpath_core::graph::ChannelName;
 use towpath_core::version::Version;
 
 use crate::people::read_pauses;
@@ -31,6 +32,8 @@ pub struct Start {
     pub pool: Option<Name>,
     pub from: Version,
     pub to: Version,
+    /// The channel that the cluster is switched to.
+    pub channel: Option<ChannelName>,
     pub start_at: Timestamp,
 }
 
@@ -183,6 +186,7 @@ impl Claim {
             pool: self.start.pool.clone(),
             from: self.start.from.clone(),
             to: self.start.to.clone(),
+            channel: self.start.channel.clone(),
             state: UpgradeState::Planned,
             owner: Owner::Towpath,
             start_at: self.start.start_at,
@@ -322,6 +326,7 @@ pub(crate) async fn put(tx: &mut Tx, last: i64, new: &[(&Start, &Upgrade, &[Lock
             nanoseconds(upgrade.changed_at)?,
             upgrade.failures,
             upgrade.note.as_deref().map(checked).transpose()?,
+            upgrade.channel.as_ref().map(ChannelName::as_str),
         ]));
         for lock in *takes {
             let row = json!([
@@ -334,10 +339,10 @@ pub(crate) async fn put(tx: &mut Tx, last: i64, new: &[(&Start, &Upgrade, &[Lock
         }
     }
     let insert = "INSERT INTO upgrades (id, cluster, pool, from_version, to_version, state, owner, start_at, changed_at, failures, \
-         note) SELECT CAST(value->>0 AS BIGINT), value->>1, value->>2, value->>3, value->>4, value->>5, value->>6, \
+         note, channel) SELECT CAST(value->>0 AS BIGINT), value->>1, value->>2, value->>3, value->>4, value->>5, value->>6, \
          CAST(value->>7 AS BIGINT), CAST(value->>8 AS BIGINT), CAST(value->>9 AS BIGINT) + COALESCE((SELECT u.failures \
          FROM upgrades u WHERE u.cluster = j.value->>1 AND COALESCE(u.pool, '') = COALESCE(j.value->>2, '') \
-         AND u.to_version = j.value->>4 ORDER BY u.id DESC LIMIT 1), 0), value->>10 FROM {rows}";
+         AND u.to_version = j.value->>4 ORDER BY u.id DESC LIMIT 1), 0), value->>10, value->>11 FROM {rows}";
     tx.execute(insert, &json!(upgrades).to_string()).await?;
     if !locks.is_empty() {
         let insert = "INSERT INTO locks (upgrade, mutex, cluster, sector) \

@@ -135,10 +135,7 @@ pub(crate) fn cluster(row: &AnyRow, names: &mut Interner) -> Result<ClusterState
             },
             _ => Health::Healthy,
         },
-        channel: match facts.channel {
-            None => None,
-            Some(name) => Some(ChannelName::new(&name).ok_or_else(|| damaged("a channel", &name))?),
-        },
+        channel: facts.channel.map(|name| channel(&name)).transpose()?,
         arch: Arch::new(names.name(&facts.arch)),
         platform: match facts.platform {
             None => Fact::Unknown,
@@ -165,11 +162,17 @@ pub(crate) fn cluster(row: &AnyRow, names: &mut Interner) -> Result<ClusterState
         wif: facts.uses_wif.into(),
         offers: names.offers(&facts.offers)?,
         acknowledged_gates: facts.gates.iter().map(|gate| names.name(gate)).collect(),
+        // Who manages it tells that in every list.
+        available_channels: Fact::Unknown,
     })
 }
 
 /// The columns that [`upgrade`] reads, in its order.
-pub(crate) const UPGRADE: &str = "id, cluster, pool, from_version, to_version, state, owner, start_at, changed_at, failures, note";
+pub(crate) const UPGRADE: &str = "id, cluster, pool, from_version, to_version, state, owner, start_at, changed_at, failures, note, channel";
+
+/// The same of a schema that has no channels.
+pub(crate) const UPGRADE_BEFORE_CHANNELS: &str = "id, cluster, pool, from_version, to_version, state, owner, start_at, changed_at, failures, note, \
+     CAST(NULL AS TEXT)";
 
 pub(crate) fn upgrade(row: &AnyRow) -> Result<Upgrade> {
     let (state, owner) = (text(row, 5)?, text(row, 6)?);
@@ -188,6 +191,7 @@ pub(crate) fn upgrade(row: &AnyRow) -> Result<Upgrade> {
         failures: u32::try_from(failures)
             .map_err(|_| damaged("the failures of an upgrade", failures))?,
         note: optional(row, 10)?,
+        channel: optional(row, 11)?.map(|text| channel(&text)).transpose()?,
     })
 }
 
@@ -218,6 +222,10 @@ pub(crate) fn json_of_names(names: &BTreeSet<Name>) -> serde_json::Value {
 
 pub(crate) fn text(row: &AnyRow, column: usize) -> Result<String> {
     Ok(row.try_get(column)?)
+}
+
+fn channel(text: &str) -> Result<ChannelName> {
+    ChannelName::new(text).ok_or_else(|| damaged("a channel", text))
 }
 
 pub(crate) fn optional(row: &AnyRow, column: usize) -> Result<Option<Name>> {
@@ -287,12 +295,7 @@ impl Interner {
         if let Some(known) = self.offers.get(versions) {
             return Ok(known.clone());
         }
-        let offer = |text: &String| {
-            Ok(Offer {
-                version: version(text)?,
-                objection: None,
-            })
-        };
+        let offer = |text: &String| Ok(Offer::free(version(text)?));
         let offers: Arc<[Offer]> = versions.iter().map(offer).collect::<Result<_>>()?;
         self.offers.insert(versions.to_vec(), offers.clone());
         Ok(offers)

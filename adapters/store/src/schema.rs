@@ -15,7 +15,7 @@ pub(crate) const KNOWN: i64 = MIGRATIONS.len() as i64;
 /// The key of the lock under which PostgreSQL migrates: "towpath" in ASCII.
 const MIGRATION_LOCK: i64 = 0x0074_6f77_7061_7468;
 
-const MIGRATIONS: &[&[&str]] = &[FIRST, AGENTS, BOUNDS, IMPORTED];
+const MIGRATIONS: &[&[&str]] = &[FIRST, AGENTS, BOUNDS, IMPORTED, CHANNELS];
 
 const FIRST: &[&str] = &[
     // A cluster, its last report, and its newest span, which reaches from span_from to last_seen on its version and in its
@@ -98,6 +98,11 @@ const IMPORTED: &[&str] = &[
     "CREATE TABLE kept_lists (name KEY PRIMARY KEY, body TEXT NOT NULL, at BIGINT NOT NULL)",
 ];
 
+const CHANNELS: &[&str] = &[
+    // The channel that the cluster is switched to for an upgrade.
+    "ALTER TABLE upgrades ADD COLUMN channel TEXT",
+];
+
 /// Migrates clusters from before bindings existed: those last seen in a list are bound, with all their time. Their rows
 /// have a body that no report has.
 pub(crate) const BIND_LISTED: &str = "INSERT INTO bindings (cluster, since, until_at) SELECT id, 0, NULL FROM clusters WHERE gone = 0 AND body = '{}'";
@@ -155,6 +160,7 @@ pub(crate) const TABLES: &[(&str, &[(&str, Kind)])] = {
                 ("changed_at", Int),
                 ("failures", Int),
                 ("note", Text),
+                ("channel", Text),
             ],
         ),
         (
@@ -285,6 +291,7 @@ pub(crate) fn tables_of(
 /// The first schema that has the column.
 pub(crate) fn since(table: &str, column: &str) -> i64 {
     match (table, column) {
+        ("upgrades", "channel") => 5,
         ("imported_soak" | "kept_lists", _) => 4,
         ("agent_updates", "reported_at")
         | ("leases", "term_ms")

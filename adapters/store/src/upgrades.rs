@@ -212,6 +212,7 @@ impl Store {
                 pool: upgrade.pool.clone(),
                 from: upgrade.from.clone(),
                 to: upgrade.to.clone(),
+                channel: upgrade.channel.clone(),
                 start_at: upgrade.start_at,
             };
             let new = Upgrade {

@@ -11,6 +11,7 @@ use std::sync::Arc;
 use sha2::{Digest, Sha256};
 use towpath_core::cluster::Fact;
 use towpath_core::fleet::{Approval, Owner, SoakSum, Upgrade, UpgradeId, UpgradeState};
+use towpath_core::graph::ChannelName;
 use towpath_store::{
     Backend, ChangeMark, ClaimOutcome, InputPart, Lease, Lock, Need, RecordOutcome, Refusal, Store,
     StoreError, UpgradeSelection,
@@ -465,6 +466,7 @@ fn an_upgrade_from_plan_to_end() {
             pool: None,
             from: version("4.9.1"),
             to: version("4.9.2"),
+            channel: None,
             state: UpgradeState::Planned,
             owner: Owner::Towpath,
             start_at: at(1),
@@ -726,6 +728,7 @@ fn what_others_have_started_counts() {
             pool: Some("workers".into()),
             from: version("4.9.1"),
             to: version("4.9.2"),
+            channel: ChannelName::new("stable-4.10"),
             state: UpgradeState::Started,
             owner: Owner::Other,
             start_at: at(0),

@@ -54,8 +54,9 @@ pub use body::AnswerBody;
 pub use contract::ClientContract;
 pub use enrolment::{Enrolment, PassNumber};
 pub use fleet::{
-    Bounded, ClusterCount, Fleet, FleetAnswer, FleetApi, FleetHealth, FleetMetrics, FleetRequest,
-    Reads, RemainingSoak, TokenKeys,
+    AusCluster, AusMetrics, AusOrganisation, AusRemaining, AusSoak, Bounded, ClusterCount, Fleet,
+    FleetAnswer, FleetApi, FleetHealth, FleetMetrics, FleetRequest, Reads, RemainingSoak,
+    TokenKeys,
 };
 pub use managed::{AllowedUpdates, ClusterPlace, Managed};
 pub use metrics::{Metrics, ReloadResult};

@@ -1,11 +1,12 @@
 //! Validates the options of a fleet and fills in the defaults.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, bail};
 use jiff::{SignedDuration, Timestamp};
 use towpath_formats::timespan::TimeSpan;
+use towpath_kube::Access;
 use towpath_ocm::Login;
 use towpath_store::StoreAddress;
 use towpath_web::Reads;
@@ -16,6 +17,8 @@ use crate::clock::day_or_time;
 /// How long decisions and single spans are kept.
 const KEEP_FOR: TimeSpan = TimeSpan::days(90);
 const PASS_EVERY: TimeSpan = TimeSpan::seconds(60);
+/// What `--acm` says instead of a kubeconfig.
+const IN_CLUSTER: &str = "in-cluster";
 
 /// A fleet to look after.
 #[derive(Debug, Clone)]
@@ -32,7 +35,23 @@ pub(crate) struct FleetSettings {
     pub(crate) reads: Reads,
     pub(crate) pass_every: Duration,
     pub(crate) allowance: SignedDuration,
-    pub(crate) ocm: Option<OcmSettings>,
+    /// Whether metrics have AUS's names too.
+    pub(crate) aus_metrics: bool,
+    /// The API that manages the clusters.
+    pub(crate) hands: Option<HandsSettings>,
+}
+
+/// An API that manages clusters.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum HandsSettings {
+    Ocm(OcmSettings),
+    Acm(AcmSettings),
+}
+
+/// An ACM hub.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct AcmSettings {
+    pub(crate) access: Access,
 }
 
 /// An OCM-style API, and how to log in there.
@@ -42,34 +61,71 @@ pub(crate) struct OcmSettings {
     pub(crate) login: Login,
 }
 
-/// What was typed about an OCM-style API.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct OcmOptions {
-    pub(crate) url: Option<String>,
-    pub(crate) token: Option<PathBuf>,
-    pub(crate) client_id: Option<String>,
-    pub(crate) client_secret: Option<PathBuf>,
-    pub(crate) offline_token: Option<PathBuf>,
-    pub(crate) token_url: Option<String>,
+impl HandsSettings {
+    /// The file with the secret that opens it, if it is one.
+    pub(crate) fn secret_file(&self) -> Option<&Path> {
+        match self {
+            Self::Ocm(ocm) => Some(ocm.login.file()),
+            Self::Acm(acm) => acm.kubeconfig(),
+        }
+    }
 }
 
-impl OcmOptions {
+impl AcmSettings {
+    /// None: the pod's service account.
+    pub(crate) fn kubeconfig(&self) -> Option<&Path> {
+        match &self.access {
+            Access::InCluster => None,
+            Access::Kubeconfig { path, .. } => path.as_deref(),
+        }
+    }
+}
+
+impl ServeOptions {
+    /// The API that manages the clusters: at most one.
+    pub(crate) fn hands_settings(&self) -> anyhow::Result<Option<HandsSettings>> {
+        Ok(match (self.ocm_settings()?, self.acm_settings()?) {
+            (Some(_), Some(_)) => {
+                bail!("--ocm and --acm both tell which clusters there are; keep one of them")
+            }
+            (Some(ocm), None) => Some(HandsSettings::Ocm(ocm)),
+            (None, Some(acm)) => Some(HandsSettings::Acm(acm)),
+            (None, None) => None,
+        })
+    }
+
+    fn acm_settings(&self) -> anyhow::Result<Option<AcmSettings>> {
+        let access = match (&self.acm, &self.acm_context) {
+            // A context alone may stand in the environment for other commands.
+            (None, _) => return Ok(None),
+            (Some(path), Some(_)) if path.as_os_str() == IN_CLUSTER => {
+                bail!("--acm in-cluster has no contexts; remove --acm-context")
+            }
+            (Some(path), None) if path.as_os_str() == IN_CLUSTER => Access::InCluster,
+            (Some(path), context) => Access::Kubeconfig {
+                path: Some(path.clone()),
+                context: context.clone(),
+            },
+        };
+        Ok(Some(AcmSettings { access }))
+    }
+
     /// There is exactly one way to log in, or none without an API. What would be ignored is refused.
-    pub(crate) fn settings(self) -> anyhow::Result<Option<OcmSettings>> {
+    fn ocm_settings(&self) -> anyhow::Result<Option<OcmSettings>> {
         let ways = "--ocm-token FILE, --ocm-offline-token FILE, or --ocm-client-id ID with --ocm-client-secret FILE";
-        let Some(url) = self.url else {
+        let Some(url) = self.ocm.clone() else {
             // A token's file alone may stand in the environment for other commands.
             return Ok(None);
         };
-        let token_url = self.token_url.clone();
+        let token_url = self.ocm_token_url.clone();
         let token_url = token_url.unwrap_or_else(|| Login::TOKEN_URL.to_owned());
         let login = match (
-            self.token,
-            self.offline_token,
-            self.client_id,
-            self.client_secret,
+            self.ocm_token.clone(),
+            self.ocm_offline_token.clone(),
+            self.ocm_client_id.clone(),
+            self.ocm_client_secret.clone(),
         ) {
-            (Some(file), None, None, None) if self.token_url.is_none() => Login::Bearer(file),
+            (Some(file), None, None, None) if self.ocm_token_url.is_none() => Login::Bearer(file),
             (Some(_), None, None, None) => {
                 bail!(
                     "--ocm-token is the token itself, so --ocm-token-url is not used; remove one of them"
@@ -91,6 +147,11 @@ impl OcmOptions {
 }
 
 impl FleetSettings {
+    /// Whether an API keeps plans until their time, so that nobody need be there then.
+    pub(crate) fn has_calendar_elsewhere(&self) -> bool {
+        matches!(self.hands, Some(HandsSettings::Ocm(_)))
+    }
+
     /// Where the fleet's state is.
     pub(crate) fn store_address(&self) -> StoreAddress {
         let url = self
@@ -110,15 +171,7 @@ impl ServeOptions {
         let pass = within("passEvery", pass, SECOND..=DAY)?;
         let allowance = self.report_allowance.unwrap_or(HOUR);
         let allowance = within("reportAllowance", allowance, SECOND..=TimeSpan::days(7))?;
-        let ocm = OcmOptions {
-            url: self.ocm.clone(),
-            token: self.ocm_token.clone(),
-            client_id: self.ocm_client_id.clone(),
-            client_secret: self.ocm_client_secret.clone(),
-            offline_token: self.ocm_offline_token.clone(),
-            token_url: self.ocm_token_url.clone(),
-        };
-        let ocm = ocm.settings()?;
+        let hands = self.hands_settings()?;
         let is_postgres =
             |store: &String| store.starts_with("postgres://") || store.starts_with("postgresql://");
         if let (Some(file), false) = (
@@ -138,7 +191,11 @@ impl ServeOptions {
             address.check().context("--store cannot be used")?;
         }
         let keep_for = self.keep_for.unwrap_or(KEEP_FOR);
+        let aus_metrics = self.aus_metrics.unwrap_or(false);
         let Some(policy) = self.fleet.clone() else {
+            if aus_metrics {
+                bail!("--aus-metrics tells of a fleet; add --fleet DIR, or remove it");
+            }
             return Ok(None);
         };
         let reads = match (self.open_reads, &self.token_keys) {
@@ -161,7 +218,8 @@ impl ServeOptions {
             reads,
             pass_every: pass.unsigned(),
             allowance: allowance.signed(),
-            ocm,
+            aus_metrics,
+            hands,
         }))
     }
 

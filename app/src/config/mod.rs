@@ -25,7 +25,7 @@ use towpath_web::{
     Admission, AllowedHosts, ClientContract, Limits, REPORTS_PER_MINUTE, TrustedProxies,
 };
 
-pub(crate) use self::fleet::{FleetSettings, OcmOptions, OcmSettings};
+pub(crate) use self::fleet::{AcmSettings, FleetSettings, HandsSettings, OcmSettings};
 pub(crate) use self::redact::written;
 pub(crate) use self::sources::{SignatureOption, SourceArgs, SourceOptions};
 use crate::clock::NowArgs;
@@ -202,6 +202,26 @@ pub(crate) struct ServeOptions {
         help_heading = "Sources"
     )]
     pub(crate) poll_every: Option<TimeSpan>,
+    /// Read clusters from the ACM hub that this kubeconfig reaches, and have its ClusterCurators upgrade them. `in-cluster` uses the
+    /// pod's service account.
+    #[arg(
+        long,
+        env = "TOWPATH_ACM",
+        value_name = "KUBECONFIG",
+        help_heading = "ACM"
+    )]
+    pub(crate) acm: Option<PathBuf>,
+    /// The context of the kubeconfig of --acm. [default: its current context]
+    #[arg(
+        long,
+        env = "TOWPATH_ACM_CONTEXT",
+        value_name = "NAME",
+        help_heading = "ACM"
+    )]
+    pub(crate) acm_context: Option<String>,
+    /// Serve the fleet's metrics under the names of AUS (aus_…) too, for dashboards made for it. [default: false]
+    #[arg(long, env = "TOWPATH_AUS_METRICS", num_args = 0..=1, default_missing_value = "true", value_name = "BOOL", help_heading = "Fleet")]
+    pub(crate) aus_metrics: Option<bool>,
     /// The most connections at once. [default: 10000]
     #[arg(
         long,
@@ -493,7 +513,7 @@ impl ServeOptions {
             listen, sources, refresh_every, degraded_after, platforms, fleet, clusters,
             store, store_password_file, keep_for, token_keys, accept_unbound_tokens_until,
             open_reads, pass_every, report_allowance, ocm, ocm_token, ocm_client_id,
-            ocm_client_secret, ocm_offline_token, ocm_token_url, poll_every,
+            ocm_client_secret, ocm_offline_token, ocm_token_url, acm, acm_context, aus_metrics, poll_every,
             max_connections, max_connections_per_address, trusted_proxies, allowed_hosts,
             path_prefix, mandatory_params, drain_for, reports_per_minute, client_timeout, log, log_format, now
         }
@@ -580,16 +600,15 @@ impl ServeOptions {
 impl Settings {
     /// The files with secrets in them.
     pub(crate) fn secret_files(&self) -> impl Iterator<Item = &Path> {
-        let ocm = self
+        let hands = self
             .fleet
             .iter()
-            .filter_map(|fleet| fleet.ocm.as_ref())
-            .map(|ocm| ocm.login.file());
+            .filter_map(|fleet| fleet.hands.as_ref()?.secret_file());
         let files = self
             .token_keys
             .iter()
             .chain(&self.sources.access.registry_auth_file);
-        files.map(PathBuf::as_path).chain(ocm)
+        files.map(PathBuf::as_path).chain(hands)
     }
 
     /// Whether the files and directories on this machine exist that the service is told to read. What comes from elsewhere may come
@@ -602,12 +621,20 @@ impl Settings {
             .is_some_and(|state| state.exists());
         let sources = self.sources.specs.iter().filter(|_| !has_copies);
         let sources = sources.filter_map(|spec| match &spec.location {
-            Location::Path(path) => Some((spec.role.flag(), path)),
+            Location::Path(path) => Some((spec.role.flag(), path.as_path())),
             _ => None,
         });
         let fleet = self.fleet.iter().flat_map(|fleet| {
-            let clusters = fleet.clusters.iter().map(|path| ("--clusters", path));
-            std::iter::once(("--fleet", &fleet.policy)).chain(clusters)
+            let clusters = fleet
+                .clusters
+                .iter()
+                .map(|path| ("--clusters", path.as_path()));
+            let acm = match &fleet.hands {
+                Some(HandsSettings::Acm(acm)) => acm.kubeconfig().map(|path| ("--acm", path)),
+                _ => None,
+            };
+            let policy = ("--fleet", fleet.policy.as_path());
+            std::iter::once(policy).chain(clusters).chain(acm)
         });
         let keys = self.token_keys.iter().map(|path| ("--token-keys", path));
         let all = sources.chain(fleet).chain(keys);

@@ -5,10 +5,11 @@ use std::path::Path;
 
 use jiff::SignedDuration;
 use towpath_formats::timespan;
+use towpath_kube::Access;
 use towpath_ocm::Login;
 use towpath_web::Reads;
 
-use super::{AddressLimit, FleetSettings, LogFormat, OcmSettings, Settings};
+use super::{AddressLimit, FleetSettings, HandsSettings, LogFormat, OcmSettings, Settings};
 
 impl fmt::Display for Settings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -87,7 +88,16 @@ impl fmt::Display for FleetSettings {
             .try_for_each(|keys| writeln!(f, "tokenKeys: {}", path(keys)))?;
         writeln!(f, "openReads: {}", self.reads == Reads::Open)?;
         writeln!(f, "passEvery: {}", written(self.pass_every))?;
-        if let Some(OcmSettings { url, login }) = &self.ocm {
+        if let Some(HandsSettings::Acm(acm)) = &self.hands {
+            let (kubeconfig, context) = match &acm.access {
+                Access::InCluster => (None, None),
+                Access::Kubeconfig { path, context } => (path.as_deref(), context.as_ref()),
+            };
+            let kubeconfig = kubeconfig.map_or_else(|| "\"in-cluster\"".to_owned(), path);
+            writeln!(f, "acm: {kubeconfig}")?;
+            context.map_or(Ok(()), |context| writeln!(f, "acmContext: {context:?}"))?;
+        }
+        if let Some(HandsSettings::Ocm(OcmSettings { url, login })) = &self.hands {
             writeln!(f, "ocm: {url:?}")?;
             let file = path(login.file());
             match login {
@@ -110,6 +120,7 @@ impl fmt::Display for FleetSettings {
                 )?,
             }
         }
+        writeln!(f, "ausMetrics: {}", self.aus_metrics)?;
         write!(f, "reportAllowance: {}", written(self.allowance))
     }
 }

@@ -56,6 +56,7 @@ fn the_default_file_names_every_option_with_its_default() {
         && options.ocm_token.take().is_some();
     assert!(options.ocm_client_id.take().is_some() && options.ocm_client_secret.take().is_some());
     assert!(options.ocm_offline_token.take().is_some() && options.ocm_token_url.take().is_some());
+    assert!(options.acm.take().is_some() && options.acm_context.take().is_some());
     assert!(fleet && rest);
     assert_eq!(
         options.validated().unwrap().to_string(),

@@ -10,12 +10,14 @@ use towpath_core::cluster::ClusterId;
 use towpath_core::finding::{Finding, Place};
 use towpath_core::fleet::upgrade::REFUSAL_MEMORY;
 use towpath_core::fleet::{
-    Approval, ClusterState, FleetInput, FleetPolicy, Ledger, Name, OfferBook, Pause, SoakSum,
-    Tenure, UnknownClusters, Upgrade, beyond_own, told_once,
+    Approval, ChannelFollowers, ClusterState, FleetInput, FleetPolicy, Ledger, MinorSteps, Name,
+    OfferBook, Pause, SoakSum, Tenure, UnknownClusters, Upgrade, beyond_own, told_once,
 };
 use towpath_core::graph::Graph;
 use towpath_formats::SourceFile;
-use towpath_formats::fleet::cluster_list::{self, ClusterList, LIST_IS_GONE, labels};
+use towpath_formats::fleet::cluster_list::{
+    self, CHANNEL_NOT_FOLLOWED, ClusterList, LIST_IS_GONE, labels,
+};
 use towpath_formats::fleet::policy::{self, PolicyRead};
 use towpath_formats::words::counted;
 use towpath_sources::{Contents, Directory};
@@ -51,6 +53,8 @@ pub(crate) struct FleetReading {
     pub(crate) list: ClusterList,
     /// Whether there is a list. If not, what the store has kept of the last one counts.
     pub(crate) has_list: bool,
+    /// Whether an API that manages the clusters tells the list.
+    pub(crate) has_hands: bool,
     pub(crate) findings: Vec<Finding>,
     /// Whether a file could not be read as a whole: a cluster that no policy is about may be in it.
     pub(crate) is_partial: bool,
@@ -90,6 +94,8 @@ pub(crate) struct RawReading {
     directory: Option<Place>,
     /// Whether the clusters are listed somewhere: in a file, or by an API.
     pub(crate) has_list: bool,
+    /// Whether an API that manages the clusters lists them.
+    pub(crate) has_hands: bool,
 }
 
 impl Default for FleetReading {
@@ -99,6 +105,7 @@ impl Default for FleetReading {
             policy: Arc::default(),
             list: ClusterList::default(),
             has_list: false,
+            has_hands: false,
             findings: Vec::new(),
             is_partial: false,
             unknown_clusters: UnknownClusters::Hold,
@@ -152,6 +159,7 @@ impl RawReading {
             policy: Arc::new(policy),
             list: self.list,
             has_list: self.has_list,
+            has_hands: self.has_hands,
             findings: self.findings,
             is_partial,
             unknown_clusters,
@@ -245,6 +253,7 @@ impl Files {
             findings,
             directory,
             has_list: self.list.is_some() || self.policy.is_none(),
+            has_hands: false,
         })
     }
 
@@ -454,6 +463,7 @@ pub(crate) fn input(
         clusters.insert(state.id.clone(), state);
     }
     let mut book = graph.map(|graph| OfferBook::new(graph, now));
+    let followers = ChannelFollowers::of(&read.policy).filter(|_| read.has_hands);
     let listed: BTreeSet<&ClusterId> = read.list.clusters.iter().map(|state| &state.id).collect();
     for (id, state) in &mut clusters {
         let source = match listed.contains(id) {
@@ -461,6 +471,10 @@ pub(crate) fn input(
             false => Offers::of_unlisted(read.has_list),
         };
         offer(state, source, book.as_mut());
+        if let (Offers::Listed, Some(followers), Some(book)) = (source, &followers, &mut book) {
+            let channels = followers.channels(state, &minor_steps());
+            book.add_offers_in(state, &channels);
+        }
     }
     let mut soak = known
         .ledger
@@ -526,6 +540,43 @@ pub(crate) fn offer(state: &mut ClusterState, source: Offers, book: Option<&mut 
     }
 }
 
+/// Which minor follows which.
+fn minor_steps() -> MinorSteps<'static> {
+    MinorSteps {
+        next: &|minor| vec![minor.next()],
+        is_eus: &|minor| minor.to_string().ends_with(['0', '2', '4', '6', '8']),
+    }
+}
+
+/// What policies want in vain: which releases another channel has is in the graph alone, and only who manages a cluster can switch it.
+pub(crate) fn channels_in_vain(
+    read: &FleetReading,
+    graph: Option<&Graph>,
+    policy: &Path,
+) -> Option<Finding> {
+    ChannelFollowers::of(&read.policy)?;
+    let (why, remedy) = match (graph, read.has_hands) {
+        (Some(_), true) => return None,
+        (None, _) => (
+            "there is no graph that tells what the next channel has",
+            "name the graph data (--graph-data, --releases), or remove `channel` from the policies",
+        ),
+        (Some(_), false) => (
+            "nobody is named who could switch a cluster",
+            "name who manages the clusters (--ocm, --acm), or remove `channel` from the policies",
+        ),
+    };
+    let problem =
+        format!("policies follow channels from minor to minor, but no cluster is switched: {why}");
+    let place = Place::from(policy);
+    Some(Finding::warning(
+        CHANNEL_NOT_FOLLOWED,
+        place,
+        problem,
+        remedy,
+    ))
+}
+
 /// What no longer counts if clusters of the store were last seen in a list, and there is no list now.
 pub(crate) fn list_is_gone(
     read: &FleetReading,
@@ -539,7 +590,7 @@ pub(crate) fn list_is_gone(
         "{} of the store were last seen in a list, and no list is named: they are judged as they were then, by the list's last gates and soak; its upgrades of others and policies in labels do not count",
         counted(listed, "cluster")
     );
-    let remedy = "name the list (--clusters, or --ocm), or let them report";
+    let remedy = "name the list (--clusters, --ocm or --acm), or let them report";
     is_gone.then(|| Finding::warning(LIST_IS_GONE, Place::from(policy), problem, remedy))
 }
 

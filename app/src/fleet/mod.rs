@@ -1,12 +1,14 @@
 //! `towpath fleet`: each command gathers facts, makes one pure call, and prints or carries out the result.
 
+mod aus_metrics;
 mod complaint;
 mod export;
 mod facts;
 pub(crate) mod fleet_backend;
+mod hands;
+mod hands_args;
 mod import;
 mod lease;
-mod ocm;
 mod operator_acts;
 mod progress;
 mod published_fleet;
@@ -38,11 +40,12 @@ use towpath_formats::timespan::TimeSpan;
 use towpath_store::{Store, StoreAddress};
 
 use self::facts::{Files, FleetReading, StoredFleet};
-use self::ocm::OcmScheduler;
+use self::hands::{hands_of, read_into};
+use self::hands_args::HandsArgs;
 use self::progress::Progress;
 use crate::cli::{print, terminal_width};
 use crate::clock::NowArgs;
-use crate::config::{self, OcmOptions, ServeOptions, Settings, SourceArgs};
+use crate::config::{self, ServeOptions, Settings, SourceArgs};
 use crate::example::Origin;
 use crate::output::{Output, OutputArgs};
 
@@ -144,7 +147,7 @@ pub(crate) enum FleetCommand {
         after_help = "Example:\n  towpath fleet acknowledge gate-1 --cluster 11111111-0000-4000-8000-000000000005"
     )]
     Acknowledge(operator_acts::AcknowledgeArgs),
-    /// Write the fleet of an OCM-style API as a list of clusters, which --clusters reads.
+    /// Write the fleet of an OCM-style API or an ACM hub as a list of clusters, which --clusters reads.
     #[command(
         after_help = "Example:\n  towpath fleet export --ocm https://api.openshift.com --ocm-token token"
     )]
@@ -211,47 +214,11 @@ pub(crate) struct FleetArgs {
     #[arg(long, env = "TOWPATH_STORE_PASSWORD_FILE", value_name = "FILE")]
     store_password_file: Option<PathBuf>,
     #[command(flatten)]
-    ocm: OcmArgs,
+    hands: HandsArgs,
     #[command(flatten)]
     now: NowArgs,
     #[command(flatten)]
     sources: SourceArgs,
-}
-
-/// An OCM-style API.
-#[derive(Debug, Args)]
-pub(crate) struct OcmArgs {
-    /// Read clusters, upgrades and gates from the OCM-style API at this address. `fleet run` also schedules upgrades there.
-    #[arg(long, env = "TOWPATH_OCM", value_name = "URL")]
-    ocm: Option<String>,
-    /// The file with the token for the API of --ocm. Somebody else renews it.
-    #[arg(long, env = "TOWPATH_OCM_TOKEN", value_name = "FILE")]
-    ocm_token: Option<PathBuf>,
-    /// Log in to the API of --ocm as this service account. Needs --ocm-client-secret.
-    #[arg(long, env = "TOWPATH_OCM_CLIENT_ID", value_name = "ID")]
-    ocm_client_id: Option<String>,
-    /// The file with the secret of --ocm-client-id.
-    #[arg(long, env = "TOWPATH_OCM_CLIENT_SECRET", value_name = "FILE")]
-    ocm_client_secret: Option<PathBuf>,
-    /// Log in to the API of --ocm with the offline token in this file.
-    #[arg(long, env = "TOWPATH_OCM_OFFLINE_TOKEN", value_name = "FILE")]
-    ocm_offline_token: Option<PathBuf>,
-    /// The service that gives tokens for --ocm-client-id and --ocm-offline-token. [default: Red Hat's]
-    #[arg(long, env = "TOWPATH_OCM_TOKEN_URL", value_name = "URL")]
-    ocm_token_url: Option<String>,
-}
-
-impl OcmArgs {
-    fn options(&self) -> OcmOptions {
-        OcmOptions {
-            url: self.ocm.clone(),
-            token: self.ocm_token.clone(),
-            client_id: self.ocm_client_id.clone(),
-            client_secret: self.ocm_client_secret.clone(),
-            offline_token: self.ocm_offline_token.clone(),
-            token_url: self.ocm_token_url.clone(),
-        }
-    }
 }
 
 /// A part of what to look at, and how to show it.
@@ -344,15 +311,9 @@ impl FleetArgs {
             clusters: self.clusters.clone(),
             store: self.store.clone(),
             store_password_file: self.store_password_file.clone(),
-            ocm: self.ocm.ocm.clone(),
-            ocm_token: self.ocm.ocm_token.clone(),
-            ocm_client_id: self.ocm.ocm_client_id.clone(),
-            ocm_client_secret: self.ocm.ocm_client_secret.clone(),
-            ocm_offline_token: self.ocm.ocm_offline_token.clone(),
-            ocm_token_url: self.ocm.ocm_token_url.clone(),
             sources: self.sources.options.clone(),
             now: self.now,
-            ..more
+            ..self.hands.options(more)
         };
         config::settings(typed, self.sources.config.as_deref())
     }
@@ -363,7 +324,8 @@ impl FleetArgs {
         let named = [
             ("--clusters", self.clusters.is_some()),
             ("--store", self.store.is_some()),
-            ("--ocm", self.ocm.ocm.is_some()),
+            ("--ocm", self.hands.ocm.is_some()),
+            ("--acm", self.hands.acm.is_some()),
             ("--graph-data", !settings.sources.is_example()),
         ];
         let named = named.iter().find(|(_, is_named)| *is_named);
@@ -402,12 +364,15 @@ impl FleetArgs {
         let decision = planner.pass(now);
         let fleet = settings.fleet.as_ref();
         let gone = fleet.and_then(|fleet| facts::list_is_gone(&read, &known, &fleet.policy));
+        let vain =
+            fleet.and_then(|fleet| facts::channels_in_vain(&read, graph.as_ref(), &fleet.policy));
         let mut findings = read.findings;
         if let Some(list) = self.own_list(&settings) {
             findings.extend(untold(&read.list, &Place::from(list)));
         }
         findings.extend(coverage(&input.policy, &input.clusters));
         findings.extend(gone);
+        findings.extend(vain);
         findings.sort();
         Ok(Picture {
             planner,
@@ -422,7 +387,7 @@ impl FleetArgs {
     /// The list that the clusters come from, if they come from one that somebody wrote.
     fn own_list<'s>(&self, settings: &'s Settings) -> Option<&'s Path> {
         let fleet = settings.fleet.as_ref()?;
-        fleet.clusters.as_deref().filter(|_| fleet.ocm.is_none())
+        fleet.clusters.as_deref().filter(|_| fleet.hands.is_none())
     }
 
     /// What the store knows of the fleet, if there is one.
@@ -452,14 +417,17 @@ impl FleetArgs {
     }
 }
 
-/// What the files say, and the OCM-style API if one is named.
+/// What the files say, and the API that manages the clusters if one is named.
 async fn reading(settings: &Settings, now: Timestamp) -> anyhow::Result<FleetReading> {
     let mut raw = files(settings).read_raw(now)?;
-    let ocm = settings.fleet.as_ref().map(OcmScheduler::of).transpose()?;
-    if let Some(mut ocm) = ocm.flatten() {
-        let findings = ocm.read(now, &mut raw.list).await?;
+    let named = settings
+        .fleet
+        .as_ref()
+        .and_then(|fleet| fleet.hands.as_ref());
+    if let Some(mut hands) = hands_of(named)? {
+        let findings = read_into(&mut *hands, now, &mut raw.list).await?;
         raw.findings.extend(findings);
-        raw.has_list = true;
+        (raw.has_list, raw.has_hands) = (true, true);
     }
     Ok(raw.finish())
 }

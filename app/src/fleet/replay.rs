@@ -10,7 +10,7 @@ use towpath_store::{Store, StoredDecision};
 
 use super::open;
 use super::operator_acts::StoreArgs;
-use crate::cli::{print, say};
+use crate::cli::say;
 use crate::terminal::room;
 
 /// Decisions that are read at once.
@@ -85,7 +85,7 @@ pub(super) async fn replay(args: ReplayArgs) -> anyhow::Result<bool> {
         }
     }
     if !listed.is_empty() {
-        print(&format!("{}\n", text::decisions(&listed, room())))?;
+        say(&format!("{}\n", text::decisions(&listed, room())))?;
     }
     let pruned = chain
         .checkpoint

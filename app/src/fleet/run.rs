@@ -17,10 +17,11 @@ use towpath_core::fleet::{
 use towpath_core::retry::Backoff;
 use towpath_store::{Store, StoreAddress, StoreError};
 use towpath_web::{
-    AllowedUpdates, Bounded, Clock, ClusterCount, ClusterPlace, Fleet, FleetHealth, FleetMetrics,
-    Managed, RemainingSoak, Service, TokenKeys,
+    AllowedUpdates, AusMetrics, Bounded, Clock, ClusterCount, ClusterPlace, Fleet, FleetHealth,
+    FleetMetrics, Managed, RemainingSoak, Service, TokenKeys,
 };
 
+use super::aus_metrics::aus_metrics;
 use super::complaint::Complaint;
 use super::fleet_backend::{FleetBackend, FleetBackendSlot};
 use super::published_fleet::{DecidedFleet, GraphSource, PassOutcome, PublishedFleet};
@@ -67,7 +68,7 @@ pub(crate) async fn run(settings: Settings, once: bool) -> anyhow::Result<bool> 
                 tell(&outcome);
                 if once {
                     crate::cli::say(&outcome.to_string())?;
-                    if outcome.planned > 0 && fleet.ocm.is_none() {
+                    if outcome.planned > 0 && !fleet.has_calendar_elsewhere() {
                         crate::cli::say(&next_pass_note())?;
                     }
                 }
@@ -213,9 +214,11 @@ pub(crate) fn in_background(
             clock.clone(),
             fleet.allowance,
         ));
-        let every = fleet.pass_every;
+        let (every, names_of_aus) = (fleet.pass_every, fleet.aus_metrics);
         match Scheduler::new(store.clone(), fleet, graph, published_fleet) {
-            Ok(scheduler) => pass_until(scheduler, &service, &clock, every, &stopped).await,
+            Ok(scheduler) => {
+                pass_until(scheduler, &service, &clock, every, names_of_aus, &stopped).await;
+            }
             Err(error) => tracing::error!("the fleet's scheduler cannot start: {error:#}"),
         }
         // Nothing is asked of it any more; SQLite then has everything in its one file.
@@ -254,9 +257,10 @@ async fn pass_until(
     service: &Service,
     clock: &Clock,
     every: Duration,
+    names_of_aus: bool,
     stopped: &Notify,
 ) {
-    let (mut last_pass, mut decisions) = (None, 0);
+    let (mut last_pass, mut decisions, mut failed_passes) = (None, 0, 0);
     let (mut complaint, began) = (Complaint::default(), Instant::now());
     let mut ticks = ticks(every);
     // A fleet is judged by the graph that is served; before there is one, there is nothing to judge.
@@ -292,6 +296,10 @@ async fn pass_until(
                             .enrolment()
                             .publish(Arc::new(managed(&published)), number);
                         told = metrics(&published, &outcome, &findings, decisions);
+                        told.aus = names_of_aus.then(|| AusMetrics {
+                            failed_passes,
+                            ..aus_metrics(&published, outcome.at)
+                        });
                         told.agent_updates = scheduler.published_fleet.outcomes.all();
                         service.fleet_metrics(Arc::new(told.clone()));
                     });
@@ -311,6 +319,10 @@ async fn pass_until(
                     ..health(clock(), store_problem, last_pass)
                 });
                 told.is_scheduler = false;
+                failed_passes += 1;
+                if let Some(aus) = &mut told.aus {
+                    aus.failed_passes = failed_passes;
+                }
                 service.fleet_metrics(Arc::new(told.clone()));
             }
         }
@@ -443,6 +455,7 @@ fn metrics(
         is_scheduler: outcome.is_scheduler,
         decisions,
         agent_updates: BTreeMap::new(),
+        aus: None,
     }
 }
 

@@ -23,8 +23,8 @@ use towpath_store::{
 };
 
 use super::facts::{self, Files, FleetReading, Offers, StoredFleet};
+use super::hands::{self, Hands, hands_of};
 use super::lease::LeaseKeeper;
-use super::ocm::OcmScheduler;
 use super::published_fleet::{DecidedFleet, GraphHandle, GraphSource, PassOutcome, PublishedFleet};
 use crate::config::FleetSettings;
 
@@ -47,7 +47,7 @@ pub(crate) struct Scheduler {
     keeper: LeaseKeeper,
     files: Files,
     graph: GraphSource,
-    ocm: Option<OcmScheduler>,
+    hands: Option<Box<dyn Hands>>,
     read: FleetReading,
     /// What is odd about whom the policies select.
     coverage: Vec<Finding>,
@@ -73,7 +73,7 @@ impl Scheduler {
         published_fleet: Arc<PublishedFleet>,
     ) -> anyhow::Result<Self> {
         let files = Files::new(&settings.policy, settings.clusters.as_deref());
-        let ocm = OcmScheduler::of(&settings)?;
+        let hands = hands_of(settings.hands.as_ref())?;
         let owner = format!(
             "{}-{}",
             std::process::id(),
@@ -87,7 +87,7 @@ impl Scheduler {
             keeper,
             files,
             graph,
-            ocm,
+            hands,
             read: FleetReading::default(),
             coverage: Vec::new(),
             known: StoredFleet::default(),
@@ -145,8 +145,9 @@ impl Scheduler {
             published.decision = decision.clone();
             decision
         });
-        if let (Some(lease), Some(ocm)) = (&lease, &self.ocm) {
-            ocm.schedule(
+        if let (Some(lease), Some(hands)) = (&lease, &self.hands) {
+            hands::carry_out(
+                &**hands,
                 &self.store,
                 lease,
                 &self.known.upgrades,
@@ -269,16 +270,16 @@ impl Scheduler {
         }
     }
 
-    /// Whether the files, and the OCM-style API, say something new.
+    /// Whether the files, and the API that manages the clusters, say something new.
     async fn read_files(&mut self, now: Timestamp) -> anyhow::Result<bool> {
         let mut raw = tokio::task::block_in_place(|| self.files.read_raw(now))?;
         if let Some(enrolment) = self.graph.enrolment() {
             enrolment.hold_named(raw.named_by_policies(), raw.named_by_list());
         }
-        if let Some(ocm) = &mut self.ocm {
-            let findings = ocm.read(now, &mut raw.list).await?;
+        if let Some(hands) = &mut self.hands {
+            let findings = hands::read_into(&mut **hands, now, &mut raw.list).await?;
             raw.findings.extend(findings);
-            raw.has_list = true;
+            (raw.has_list, raw.has_hands) = (true, true);
         }
         let read = raw.finish();
         let changed = read.policy != self.read.policy
@@ -327,7 +328,7 @@ impl Scheduler {
             .made_of
             .as_ref()
             .is_some_and(|(graph, made)| graph == held.name() && !stale(made));
-        let followable = same && !policy_changed && self.ocm.is_none();
+        let followable = same && !policy_changed && self.hands.is_none();
         if let (true, Some(published)) = (followable, self.published_fleet.published())
             && self.follow(&published, &held, now).await?
         {
@@ -345,6 +346,8 @@ impl Scheduler {
             let mut found = coverage(&input.policy, &input.clusters);
             let policy = &self.settings.policy;
             found.extend(facts::list_is_gone(&self.read, &self.known, policy));
+            let vain = facts::channels_in_vain(&self.read, held.graph(), policy);
+            found.extend(vain);
             let size = input.clusters.len();
             (FleetPlanner::new(input), size, found)
         });
@@ -511,8 +514,8 @@ impl Scheduler {
                 .iter()
                 .map(ToString::to_string)
                 .collect();
-            if let (Some(ocm), Some(upgrade)) = (&self.ocm, self.active(cancel.upgrade))
-                && let Err(error) = ocm.cancel(upgrade).await
+            if let (Some(hands), Some(upgrade)) = (&self.hands, self.active(cancel.upgrade))
+                && let Err(error) = hands.cancel(upgrade).await
             {
                 // It may have started there. Others must not wait for it; the next pass sees how it is.
                 tracing::error!(
@@ -608,11 +611,11 @@ impl Scheduler {
             }
         }
         self.follow_own_acts(published, at).await?;
-        match &self.ocm {
-            Some(ocm) => {
+        match &self.hands {
+            Some(hands) => {
                 let gates = gates_to_agree_to(published);
-                ocm.schedule(&self.store, lease, &self.known.upgrades, &gates, at)
-                    .await
+                let upgrades = &self.known.upgrades;
+                hands::carry_out(&**hands, &self.store, lease, upgrades, &gates, at).await
             }
             None => Ok(()),
         }
@@ -620,10 +623,10 @@ impl Scheduler {
 
     /// An upgrade that is given up must not wait in the API any longer. Otherwise it would begin unexpectedly.
     async fn is_cancelled_there(&self, id: UpgradeId) -> bool {
-        let (Some(ocm), Some(upgrade)) = (&self.ocm, self.active(id)) else {
+        let (Some(hands), Some(upgrade)) = (&self.hands, self.active(id)) else {
             return true;
         };
-        match ocm.cancel(upgrade).await {
+        match hands.cancel(upgrade).await {
             Ok(()) => true,
             Err(error) => {
                 // It may have started there. The next pass sees how it is.
@@ -745,6 +748,7 @@ pub(crate) fn claim(start: &Start) -> Claim {
             pool: start.pool().cloned(),
             from: start.from.clone(),
             to: start.to.clone(),
+            channel: start.channel.clone(),
             start_at: start.at,
         },
         organisation: start.organisation.clone(),

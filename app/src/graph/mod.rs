@@ -2,6 +2,7 @@
 
 mod audit;
 mod diff;
+mod extend;
 mod lint;
 mod migrate;
 mod presubmit;
@@ -21,6 +22,13 @@ pub(crate) enum GraphCommand {
         after_help = "Example:\n  towpath graph diff main HEAD --graph-data ./graph-data --releases releases.json"
     )]
     Diff(diff::DiffArgs),
+    /// Extend a risk that is not fixed yet to newer releases of its minor version. Shows the new files, and proves that nothing else changes.
+    ///
+    /// Without RISK it lists the risks that newer releases lack. Only --write writes files.
+    #[command(
+        after_help = "Example:\n  towpath graph extend OVNSlowStart --graph-data ./graph-data --releases releases.json --write"
+    )]
+    Extend(extend::ExtendArgs),
     /// Check graph data. Lists every problem with its place and remedy.
     #[command(after_help = "Example:\n  towpath graph lint ./graph-data --releases releases.json")]
     Lint(lint::LintArgs),
@@ -43,6 +51,7 @@ pub(crate) fn execute(command: GraphCommand) -> anyhow::Result<bool> {
     match command {
         GraphCommand::Audit(args) => audit::run(&args),
         GraphCommand::Diff(args) => diff::run(&args),
+        GraphCommand::Extend(args) => extend::extend(&args),
         GraphCommand::Lint(args) => lint::lint(args),
         GraphCommand::Migrate(args) => migrate::migrate(args),
         GraphCommand::Rollouts(args) => rollouts::rollouts(args),

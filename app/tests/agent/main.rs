@@ -14,6 +14,7 @@ mod gates;
 mod outages;
 mod process;
 mod quiet;
+mod ready;
 mod reports;
 mod site;
 mod story;

@@ -78,6 +78,10 @@ fn get(address: SocketAddr, target: &str) -> Response {
 
 fn passes(towpath: &Towpath) -> u64 {
     let metrics = towpath.get("/metrics").text();
+    assert!(
+        !metrics.contains("\naus_"),
+        "AUS's names are there only if somebody wants them"
+    );
     let count = metrics
         .lines()
         .find_map(|line| line.strip_prefix("towpath_fleet_decisions_total "));
@@ -210,7 +214,7 @@ fn explain_and_path_show_the_service_a_token() {
 #[test]
 fn who_may_not_read_the_fleet_learns_no_names_and_no_platform() {
     let fleet = Fleet::new();
-    let towpath = fleet.serve_closed(&fleet.sqlite(), &[]);
+    let towpath = fleet.serve_closed(&fleet.sqlite(), &["--aus-metrics"]);
     assert_eq!(
         fleet.report(&towpath, PROD, &on("p1", "4.20.1")).status,
         202
@@ -227,12 +231,12 @@ fn who_may_not_read_the_fleet_learns_no_names_and_no_platform() {
             .text()
             .contains("towpath_fleet_clusters{organisation=\"demo\"")
     });
-    assert!(
-        towpath
-            .get_with("/metrics", &admin)
-            .text()
-            .contains("towpath_fleet_metrics_hidden 0\n")
+    let whole = towpath.get_with("/metrics", &admin).text();
+    assert!(whole.contains("towpath_fleet_metrics_hidden 0\n"));
+    let of_aus = format!(
+        "aus_cluster_upgrade_policy_info{{integration=\"towpath\",ocm_env=\"\",cluster_uuid=\"{PROD}\",org_id=\"demo\""
     );
+    assert!(whole.contains(&of_aus), "{whole}");
     for headers in [&[][..], &cluster, &other] {
         let metrics = towpath.get_with("/metrics", headers).text();
         assert!(

@@ -2,6 +2,7 @@
 
 mod classes;
 mod diff;
+mod extension;
 mod graph_pair;
 mod presubmit;
 mod refusal;
@@ -13,5 +14,6 @@ pub use diff::{
     ChannelDiff, Diff, EdgeChange, EdgeKind, Only, ReleaseChange, ReleaseKind, RiskNames, When,
     diff,
 };
+pub use extension::{ExtendedRisks, OpenRisk, open_risks, risk_names_in};
 pub use presubmit::{PresubmitOptions, presubmit, share_before_feedback};
 pub use touched::{TouchedClusters, touched};

@@ -1,13 +1,16 @@
 //! One cluster: its facts, the sequence of updates it would take, and what its own objects have
 //! against that.
 
+mod accepted;
 pub mod facts;
 mod gate;
+pub mod health;
 pub mod objects;
 mod ready;
 pub mod rules;
 pub mod way;
 
+pub use accepted::{AcceptedReasons, NotAccepted};
 pub use facts::{Cluster, ClusterId, Fact, Platform};
 pub use gate::{UpgradeableGate, gate};
-pub use ready::{Readiness, ReadyHop, Task, ready};
+pub use ready::{Readiness, ReadyHop, Task, ready, ready_but_for};

@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::Timestamp;
 
 use super::Fact;
+use super::health::Health;
 use crate::fleet::Name;
 use crate::version::{Minor, Version};
 
@@ -32,6 +33,8 @@ pub struct Facts {
     /// What an administrator has to acknowledge, each with its description.
     pub gates: Fact<BTreeMap<Name, Name>>,
     pub acks: Fact<BTreeSet<Name>>,
+    /// What only `ready` asks for.
+    pub health: Health,
 }
 
 /// The pool of the control plane's nodes.
@@ -102,6 +105,8 @@ pub struct ApiUse {
     pub api: ApiName,
     /// The Kubernetes that removes it, as the cluster says.
     pub removed_in: Option<Minor>,
+    /// The group and version to use instead, where somebody says so.
+    pub replacement: Option<Name>,
     pub users: Vec<ApiUser>,
     /// Requests of users whose names nobody has kept.
     pub unnamed_requests: u64,
@@ -123,10 +128,21 @@ pub struct ApiUser {
     pub name: Name,
     /// The program, as it calls itself.
     pub agent: Option<Name>,
-    /// How many requests in the last day.
+    /// How many requests in the last day, or in the audit log.
     pub requests: u64,
     /// The hour of the last one.
     pub last: Option<Timestamp>,
+    pub counted: Counted,
+}
+
+/// Who has counted requests.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Counted {
+    /// The cluster, in the last day.
+    #[default]
+    InADay,
+    /// We, in an audit log.
+    InTheLog,
 }
 
 impl Range {
@@ -183,7 +199,11 @@ impl std::fmt::Display for ApiUser {
         f.write_str(&self.name)?;
         let mut agent = self.agent.iter();
         agent.try_for_each(|agent| write!(f, " ({agent})"))?;
-        write!(f, ", {} {requests} in a day", self.requests)?;
+        let span = match self.counted {
+            Counted::InADay => "in a day",
+            Counted::InTheLog => "in the audit log",
+        };
+        write!(f, ", {} {requests} {span}", self.requests)?;
         match self.last {
             Some(last) => write!(
                 f,
@@ -217,6 +237,15 @@ pub enum ObjectKind {
     ClusterServiceVersion,
     ApiRequestCount,
     AdminGates,
+    Pod,
+    PodDisruptionBudget,
+    InstallPlan,
+    /// The configuration of the cluster's network.
+    Network,
+    ContainerRuntimeConfig,
+    MachineConfig,
+    /// What Prometheus answers at `/api/v1/alerts`.
+    Alerts,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -244,6 +273,19 @@ impl ObjectKind {
             Self::AdminGates => {
                 "oc -n openshift-config-managed get configmap admin-gates -o yaml > admin-gates.yaml; oc -n openshift-config get configmap admin-acks -o yaml > admin-acks.yaml"
             }
+            Self::Pod => "oc get pods --all-namespaces -o yaml > pods.yaml",
+            Self::PodDisruptionBudget => {
+                "oc get poddisruptionbudgets --all-namespaces -o yaml > poddisruptionbudgets.yaml"
+            }
+            Self::InstallPlan => "oc get installplans --all-namespaces -o yaml > installplans.yaml",
+            Self::Network => "oc get networks.config.openshift.io -o yaml > networks.yaml",
+            Self::ContainerRuntimeConfig => {
+                "oc get containerruntimeconfigs -o yaml > containerruntimeconfigs.yaml"
+            }
+            Self::MachineConfig => "oc get machineconfigs -o yaml > machineconfigs.yaml",
+            Self::Alerts => {
+                "oc -n openshift-monitoring exec -c prometheus prometheus-k8s-0 -- curl -s http://localhost:9090/api/v1/alerts > alerts.json"
+            }
         }
     }
 }
@@ -258,6 +300,13 @@ impl std::fmt::Display for ObjectKind {
             Self::ClusterServiceVersion => "ClusterServiceVersions",
             Self::ApiRequestCount => "APIRequestCounts",
             Self::AdminGates => "ConfigMap openshift-config-managed/admin-gates",
+            Self::Pod => "Pods",
+            Self::PodDisruptionBudget => "PodDisruptionBudgets",
+            Self::InstallPlan => "InstallPlans",
+            Self::Network => "Network",
+            Self::ContainerRuntimeConfig => "ContainerRuntimeConfigs",
+            Self::MachineConfig => "MachineConfigs",
+            Self::Alerts => "alerts",
         })
     }
 }

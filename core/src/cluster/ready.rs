@@ -3,8 +3,9 @@
 
 use std::collections::BTreeSet;
 
+use crate::cluster::AcceptedReasons;
 use crate::cluster::objects::{Facts, MachineConfigPool};
-use crate::cluster::rules::{MaxSkew, PoolStanding, judge, standings};
+use crate::cluster::rules::{MaxSkew, PoolStanding, is_unjudged, judge_all, standings};
 use crate::cluster::way::{Step, Way, Workers};
 use crate::fleet::Name;
 use crate::verdict::{Answer, Code, Reason, Verdict};
@@ -17,6 +18,8 @@ pub struct Readiness {
     pub hops: Vec<ReadyHop>,
     /// Pools that are paused now, and have to be unpaused at the end.
     pub paused_at_the_end: Vec<Name>,
+    /// Names that somebody accepts, and that nothing here has.
+    pub accepted_in_vain: Vec<String>,
 }
 
 /// An update of a way.
@@ -30,6 +33,8 @@ pub struct ReadyHop {
     pub enters: Option<Minor>,
     /// Whether it can be taken, and all that stands against it.
     pub verdict: Verdict,
+    /// What stood against it, and somebody accepts.
+    pub accepted: Vec<Reason>,
     /// What has to be done for it that was not to be done for one before it.
     pub tasks: Vec<Task>,
     /// How nodes stand right after its control plane is updated.
@@ -42,6 +47,8 @@ pub struct Task {
     pub text: String,
     /// The command that does it, or a part of it.
     pub command: Option<String>,
+    /// The command that shows whether it is done.
+    pub check: Option<String>,
 }
 
 /// What is left to be done when the way is over.
@@ -75,37 +82,52 @@ static POOL_TO_CATCH_UP: Code = Code::new(
 
 /// Judges every update of a way.
 pub fn ready(way: &Way, facts: &Facts, max_skew: MaxSkew) -> Readiness {
+    ready_but_for(way, facts, max_skew, &AcceptedReasons::default())
+}
+
+/// Judges every update of a way, but for what somebody accepts.
+pub fn ready_but_for(
+    way: &Way,
+    facts: &Facts,
+    max_skew: MaxSkew,
+    accepted: &AcceptedReasons,
+) -> Readiness {
     let mut asked = BTreeSet::new();
     let mut pools = WorkerPools::new(facts);
     let mut hops = Vec::new();
     for step in way.steps() {
         let of_pools = pools.before(step);
-        hops.push(hop(step, facts, max_skew, of_pools, &mut asked));
+        let judged = accepted.taken_from(judge_all(step, facts, max_skew));
+        let standings = standings(step, facts, max_skew);
+        hops.push(hop(step, judged, standings, of_pools, &mut asked));
     }
+    let taken = hops.iter().flat_map(|hop| &hop.accepted);
+    let accepted_in_vain = accepted.unused(taken);
     Readiness {
         hops,
         paused_at_the_end: pools.paused_at_the_end(way),
+        accepted_in_vain,
     }
 }
 
 fn hop(
     step: Step<'_>,
-    facts: &Facts,
-    max_skew: MaxSkew,
+    (verdict, accepted): (Verdict, Vec<Reason>),
+    pools: Vec<PoolStanding>,
     of_pools: Vec<Task>,
     asked: &mut BTreeSet<String>,
 ) -> ReadyHop {
-    let verdict = judge(step, facts, max_skew);
-    let against = verdict.objections().map(Task::of);
+    let is_task = |reason: &&Reason| !is_unjudged(reason.code());
+    let against = verdict.objections().filter(is_task).map(Task::of);
     let against = against.filter(|task| asked.insert(task.text.clone()));
     let tasks = against.chain(of_pools).collect();
-    let pools = standings(step, facts, max_skew);
     let enters = step.is_minor().then(|| step.to_minor());
     ReadyHop {
         from: step.begins_at(),
         to: step.to().to_string(),
         enters,
         verdict,
+        accepted,
         tasks,
         pools,
     }
@@ -117,6 +139,7 @@ impl Task {
         Self {
             text: reason.help(),
             command: reason.command(),
+            check: reason.check(),
         }
     }
 
@@ -178,6 +201,19 @@ impl Readiness {
     pub fn is_ready(&self) -> bool {
         self.hops.iter().all(ReadyHop::is_ready)
     }
+
+    /// What could not be judged, for lack of something. Each is told once.
+    pub fn unjudged(&self) -> BTreeSet<&Reason> {
+        let reasons = self.hops.iter().flat_map(|hop| &hop.verdict.reasons);
+        reasons
+            .filter(|reason| is_unjudged(reason.code()))
+            .collect()
+    }
+
+    /// Whether something that was found stands in the way, and not only that something is not known.
+    pub fn has_objections(&self) -> bool {
+        self.hops.iter().any(ReadyHop::has_objections)
+    }
 }
 
 impl ReadyHop {
@@ -189,5 +225,15 @@ impl ReadyHop {
     /// What stands against it, and what it only tells.
     pub fn reasons(&self) -> impl Iterator<Item = &Reason> {
         self.verdict.reasons.iter()
+    }
+
+    /// The same without what could not be judged.
+    pub fn judged_reasons(&self) -> impl Iterator<Item = &Reason> {
+        self.reasons().filter(|reason| !is_unjudged(reason.code()))
+    }
+
+    /// Whether something that was found stands against it.
+    pub fn has_objections(&self) -> bool {
+        self.judged_reasons().any(|reason| !reason.code().is_note)
     }
 }

@@ -22,6 +22,7 @@ use crate::fleet::{
     Approval, ClusterIdx, ClusterState, FleetInput, FollowUp, Name, Pause, Roster, RuleId, Upgrade,
     UpgradeId,
 };
+use crate::graph::ChannelName;
 use crate::table::Table;
 use crate::verdict::Verdict;
 use crate::version::Version;
@@ -51,6 +52,8 @@ pub struct Start {
     pub kind: StartKind,
     pub from: Version,
     pub to: Version,
+    /// The channel that the cluster is switched to first.
+    pub channel: Option<ChannelName>,
     pub at: Timestamp,
     /// The mutexes it takes, and who may hold them already. The caller checks that again.
     pub locks: Vec<LockNeed>,
@@ -269,13 +272,8 @@ impl FleetPlanner {
         if let Some(pool) = pool_behind(&question) {
             let kind = StartKind::NodePool(pool.id.clone());
             let at = now.checked_add(NOTICE).ok()?;
-            return Some(new_start(
-                &question,
-                kind,
-                &pool.version,
-                &question.member.state.version,
-                at,
-            ));
+            let (from, to) = (&pool.version, &question.member.state.version);
+            return Some(new_start(&question, kind, from, to, None, at));
         }
         let candidate = *question
             .member
@@ -289,13 +287,10 @@ impl FleetPlanner {
             crate::fleet::Product::Standalone => StartKind::Cluster,
             crate::fleet::Product::HostedControlPlane { .. } => StartKind::ControlPlane,
         };
-        Some(new_start(
-            &question,
-            kind,
-            &question.member.state.version,
-            self.roster.version(candidate.version),
-            at,
-        ))
+        let state = &question.member.state;
+        let channel = state.offers[candidate.offer.at()].channel.clone();
+        let to = self.roster.version(candidate.version);
+        Some(new_start(&question, kind, &state.version, to, channel, at))
     }
 
     /// The calendar's start, looked up again only when the last answer can no longer be right.
@@ -354,6 +349,11 @@ impl FleetPlanner {
         why::soak_of(&self.roster, member, workload)
     }
 
+    /// Every version that a cluster could go to, with what it lacks in soak.
+    pub fn remaining_soak(&self, member: ClusterIdx) -> Vec<why::CandidateSoak> {
+        why::remaining_soak(&self.roster, member)
+    }
+
     /// A digest of every verdict, by which a decision that is made again can be compared with the first.
     pub fn digest(&self, now: Timestamp) -> [u8; 32] {
         why::digest(&self.roster, now)
@@ -365,6 +365,7 @@ fn new_start(
     kind: StartKind,
     from: &Version,
     to: &Version,
+    channel: Option<ChannelName>,
     at: Timestamp,
 ) -> Start {
     let (roster, state) = (question.roster, &question.member.state);
@@ -401,6 +402,7 @@ fn new_start(
         kind,
         from: from.clone(),
         to: to.clone(),
+        channel,
         at,
         locks: locks.collect(),
     }

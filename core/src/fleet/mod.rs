@@ -6,6 +6,7 @@
 pub mod agent_update;
 pub mod binding;
 mod calendar;
+mod channel;
 mod clusters;
 mod coverage;
 mod dispatch;
@@ -27,6 +28,7 @@ mod status;
 pub mod upgrade;
 mod why;
 
+pub use channel::{CHANNEL_GROUPS, ChannelFollowers, MinorSteps};
 pub use clusters::ClusterRow;
 pub use coverage::{COVERAGE_CODES, coverage};
 pub use dispatch::{Decision, FleetPlanner, LockNeed, Start, StartKind, dispatch, sector_key};
@@ -39,7 +41,7 @@ pub use plans::{Cancellation, EXPECTED, GRACE, OverdueUpgrade, PUNCTUALITY, Upgr
 pub use retention::{PRUNING_STEP, pruning_clock};
 pub use rules::{NOT_SOAKED, RuleId, fleet_codes};
 pub use status::{Next, StatusRow, status};
-pub use why::{CandidateWhy, Why};
+pub use why::{CandidateSoak, CandidateWhy, Why};
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

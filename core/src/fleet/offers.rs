@@ -51,9 +51,30 @@ impl<'a> OfferBook<'a> {
 
     /// What a cluster is offered. One that follows no channel is offered nothing.
     pub fn offers(&mut self, state: &ClusterState) -> Arc<[Offer]> {
-        let Some(channel) = &state.channel else {
-            return self.nothing.clone();
-        };
+        match &state.channel {
+            Some(channel) => self.offers_in(state, channel),
+            None => self.nothing.clone(),
+        }
+    }
+
+    /// Adds what the cluster would be offered in other channels, the nearest first. What it has been offered already stays as it is.
+    pub fn add_offers_in(&mut self, state: &mut ClusterState, channels: &[ChannelName]) {
+        let mut offers: Vec<Offer> = state.offers.to_vec();
+        for channel in channels {
+            let more = self.offers_in(state, channel);
+            let known: BTreeSet<Version> = offers.iter().map(|o| o.version.clone()).collect();
+            let new = more.iter().filter(|offer| !known.contains(&offer.version));
+            offers.extend(new.map(|offer| Offer {
+                channel: Some(channel.clone()).filter(|_| state.channel.as_ref() != Some(channel)),
+                ..offer.clone()
+            }));
+        }
+        if offers.len() > state.offers.len() {
+            state.offers = offers.into();
+        }
+    }
+
+    fn offers_in(&mut self, state: &ClusterState, channel: &ChannelName) -> Arc<[Offer]> {
         let class = ClientClass::of(self.graph, &state.platform);
         let mut cluster = Cluster {
             platform: class.platform(),
@@ -96,6 +117,7 @@ impl<'a> OfferBook<'a> {
                 .any(|reason| reason.is(&ROLLOUT_WITHOUT_ID));
             Offer {
                 version: self.graph.release(edge.to).version.clone(),
+                channel: None,
                 objection: objection(self.graph, verdict).map(Box::new),
             }
         });

@@ -144,6 +144,8 @@ pub struct UpgradePolicy {
     pub pin: Option<Version>,
     /// Known risks of an update that it takes all the same. (Beyond AUS.)
     pub accepted_risks: BTreeSet<Name>,
+    /// The group of channels (`stable`, `eus`) that it follows from minor to minor. None: it stays in its channel. (Beyond AUS.)
+    pub follows: Option<Name>,
 }
 
 #[cfg(test)]

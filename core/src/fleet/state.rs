@@ -33,6 +33,8 @@ pub struct ClusterState {
     pub last_seen: Timestamp,
     pub health: Health,
     pub channel: Option<ChannelName>,
+    /// The channels that it may be switched to, where it is managed by an API that limits them.
+    pub available_channels: Fact<BTreeSet<ChannelName>>,
     /// The architecture of its payload.
     pub arch: Arch,
     pub platform: Fact<Platform>,
@@ -83,6 +85,8 @@ pub struct NodePool {
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Offer {
     pub version: Version,
+    /// The channel that the cluster has to be switched to for it; none: it is in the cluster's own.
+    pub channel: Option<ChannelName>,
     /// What the graph says against it, if anything.
     pub objection: Option<Box<GraphObjection>>,
 }
@@ -94,6 +98,17 @@ pub struct GraphObjection {
     pub verdict: Verdict,
     /// Names of risks that the policy can accept, if accepting them is all it takes.
     pub risks: BTreeSet<Name>,
+}
+
+impl Offer {
+    /// In the cluster's own channel, with nothing against it.
+    pub fn free(version: Version) -> Self {
+        Self {
+            version,
+            channel: None,
+            objection: None,
+        }
+    }
 }
 
 impl GraphObjection {

@@ -14,6 +14,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::Name;
 use crate::cluster::ClusterId;
+use crate::graph::ChannelName;
 use crate::version::Version;
 
 /// The number of an upgrade in its store.
@@ -31,6 +32,8 @@ pub struct Upgrade {
     pub pool: Option<Name>,
     pub from: Version,
     pub to: Version,
+    /// The channel that the cluster is switched to for it; none: it stays in its channel.
+    pub channel: Option<ChannelName>,
     pub state: UpgradeState,
     pub owner: Owner,
     /// When it is to start, or has started.

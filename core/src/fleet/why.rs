@@ -10,6 +10,7 @@ use sha2::{Digest, Sha256};
 use crate::fleet::roster::{Candidate, StartQuestion};
 use crate::fleet::rules::RuleSet;
 use crate::fleet::{ClusterIdx, Roster, RuleId};
+use crate::graph::ChannelName;
 use crate::verdict::Verdict;
 use crate::version::Version;
 
@@ -26,6 +27,8 @@ pub struct Why {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CandidateWhy {
     pub to: Version,
+    /// The channel that the cluster would be switched to for it.
+    pub channel: Option<ChannelName>,
     pub verdict: Verdict,
     /// What is held against this version alone.
     pub own: Verdict,
@@ -43,6 +46,9 @@ pub(super) fn why(roster: &Roster, member: ClusterIdx, now: Timestamp, started: 
         let own = RuleSet::VERSION.judge(&question.about(candidate));
         CandidateWhy {
             to: roster.version(candidate.version).clone(),
+            channel: question.member.state.offers[candidate.offer.at()]
+                .channel
+                .clone(),
             verdict: cluster.clone().and(own.clone()),
             own,
         }
@@ -87,6 +93,31 @@ pub(super) fn soak_of(
         (have < need).then(|| (roster.version(candidate.version).clone(), have, need))
     });
     held.collect()
+}
+
+/// A version that a cluster could go to, and how long it still has to soak.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CandidateSoak {
+    pub version: Version,
+    pub is_blocked: bool,
+    /// Of the workload that lacks most.
+    pub remaining_seconds: i64,
+}
+
+/// Every candidate of a cluster with what it lacks in soak, highest first.
+pub(super) fn remaining_soak(roster: &Roster, member: ClusterIdx) -> Vec<CandidateSoak> {
+    let (of, class) = (roster.member(member), roster.class_of(member));
+    let need = class.soak_seconds.unwrap_or(0);
+    let soak = |candidate: &Candidate| {
+        let have = class.cells.iter();
+        let have = have.map(|cell| roster.cells[*cell].seconds[candidate.version]);
+        CandidateSoak {
+            version: roster.version(candidate.version).clone(),
+            is_blocked: RuleSet(candidate.holds).has_blocked(),
+            remaining_seconds: have.min().map_or(0, |have| (need - have).max(0)),
+        }
+    };
+    of.candidates.iter().map(soak).collect()
 }
 
 /// A digest of all verdicts, in the order of the clusters.

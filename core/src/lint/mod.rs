@@ -8,6 +8,7 @@
 mod block_twice;
 mod blocked_anyway;
 pub mod catalogue;
+pub(crate) mod declared_risks;
 mod file_name;
 mod listed_twice;
 mod matching_rules;
@@ -139,7 +140,7 @@ pub fn check(subject: &Subject<'_>) -> Vec<Finding> {
     findings
 }
 
-impl Subject<'_> {
+impl<'a> Subject<'a> {
     /// Where a field of a block stands; the block itself if that is not known.
     fn place(&self, block: &Block, field: Field) -> Place {
         let notes = self.notes.blocks.get(&block.origin.file);
@@ -150,12 +151,12 @@ impl Subject<'_> {
     }
 
     /// The first release without the problem, and where that is said.
-    fn fixed_in(&self, block: &Block) -> Option<&NotedRelease> {
+    fn fixed_in(&self, block: &Block) -> Option<&'a NotedRelease> {
         self.notes.blocks.get(&block.origin.file)?.fixed_in.as_ref()
     }
 
     /// The versions that channels hold.
-    fn versions_in_channels(&self) -> BTreeSet<&Version> {
+    pub(crate) fn versions_in_channels(&self) -> BTreeSet<&'a Version> {
         self.data
             .channels
             .iter()

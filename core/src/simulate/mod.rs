@@ -172,10 +172,7 @@ impl Simulation<'_> {
         }
         for cluster in &mut self.input.clusters {
             let more = new.iter().filter(|version| ***version > cluster.version);
-            let more = more.map(|version| Offer {
-                version: (*version).clone(),
-                objection: None,
-            });
+            let more = more.map(|version| Offer::free((*version).clone()));
             cluster.offers = cluster.offers.iter().cloned().chain(more).collect();
         }
         self.start_anew();
@@ -278,6 +275,7 @@ impl Simulation<'_> {
             },
             from: start.from.clone(),
             to: start.to.clone(),
+            channel: start.channel.clone(),
             state: UpgradeState::Planned,
             // Nobody re-judges it: nothing fails here.
             owner: Owner::Other,

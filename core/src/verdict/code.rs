@@ -20,6 +20,10 @@ pub struct Code {
     pub help: &'static str,
     /// A command that helps, as a template with `{{` for a brace. Facts in it are names; where one could mean something to a shell, there is no command.
     pub command: Option<&'static str>,
+    /// A command that shows whether it helped, as a template like `command`.
+    pub check: Option<&'static str>,
+    /// The object that it is about, as a template: what people name to accept one reason and not the others of its kind.
+    pub object: Option<&'static str>,
     /// The sentence without what changes from look to look, where that is another one.
     pub steady: Option<&'static str>,
     /// Whether it only informs, and objects to nothing.
@@ -35,6 +39,8 @@ impl Code {
             text,
             help,
             command: None,
+            check: None,
+            object: None,
             steady: None,
             is_note: false,
             facts: &[],
@@ -48,6 +54,20 @@ impl Code {
     pub const fn by(self, command: &'static str) -> Self {
         Self {
             command: Some(command),
+            ..self
+        }
+    }
+
+    pub const fn checked_by(self, check: &'static str) -> Self {
+        Self {
+            check: Some(check),
+            ..self
+        }
+    }
+
+    pub const fn about(self, object: &'static str) -> Self {
+        Self {
+            object: Some(object),
             ..self
         }
     }

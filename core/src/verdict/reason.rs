@@ -93,7 +93,20 @@ impl Reason {
 
     /// A command that helps. A name that no object can have may be meant for the shell that somebody pastes the command into, so there is no command then.
     pub fn command(&self) -> Option<String> {
-        let template = self.code.command?;
+        self.shell(self.code.command?)
+    }
+
+    /// A command that shows whether it helped.
+    pub fn check(&self) -> Option<String> {
+        self.shell(self.code.check?)
+    }
+
+    /// The object that it is about.
+    pub fn object(&self) -> Option<String> {
+        self.code.object.map(|template| self.filled(template))
+    }
+
+    fn shell(&self, template: &str) -> Option<String> {
         let is_part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
         let is_name = |text: &str| {
             text.starts_with(|c: char| c.is_ascii_alphanumeric()) && text.chars().all(is_part)

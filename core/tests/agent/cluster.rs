@@ -125,6 +125,7 @@ impl Story {
             apis: Fact::Known(Vec::new()),
             gates: Fact::Known([].into()),
             acks: Fact::Known([].into()),
+            ..Facts::default()
         };
         let past = Past {
             version: version("4.20.1"),

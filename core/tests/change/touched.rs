@@ -55,6 +55,7 @@ fn cluster(number: u32, version: &str, channel: Option<&str>, platform: &str) ->
         wif: Fact::Unknown,
         offers: [].into(),
         acknowledged_gates: BTreeSet::new(),
+        available_channels: Fact::Unknown,
     }
 }
 

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on says so")]
 
 mod dsl;
+mod health;
 mod properties;
 
 use dsl::{check, check_tasks};
@@ -655,21 +656,26 @@ fn what_is_not_known_is_refused_with_what_is_missing() {
               ObjectsNotGiven: nobody can tell without these objects: ClusterServiceVersions
               ObjectsNotGiven: nobody can tell without these objects: ClusterVersion
               ObjectsNotGiven: nobody can tell without these objects: ConfigMap openshift-config-managed/admin-gates
+              ObjectsNotGiven: nobody can tell without these objects: InstallPlans
               ObjectsNotGiven: nobody can tell without these objects: MachineConfigPools
               ObjectsNotGiven: nobody can tell without these objects: Nodes
+              ObjectsNotGiven: nobody can tell without these objects: PodDisruptionBudgets
+              ObjectsNotGiven: nobody can tell without these objects: alerts
         "#]],
     );
     check_tasks(
         &story,
         expect![[r#"
-            before 4.15.1
-              give the APIRequestCounts too
-              give the ClusterOperators too
-              give the ClusterServiceVersions too
-              give the ClusterVersion too
-              give the ConfigMap openshift-config-managed/admin-gates too
-              give the MachineConfigPools too
-              give the Nodes too
+            not judged: give the APIRequestCounts too
+            not judged: give the ClusterOperators too
+            not judged: give the ClusterServiceVersions too
+            not judged: give the ClusterVersion too
+            not judged: give the ConfigMap openshift-config-managed/admin-gates too
+            not judged: give the InstallPlans too
+            not judged: give the MachineConfigPools too
+            not judged: give the Nodes too
+            not judged: give the PodDisruptionBudgets too
+            not judged: give the alerts too
         "#]],
     );
 }

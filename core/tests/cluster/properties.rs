@@ -1,6 +1,9 @@
 //! What holds for every cluster and every way.
 
 use proptest::prelude::*;
+use towpath_core::cluster::health::{
+    Alert, Amount, DisruptionBudget, Health, InstallPlan, NodeState, Pod, PoolState, Room, Selector,
+};
 use towpath_core::cluster::objects::{
     ApiName, ApiUse, ApiUser, Facts, HistoryEntry, MachineConfigPool, Node, Objection, Operator,
     Progress, Range,
@@ -35,11 +38,21 @@ proptest! {
             let node = node.get_mut(nodes);
             node.kubelet = Fact::Unknown;
         }
+        let mut unsaid = vaguer.clone();
+        if let Fact::Known(budgets) = &mut unsaid.health.budgets {
+            budgets.iter_mut().for_each(|budget| (budget.allowed, budget.expected) = (Fact::Unknown, Fact::Unknown));
+        }
+        if let Fact::Known(pools) = &mut unsaid.health.pools {
+            pools.iter_mut().for_each(|pool| (pool.degraded, pool.is_updating) = (Fact::Unknown, Fact::Unknown));
+        }
+        if let Fact::Known(nodes) = &mut unsaid.health.nodes {
+            nodes.iter_mut().for_each(|node| (node.is_ready, node.allocatable) = (Fact::Unknown, Fact::Unknown));
+        }
         let mut adrift = vaguer.clone();
         if let Fact::Known(nodes) = &mut adrift.nodes {
             nodes.iter_mut().for_each(|node| node.pool = Fact::Unknown);
         }
-        for (facts, than) in [(&less, &before), (&vaguer, &before), (&adrift, &ready(&way, &vaguer, skew))] {
+        for (facts, than) in [(&less, &before), (&vaguer, &before), (&unsaid, &before), (&adrift, &ready(&way, &vaguer, skew))] {
             let after = ready(&way, facts, skew);
             for (then, now) in than.hops.iter().zip(&after.hops) {
                 prop_assert!(then.is_ready() || !now.is_ready(), "{} to {} without {}", now.from, now.to, FACTS[what]);
@@ -52,7 +65,8 @@ proptest! {
         let readiness = ready(&way, &facts, skew);
         let first = readiness.hops.iter().find(|hop| !hop.is_ready());
         prop_assert_eq!(first.is_none(), readiness.is_ready());
-        prop_assert!(first.is_none_or(|hop| !hop.tasks.is_empty()));
+        prop_assert!(first.is_none_or(|hop| !hop.tasks.is_empty() || !readiness.unjudged().is_empty()));
+        prop_assert!(first.is_none_or(|hop| hop.has_objections() != hop.tasks.is_empty()));
         let mut all: Vec<&str> = readiness.hops.iter().flat_map(|hop| &hop.tasks).map(|task| task.text.as_str()).collect();
         let before = all.len();
         all.sort_unstable();
@@ -161,6 +175,7 @@ fn any_facts() -> impl Strategy<Value = Facts> {
                 group: "extensions".into(),
             },
             removed_in: removed_in.map(|minor| Minor::new(1, minor)),
+            replacement: None,
             users: users
                 .into_iter()
                 .map(|(name, requests)| ApiUser {
@@ -168,6 +183,7 @@ fn any_facts() -> impl Strategy<Value = Facts> {
                     agent: None,
                     requests,
                     last: None,
+                    counted: Default::default(),
                 })
                 .collect(),
             unnamed_requests: 0,
@@ -187,6 +203,7 @@ fn any_facts() -> impl Strategy<Value = Facts> {
             0..3,
         )),
         fact(proptest::collection::btree_set(ack, 0..3)),
+        any_health(),
     )
         .prop_map(
             |(
@@ -198,6 +215,7 @@ fn any_facts() -> impl Strategy<Value = Facts> {
                 apis,
                 gates,
                 acks,
+                health,
             )| {
                 Facts {
                     history,
@@ -211,7 +229,102 @@ fn any_facts() -> impl Strategy<Value = Facts> {
                     apis,
                     gates,
                     acks,
+                    health,
                 }
+            },
+        )
+}
+
+fn any_health() -> impl Strategy<Value = Health> {
+    let pool = (
+        "p|q|master",
+        any::<bool>(),
+        fact(any::<bool>()),
+        fact(any::<bool>()),
+    )
+        .prop_map(|(name, is_paused, degraded, is_updating)| PoolState {
+            name: name.into(),
+            is_paused,
+            degraded: match degraded {
+                Fact::Known(is_degraded) => Fact::Known(is_degraded.then(|| "broken".into())),
+                Fact::Unknown => Fact::Unknown,
+            },
+            is_updating,
+            ..PoolState::default()
+        });
+    let node = ("[a-d]", "p|q|master", any::<bool>(), 0u64..4).prop_map(
+        |(name, pool, is_ready, cpu_milli)| NodeState {
+            name: name.into(),
+            pool: Fact::Known(pool.into()),
+            is_ready: Fact::Known(is_ready),
+            is_cordoned: false,
+            allocatable: Fact::Known(Room {
+                cpu_milli,
+                memory_bytes: 0,
+                pods: 3,
+            }),
+        },
+    );
+    let pod = ("[xy]", "[a-d]", 0u64..3, any::<(bool, bool)>()).prop_map(
+        |(app, node, cpu_milli, (stays, is_ready))| Pod {
+            namespace: "shop".into(),
+            name: app.clone().into(),
+            node: Some(node.into()),
+            labels: [("app".into(), app.into())].into(),
+            requests: Room {
+                cpu_milli,
+                memory_bytes: 0,
+                pods: 1,
+            },
+            stays,
+            is_ready,
+            ..Pod::default()
+        },
+    );
+    let amount = || proptest::option::of((0u64..3).prop_map(Amount::Count));
+    let budget = ("[xy]", amount(), amount(), 0u64..3, 0u64..3).prop_map(
+        |(app, min_available, max_unavailable, allowed, expected)| DisruptionBudget {
+            namespace: "shop".into(),
+            name: app.clone().into(),
+            selector: Selector::Those {
+                labels: [("app".into(), app.into())].into(),
+                expressions: Vec::new(),
+            },
+            min_available,
+            max_unavailable,
+            allowed: Fact::Known(allowed),
+            healthy: Fact::Unknown,
+            desired: Fact::Unknown,
+            expected: Fact::Known(expected),
+        },
+    );
+    let plan = "[ab]".prop_map(|name| InstallPlan {
+        namespace: "shop".into(),
+        name: name.into(),
+        operators: Vec::new(),
+    });
+    let alert = ("[ab]", any::<bool>()).prop_map(|(name, is_critical)| Alert {
+        name: name.into(),
+        is_critical,
+        ..Alert::default()
+    });
+    (
+        fact(proptest::collection::vec(pool, 0..3)),
+        fact(proptest::collection::vec(node, 0..4)),
+        fact(proptest::collection::vec(pod, 0..4)),
+        fact(proptest::collection::vec(budget, 0..3)),
+        fact(proptest::collection::vec(plan, 0..2)),
+        fact(proptest::collection::vec(alert, 0..2)),
+    )
+        .prop_map(
+            |(pools, nodes, pods, budgets, install_plans, alerts)| Health {
+                pools,
+                nodes,
+                pods,
+                budgets,
+                install_plans,
+                alerts,
+                ..Health::default()
             },
         )
 }

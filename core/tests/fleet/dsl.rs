@@ -10,7 +10,8 @@
 //! approve 4.9.2 for a
 //! cluster a at 4.9.1 offers 4.9.2,4.9.3 sector prod mutexes m1,m2 soak 2 workloads web schedule 0_19_*_*_*
 //!     (also: blocks RE, pin V, sts, not-sts, wif, on aws, left-alone, approval, unhealthy, acks g1, pools np0=4.9.0, in o2, silent 3,
-//!     since 5, risk NAME=4.9.3, window 0_22_*_*_*+2, excluded 2021-08-30..2021-09-02=freeze, problem CODE, unbound; called NAME: it has that name and no policy entry of its own)
+//!     since 5, risk NAME=4.9.3, window 0_22_*_*_*+2, excluded 2021-08-30..2021-09-02=freeze, problem CODE, unbound, channel stable-4.9, follows stable,
+//!     may-have stable-4.9, offers 4.10.1@stable-4.10: in another channel; called NAME: it has that name and no policy entry of its own)
 //! upgrade a to 4.9.2 planned|started|failed|refused      (also: by other, hours-ago N, began N hours ago, failures N)
 //! release 4.9.3 at 2021-09-01T00:00Z
 //! ```
@@ -27,8 +28,8 @@ use towpath_core::fleet::{
     Owner, Parallel, Pause, Product, Sector, SoakSum, Upgrade, UpgradeId, UpgradePolicy,
     UpgradeState, VersionGate, dispatch,
 };
-use towpath_core::graph::Pattern;
 use towpath_core::graph::rules::KNOWN_RISK;
+use towpath_core::graph::{ChannelName, Pattern};
 use towpath_core::simulate::{Assumptions, forecast};
 use towpath_core::verdict::{Answer, Verdict};
 use towpath_core::version::{Arch, Version};
@@ -91,9 +92,11 @@ pub(crate) fn told(desk: &FleetPlanner, decision: &Decision) -> String {
             let what = start
                 .pool()
                 .map_or_else(String::new, |pool| format!("{pool} "));
+            let over = start.channel.as_ref();
+            let over = over.map_or_else(String::new, |channel| format!(" over {channel}"));
             writeln!(
                 text,
-                "start {what}{} at {}",
+                "start {what}{}{over} at {}",
                 start.to,
                 &start.at.to_string()[11..16]
             )
@@ -364,6 +367,7 @@ fn cluster(story: &mut Story, line: &Words<'_>, organisation: &str) {
         needs_approval: line.has("approval"),
         pin: line.after("pin").map(version),
         accepted_risks: line.list("accepts").collect(),
+        follows: line.after("follows").map(Into::into),
         windows: line.after("window").map(window).into_iter().collect(),
         exclusions: line.after("excluded").map(exclusion).into_iter().collect(),
     };
@@ -390,8 +394,14 @@ fn cluster(story: &mut Story, line: &Words<'_>, organisation: &str) {
                 verdict: Verdict::refuse(KNOWN_RISK.because(facts(risk))),
                 risks: [risk.into()].into(),
             });
+        // 4.21.3@stable-4.21 is in another channel than the cluster.
+        let (text, channel) = match text.split_once('@') {
+            Some((text, channel)) => (text, ChannelName::new(channel)),
+            None => (&*text, None),
+        };
         Offer {
-            version: version(&text),
+            version: version(text),
+            channel,
             objection: objection.map(Box::new),
         }
     };
@@ -420,7 +430,15 @@ fn cluster(story: &mut Story, line: &Words<'_>, organisation: &str) {
         } else {
             Health::Healthy
         },
-        channel: None,
+        channel: line.after("channel").and_then(ChannelName::new),
+        available_channels: match line.after("may-have") {
+            Some(_) => Fact::Known(
+                line.list("may-have")
+                    .filter_map(|name| ChannelName::new(&name))
+                    .collect(),
+            ),
+            None => Fact::Unknown,
+        },
         arch: Arch::default(),
         platform: line.after("on").and_then(Platform::new).into(),
         labels: BTreeMap::new(),
@@ -462,6 +480,7 @@ fn upgrade(story: &mut Story, line: &Words<'_>) {
         pool: line.after("pool").map(Into::into),
         from: of.map_or_else(|| version("4.0.0"), |of| of.version.clone()),
         to: version(line.after("to").unwrap()),
+        channel: None,
         state: UpgradeState::of_code(line.0[4]).unwrap(),
         owner: if line.has("other") {
             Owner::Other

@@ -112,6 +112,7 @@ fn follow(
                         pool: None,
                         from: state.version.clone(),
                         to: offer.version.clone(),
+                        channel: offer.channel.clone(),
                         state: UpgradeState::Planned,
                         owner: if how % 2 == 0 {
                             Owner::Towpath

@@ -4,6 +4,7 @@
     reason = "what a test writes is right, or the test is to fail"
 )]
 
+mod channels;
 mod coverage;
 mod dsl;
 mod incremental;

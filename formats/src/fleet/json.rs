@@ -8,6 +8,7 @@ use towpath_core::fleet::{
     AgentUpdate, CandidateWhy, ClusterIdx, ClusterRow, Decision, FleetPlan, FleetPlanner,
     HistoryRow, Name, Next, RuleId, Start, StartKind, StatusRow, Upgrade, Why,
 };
+use towpath_core::graph::ChannelName;
 use towpath_core::simulate::Forecast;
 
 use crate::verdict::{days, verdict};
@@ -44,10 +45,11 @@ pub fn plan(desk: &FleetPlanner, plan: &FleetPlan<'_>, limit: Option<usize>) -> 
 /// A cluster that waits, and what it waits for.
 pub(super) fn wait(desk: &FleetPlanner, member: ClusterIdx, best: &CandidateWhy) -> Value {
     let state = desk.roster().cluster(member);
-    json!({
+    let told = json!({
         "cluster": state.id.as_str(), "name": state.name, "organisation": state.organisation,
         "from": state.version.to_string(), "to": best.to.to_string(), "verdict": verdict(&best.verdict),
-    })
+    });
+    over_channel(told, best.channel.as_ref())
 }
 
 /// How many clusters each rule holds.
@@ -62,7 +64,7 @@ fn start(start: &Start) -> Value {
         StartKind::ControlPlane => "controlPlane",
         StartKind::NodePool(_) => "nodePool",
     };
-    json!({
+    let told = json!({
         "cluster": start.cluster.as_str(),
         "name": start.name,
         "organisation": start.organisation,
@@ -73,7 +75,16 @@ fn start(start: &Start) -> Value {
         "to": start.to.to_string(),
         "at": start.at.to_string(),
         "mutexes": start.locks.iter().map(|lock| &lock.mutex).collect::<Vec<_>>(),
-    })
+    });
+    over_channel(told, start.channel.as_ref())
+}
+
+/// Adds the channel that the cluster is switched to, if it is.
+fn over_channel(mut told: Value, channel: Option<&ChannelName>) -> Value {
+    if let Some(channel) = channel {
+        told["channel"] = channel.as_str().into();
+    }
+    told
 }
 
 /// Why a cluster does, or does not, go where it could.
@@ -87,10 +98,10 @@ pub fn why(desk: &FleetPlanner, member: ClusterIdx, why: &Why) -> Value {
         "workloads": policy.workloads,
         "version": state.version.to_string(),
         "verdict": verdict(&why.cluster),
-        "candidates": why.candidates.iter().map(|candidate| json!({
+        "candidates": why.candidates.iter().map(|candidate| over_channel(json!({
             "to": candidate.to.to_string(),
             "verdict": verdict(&candidate.verdict),
-        })).collect::<Vec<_>>(),
+        }), candidate.channel.as_ref())).collect::<Vec<_>>(),
     })
 }
 
@@ -194,7 +205,7 @@ pub fn forecast(forecasts: &[Forecast]) -> Value {
 
 pub fn upgrades<'a>(upgrades: impl IntoIterator<Item = (&'a Upgrade, Option<&'a Name>)>) -> Value {
     let one = |(upgrade, name): (&Upgrade, Option<&Name>)| {
-        json!({
+        let told = json!({
             "id": upgrade.id.0,
             "cluster": upgrade.cluster.as_str(),
             "name": name,
@@ -207,7 +218,8 @@ pub fn upgrades<'a>(upgrades: impl IntoIterator<Item = (&'a Upgrade, Option<&'a 
             "changedAt": upgrade.changed_at.to_string(),
             "failures": upgrade.failures,
             "note": upgrade.note,
-        })
+        });
+        over_channel(told, upgrade.channel.as_ref())
     };
     upgrades.into_iter().map(one).collect()
 }

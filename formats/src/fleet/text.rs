@@ -5,7 +5,7 @@ mod why;
 pub use why::why;
 
 use std::collections::BTreeMap;
-use std::fmt::Write;
+use std::fmt::{Display, Write};
 
 use comfy_table::presets::ASCII_MARKDOWN;
 use towpath_core::finding::{Finding, escaped};
@@ -13,11 +13,12 @@ use towpath_core::fleet::{
     COVERAGE_CODES, ClusterRow, FleetPlan, FleetPlanner, FleetPolicy, HistoryRow, Name, Start,
     StatusRow, Upgrade,
 };
+use towpath_core::graph::ChannelName;
 use towpath_core::simulate::Forecast;
 use towpath_core::verdict::{Answer, Days, Reason, Verdict};
 
 use crate::findings::one_a_line;
-use crate::fleet::cluster_list::{LIST_IS_GONE, NOT_TOLD};
+use crate::fleet::cluster_list::{CHANNEL_NOT_FOLLOWED, LIST_IS_GONE, NOT_TOLD};
 use crate::fleet::log::{DecisionRow, Replay};
 use crate::room::Room;
 use crate::tables::{fitted, shown, table};
@@ -51,7 +52,7 @@ pub fn plan(desk: &FleetPlanner, plan: &FleetPlan<'_>, room: Room) -> String {
                 start.organisation.to_string(),
                 optional(start.sector.as_ref()),
                 start.from.to_string(),
-                start.to.to_string(),
+                over_channel(&start.to, start.channel.as_ref()),
             ]
         };
         text += &first_rows(STARTS, plan.starts.iter().map(row), room);
@@ -90,7 +91,7 @@ fn waits(desk: &FleetPlanner, plan: &FleetPlan<'_>, room: Room) -> String {
         [
             state.name.to_string(),
             state.version.to_string(),
-            best.to.to_string(),
+            over_channel(&best.to, best.channel.as_ref()),
             expected(&best.verdict),
             sentences(&best.verdict).join("; "),
         ]
@@ -309,7 +310,7 @@ pub fn upgrades<'a>(
             upgrade.id.0.to_string(),
             with_pool(name, upgrade.pool.as_ref()),
             upgrade.from.to_string(),
-            upgrade.to.to_string(),
+            over_channel(&upgrade.to, upgrade.channel.as_ref()),
             upgrade.state.code().to_owned(),
             minute(upgrade.start_at),
             minute(upgrade.changed_at),
@@ -317,6 +318,14 @@ pub fn upgrades<'a>(
         ]);
     }
     shown(&rows)
+}
+
+/// A version, and the channel that the cluster is switched to for it.
+fn over_channel(to: impl Display, channel: Option<&ChannelName>) -> String {
+    match channel {
+        Some(channel) => format!("{to} over {channel}"),
+        None => to.to_string(),
+    }
 }
 
 /// What is wrong with a policy, and how much was looked at.
@@ -336,9 +345,13 @@ pub fn lint(policy: &FleetPolicy, findings: &[Finding]) -> String {
 
 /// The notes beside an answer: mistakes in the files, clusters without a policy, and what a list does not tell.
 pub fn warnings(findings: &[Finding]) -> String {
-    let is_told = |code: &str| {
-        COVERAGE_CODES.contains(&code) || [NOT_TOLD, LIST_IS_GONE, "unknown-field"].contains(&code)
-    };
+    let others = [
+        NOT_TOLD,
+        LIST_IS_GONE,
+        CHANNEL_NOT_FOLLOWED,
+        "unknown-field",
+    ];
+    let is_told = |code: &str| COVERAGE_CODES.contains(&code) || others.contains(&code);
     let counts = |finding: &&Finding| finding.is_error() || is_told(finding.code);
     let all: Vec<Finding> = findings.iter().filter(counts).cloned().collect();
     let more = beyond(all.len(), MAX_WARNINGS, |more| {

@@ -4,6 +4,7 @@
 pub mod cincinnati;
 pub mod data;
 pub mod explain;
+pub mod extend;
 pub mod lint;
 pub mod platforms;
 mod promql;

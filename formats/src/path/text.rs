@@ -15,6 +15,7 @@ use towpath_core::version::Version;
 
 use super::why_not::why_not;
 use super::{PathReport, ShapeIs};
+use crate::cluster::ready::UnreadKinds;
 use crate::cluster::ready::text::{self as ready, LOOK_AGAIN, looked_at};
 use crate::duration::{described as described_shape, spread_text};
 use crate::graph::explain::text::{ahead, described, rounded_up};
@@ -100,7 +101,12 @@ fn ways(told: &PathReport<'_>, found: &FoundPaths) -> String {
             .for_each(|(risk, origins)| text.push_str(&described(risk, origins)));
     }
     text.push_str(&times_are_for(told, found));
-    if told.cluster.is_some() {
+    if let Some(cluster) = &told.cluster {
+        // All ways are of one cluster; what the longest lacks, the others lack at most.
+        let longest = cluster.judged.iter().max_by_key(|one| one.unjudged().len());
+        let nothing_unread = UnreadKinds::new();
+        let unjudged = longest.map(|one| ready::unjudged(one, &nothing_unread));
+        text.push_str(&unjudged.unwrap_or_default());
         text.push_str(&wrapped("", LOOK_AGAIN));
     }
     text

@@ -66,7 +66,52 @@ pub const CRDS: [Crd; 6] = [
     },
 ];
 
+/// Kinds that only `towpath ready` reads. A test that needs them adds them.
+pub const READY_CRDS: [Crd; 2] = [
+    Crd {
+        group: "operators.coreos.com",
+        version: "v1alpha1",
+        kind: "InstallPlan",
+        plural: "installplans",
+        scope: "Namespaced",
+    },
+    Crd {
+        group: "config.openshift.io",
+        version: "v1",
+        kind: "Network",
+        plural: "networks",
+        scope: "Cluster",
+    },
+];
+
 impl Crd {
+    pub(crate) const fn namespaced(
+        group: &'static str,
+        version: &'static str,
+        kind: &'static str,
+        plural: &'static str,
+    ) -> Self {
+        Self {
+            group,
+            version,
+            kind,
+            plural,
+            scope: "Namespaced",
+        }
+    }
+
+    pub(crate) const fn of_clusters(
+        group: &'static str,
+        version: &'static str,
+        kind: &'static str,
+        plural: &'static str,
+    ) -> Self {
+        Self {
+            scope: "Cluster",
+            ..Self::namespaced(group, version, kind, plural)
+        }
+    }
+
     /// The name of its definition.
     pub fn name(&self) -> String {
         format!("{}.{}", self.plural, self.group)
@@ -81,6 +126,11 @@ impl Crd {
         let spec = match self.kind {
             "ClusterVersion" => cluster_version_spec(automatic_updates),
             _ => anything.clone(),
+        };
+        // The status of a ClusterCurator is written with the object.
+        let subresources = match self.kind {
+            "ClusterCurator" => json!({}),
+            _ => json!({"status": {}}),
         };
         json!({
             "apiVersion": "apiextensions.k8s.io/v1",
@@ -99,7 +149,7 @@ impl Crd {
                     "name": self.version,
                     "served": true,
                     "storage": true,
-                    "subresources": {"status": {}},
+                    "subresources": subresources,
                     "schema": {"openAPIV3Schema": {"type": "object", "properties": {"spec": spec, "status": anything}}},
                 }],
             },

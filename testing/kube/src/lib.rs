@@ -12,6 +12,7 @@
 #![allow(clippy::unwrap_used, clippy::missing_panics_doc)]
 
 mod access;
+mod acm;
 mod binaries;
 mod crds;
 mod cvo;
@@ -21,7 +22,7 @@ mod proxy;
 mod server;
 mod upstream;
 
-pub use crds::{AutomaticUpdates, CRDS, Crd};
+pub use crds::{AutomaticUpdates, CRDS, Crd, READY_CRDS};
 pub use cvo::{Behaviour, ClusterVersionOperator};
 pub use proxy::Proxy;
 pub use server::{ADMIN_TOKEN, KubeApi, wait_for};

@@ -101,14 +101,19 @@ impl KubeApi {
             }
         }
         .unwrap_or_else(|error| panic!("{} cannot be added: {error}", crd.kind));
+        self.wait_for_kind(crd).await;
+        if crd.kind == "ClusterVersion" {
+            self.wait_for_schema(automatic_updates).await;
+        }
+    }
+
+    /// Waits until objects of a kind can be listed.
+    pub(crate) async fn wait_for_kind(&self, crd: &Crd) {
         let objects = self.api(&crd.api_version(), crd.kind, None);
         wait_for(crd.kind, || async {
             objects.list(&ListParams::default()).await.ok().map(|_| ())
         })
         .await;
-        if crd.kind == "ClusterVersion" {
-            self.wait_for_schema(automatic_updates).await;
-        }
     }
 
     /// Removes a kind and its objects.
@@ -161,9 +166,11 @@ impl KubeApi {
             )
             .await;
         }
-        for kind in ["ConfigMap", "ServiceAccount", "Node", "Event"] {
+        for kind in ["ConfigMap", "ServiceAccount", "Node", "Event", "Pod"] {
             self.remove("v1", kind, all).await;
         }
+        self.remove("policy/v1beta1", "PodDisruptionBudget", all)
+            .await;
         self.remove("coordination.k8s.io/v1", "Lease", all).await;
         self.remove("apps/v1", "Deployment", all).await;
         for kind in ["ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding"] {
@@ -175,7 +182,12 @@ impl KubeApi {
     }
 
     /// Removes objects of a kind in all namespaces, except Kubernetes' own.
-    async fn remove(&self, api_version: &str, kind: &str, is_wanted: impl Fn(&str) -> bool) {
+    pub(crate) async fn remove(
+        &self,
+        api_version: &str,
+        kind: &str,
+        is_wanted: impl Fn(&str) -> bool,
+    ) {
         for object in self
             .api(api_version, kind, None)
             .list(&ListParams::default())

@@ -138,6 +138,7 @@ pub fn seen(cluster: &str, on: &str, hour: i64) -> ClusterReport {
         wif: Fact::Unknown,
         offers: [].into(),
         acknowledged_gates: Default::default(),
+        available_channels: Fact::Unknown,
     };
     ClusterReport::listed(state)
 }
@@ -185,6 +186,7 @@ pub fn claim(cluster: &str, from: &str, to: &str, mutexes: &[&str]) -> Claim {
             pool: None,
             from: version(from),
             to: version(to),
+            channel: None,
             start_at: at(1),
         },
         organisation: "acme".into(),

@@ -2,7 +2,9 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod hub;
 mod leading;
+mod looking;
 mod manifests;
 mod outages;
 mod reading;

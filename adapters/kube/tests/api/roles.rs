@@ -48,13 +48,13 @@ async fn a_role_that_is_too_small_is_told_by_verb_and_resource_and_seen_when_it_
         .unwrap_err()
         .to_string();
     assert!(
-        unread.starts_with("nodes: list nodes: forbidden; let the agent's role list nodes"),
+        unread.starts_with("nodes: list nodes: forbidden; let our role list nodes"),
         "{unread}"
     );
 
     let seen = objects.version.unwrap().resource_version;
     let error = cluster.remember(&seen, "x").await.unwrap_err();
-    let text = "patch clusterversions.config.openshift.io version: forbidden; let the agent's role patch clusterversions.config.openshift.io";
+    let text = "patch clusterversions.config.openshift.io version: forbidden; let our role patch clusterversions.config.openshift.io";
     assert!(error.to_string().starts_with(text), "{error}");
 
     api.allow("towpath-agent", "small", read(&["*"])).await;

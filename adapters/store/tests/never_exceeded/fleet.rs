@@ -242,10 +242,7 @@ fn sector(name: &str, max_parallel: Option<Parallel>) -> Sector {
 pub(crate) fn offers(from: &Version) -> Vec<Offer> {
     let patch = patch(from);
     [patch + 1, patch + 2]
-        .map(|patch| Offer {
-            version: release(patch),
-            objection: None,
-        })
+        .map(|patch| Offer::free(release(patch)))
         .into()
 }
 

@@ -287,6 +287,7 @@ fn claim(start: &Start) -> Claim {
             pool: start.pool().cloned(),
             from: start.from.clone(),
             to: start.to.clone(),
+            channel: start.channel.clone(),
             start_at: start.at,
         },
         organisation: start.organisation.clone(),

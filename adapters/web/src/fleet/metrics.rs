@@ -19,6 +19,7 @@ use towpath_core::fleet::{AgentOutcome, ClusterRow, HistoryRow, Name, RuleId, Up
 use towpath_core::version::Version;
 
 use super::Sight;
+use super::aus_metrics::AusMetrics;
 use crate::sources::gauges;
 
 /// The most series of a metric that names clusters, versions or workloads; how many were left out is a series of its own.
@@ -58,6 +59,8 @@ pub struct FleetMetrics {
     pub decisions: u64,
     /// Updates that agents reported since the process started, each once. Missing outcomes count as 0.
     pub agent_updates: BTreeMap<AgentOutcome, u64>,
+    /// The same under AUS's names, if somebody wants that.
+    pub aus: Option<AusMetrics>,
 }
 
 /// The first of many, each of which becomes a series, and how many were left out.
@@ -73,6 +76,12 @@ impl<T> Default for Bounded<T> {
             first: Vec::new(),
             left_out: 0,
         }
+    }
+}
+
+impl<T> Bounded<T> {
+    pub(super) fn first(&self) -> &[T] {
+        &self.first
     }
 }
 
@@ -163,6 +172,9 @@ impl Collector for FleetCollector {
             self.encode_soak(encoder)?;
             self.encode_history(encoder)?;
             self.encode_policies(encoder)?;
+            if let Some(aus) = &self.metrics.aus {
+                aus.encode(encoder, self.metrics.decisions, &self.metrics.soak)?;
+            }
         }
         let findings = self.metrics.findings.iter();
         let findings = findings.map(|((severity, code), count)| {
@@ -330,10 +342,6 @@ impl FleetCollector {
     fn encode_policies(&self, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
         let policies = &self.metrics.policies;
         let or_nothing = |text: Option<String>| text.unwrap_or_default();
-        let listed = |names: &BTreeSet<Name>| {
-            let names: Vec<&str> = names.iter().map(|name| &**name).collect();
-            names.join(",")
-        };
         let labels = |row: &ClusterRow| {
             [
                 ("organisation", row.organisation.to_string()),
@@ -349,8 +357,8 @@ impl FleetCollector {
                     "sector",
                     or_nothing(row.sector.as_ref().map(ToString::to_string)),
                 ),
-                ("mutexes", listed(&row.mutexes)),
-                ("workloads", listed(&row.workloads)),
+                ("mutexes", joined_names(&row.mutexes)),
+                ("workloads", joined_names(&row.workloads)),
                 (
                     "soak_days",
                     or_nothing(row.soak_days.map(|days| days.to_string())),
@@ -389,6 +397,12 @@ impl FleetCollector {
             series,
         )
     }
+}
+
+/// Names in one label.
+pub(super) fn joined_names(names: &BTreeSet<Name>) -> String {
+    let names: Vec<&str> = names.iter().map(|name| &**name).collect();
+    names.join(",")
 }
 
 fn left_out(

@@ -4,6 +4,7 @@
 //! may be slow, so they run on the server's runtime and never on a thread that answers graphs.
 
 mod answer;
+mod aus_metrics;
 mod metrics;
 pub(crate) mod query;
 pub(crate) mod receive;
@@ -22,6 +23,7 @@ use towpath_core::version::Version;
 use towpath_formats::fleet::report::Report;
 
 pub(crate) use answer::{MAX_ANSWERS, answer, check_token, may_ask_about, sight, sight_of};
+pub use aus_metrics::{AusCluster, AusMetrics, AusOrganisation, AusRemaining, AusSoak};
 pub use metrics::{Bounded, ClusterCount, FleetMetrics, RemainingSoak};
 pub(crate) use metrics::{FleetCollector, ReportResults};
 pub(crate) use tokens::Purpose;

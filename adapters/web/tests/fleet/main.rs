@@ -17,9 +17,9 @@ use towpath_core::fleet::{
 };
 use towpath_formats::fleet::token::{Claims, Enrolment, Grant};
 use towpath_web::{
-    AllowedUpdates, ClusterCount, ClusterPlace, FleetAnswer, FleetHealth, FleetMetrics,
-    FleetRequest, Limits, Managed, ROUTES, Reads, ReloadDoor, RemainingSoak, Role, TokenKeys,
-    WakeOutcome, Who,
+    AllowedUpdates, AusCluster, AusMetrics, AusOrganisation, AusRemaining, AusSoak, ClusterCount,
+    ClusterPlace, FleetAnswer, FleetHealth, FleetMetrics, FleetRequest, Limits, Managed, ROUTES,
+    Reads, ReloadDoor, RemainingSoak, Role, TokenKeys, WakeOutcome, Who,
 };
 
 use door::{Door, KEY, NOW, Response, admin_token, bearer, cluster, cluster_token, token_by, told};
@@ -884,6 +884,7 @@ fn metrics_of_the_fleet() {
         is_scheduler: true,
         decisions: 12,
         agent_updates: [(AgentOutcome::Completed, 4)].into(),
+        aus: Some(aus(policy(1))),
     }));
     let text = door.get("/metrics").body;
     for expected in [
@@ -912,6 +913,15 @@ fn metrics_of_the_fleet() {
         "towpath_fleet_decisions_total 12",
         r#"towpath_fleet_agent_updates_total{outcome="completed"} 4"#,
         r#"towpath_fleet_agent_updates_total{outcome="given-up"} 0"#,
+        r#"aus_cluster_upgrade_policy_info{integration="towpath",ocm_env="stage",cluster_uuid="i",org_id="o",org_name="Org",channel="",current_version="4.16.2",cluster_name="c1",schedule="0 10 * * 1-5",sector="",mutexes="m,n",soak_days="3",workloads="w",product="",hypershift="False"} 1"#,
+        r#"aus_cluster_health_state{integration="towpath",ocm_env="stage",cluster_uuid="i",health_source="towpath"} 1"#,
+        r#"aus_cluster_version_remaining_soak_days{integration="towpath",ocm_env="stage",cluster_uuid="i",soaking_version="4.16.3"} 1.5"#,
+        r#"aus_cluster_version_remaining_soak_days{integration="towpath",ocm_env="stage",cluster_uuid="i",soaking_version="4.16.4"} -1.0"#,
+        r#"aus_cluster_version_remaining_soak_days{integration="towpath",ocm_env="stage",cluster_uuid="i",soaking_version="4.16.5"} -4.0"#,
+        r#"aus_organization_validation_errors{integration="towpath",ocm_env="stage",org_id="o"} 2"#,
+        r#"aus_organization_reconciled_total{integration="towpath",ocm_env="stage",org_id="o"} 15"#,
+        r#"aus_organization_reconcile_errors_total{integration="towpath",ocm_env="stage",org_id="o"} 3"#,
+        r#"aus_organization_version_data{integration="towpath",ocm_env="stage",org_id="o",version="4.16.2",workload="w9"} 0.08333333333333333"#,
     ] {
         let family = expected.split(['{', ' ']).next().unwrap();
         let similar: Vec<_> = text
@@ -930,7 +940,48 @@ fn metrics_of_the_fleet() {
             .count(),
         10_000
     );
-    checked_by_promtool(&text);
+    // Days are AUS's choice. Promtool wants seconds.
+    let in_days = "aus_cluster_version_remaining_soak_days";
+    let rest = text.lines().filter(|line| !line.contains(in_days));
+    let rest: String = rest.flat_map(|line| [line, "\n"]).collect();
+    checked_by_promtool(&rest);
+}
+
+/// One organisation and one cluster, with versions that soak, are planned and are blocked.
+fn aus(row: ClusterRow) -> AusMetrics {
+    let soak = |version: &str, remaining| AusSoak {
+        environment: "stage".into(),
+        cluster: "i".into(),
+        version: version.parse().unwrap(),
+        remaining,
+    };
+    let organisation = AusOrganisation {
+        id: "o".into(),
+        environment: "stage".into(),
+        errors: 2,
+    };
+    let cluster = AusCluster {
+        environment: "stage".into(),
+        organisation_name: "Org".into(),
+        row,
+        is_hosted: false,
+        is_healthy: true,
+    };
+    AusMetrics {
+        organisations: [organisation].into_iter().collect(),
+        clusters: [cluster].into_iter().collect(),
+        remaining_soak: [
+            soak("4.16.3", AusRemaining::Seconds(129_600)),
+            soak(
+                "4.16.4",
+                AusRemaining::of_upgrade(UpgradeState::Planned, true),
+            ),
+            soak("4.16.5", AusRemaining::Blocked),
+        ]
+        .into_iter()
+        .collect(),
+        failed_passes: 3,
+    }
 }
 
 /// Where promtool is installed, it has nothing to say but that there are many series.

@@ -17,6 +17,8 @@ static ADMIN_ACK_REQUIRED: Code = Code::new(
     "read what {gate} is about, and acknowledge it: {description}",
 )
 .by("oc -n openshift-config patch configmap admin-acks --type=merge -p '{{\"data\":{{\"{gate}\":\"true\"}}}}'")
+.checked_by("oc -n openshift-config get configmap admin-acks -o yaml")
+.about("{gate}")
 .with(&[
     ("gate", "ack-4.8-kube-1.22-api-removals-in-4.9"),
     ("description", "Kubernetes 1.22 removes APIs"),
@@ -29,6 +31,8 @@ static ADMIN_GATE_NOT_UNDERSTOOD: Code = Code::new(
     "find out who put {gate} into the gates; no gate has such a name",
 )
 .by("oc -n openshift-config-managed get configmap admin-gates -o yaml --show-managed-fields")
+.checked_by("oc -n openshift-config-managed get configmap admin-gates -o yaml")
+.about("{gate}")
 .with(&[("gate", "ack-next")]);
 
 pub(super) static RULE: StepRule =

@@ -14,6 +14,8 @@ static CLUSTER_FAILING: Code = Code::new(
     "{by}: {reason}: {message}",
     "heal it, perhaps with a patch, before the minor version changes: {by}: {reason}",
 )
+.checked_by("oc get clusteroperators")
+.about("{by}")
 .with(&EXAMPLE);
 
 static PATCH_WHILE_FAILING: Code = Code::new(

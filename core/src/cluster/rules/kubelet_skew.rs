@@ -23,6 +23,8 @@ static KUBELET_TOO_OLD: Code = Code::new(
     "{count|node|nodes} of pool {pool} at Kubernetes {kubelet} would be {behind|minor version|minor versions} behind the API server's {apiServer}; the limit there is {limit}",
     "wait until all of pool {pool} is at Kubernetes {needed}",
 )
+.checked_by("oc get nodes")
+.about("{pool}")
 .with(SKEW_FACTS);
 
 /// The same of a pool that is paused.
@@ -32,6 +34,8 @@ static PAUSED_POOL_TOO_OLD: Code = Code::new(
     "unpause pool {pool}, wait until all of it is at Kubernetes {needed}, and pause it again if it shall skip more",
 )
 .by(MachineConfigPool::UNPAUSE)
+.checked_by("oc get nodes")
+.about("{pool}")
 .with(SKEW_FACTS);
 
 /// The same of nodes that are in no pool that we know of.
@@ -40,6 +44,7 @@ static UNPOOLED_NODE_TOO_OLD: Code = Code::new(
     "{nodes} (in no pool that we know of) at Kubernetes {kubelet} would be {behind|minor version|minor versions} behind the API server's {apiServer}; the limit there is {limit}",
     "update {nodes} to Kubernetes {needed}",
 )
+.checked_by("oc get nodes")
 .with(SKEW_FACTS);
 
 const SKEW_FACTS: &[(&str, &str)] = &[
@@ -59,6 +64,7 @@ static KUBELET_AHEAD: Code = Code::new(
     "ahead of the API server's Kubernetes {apiServer}: {nodes} at {kubelet}",
     "find out why {nodes} came to be ahead; no update leaves a cluster like that",
 )
+.checked_by("oc get nodes")
 .with(&[("nodes", "w1"), ("kubelet", "1.23"), ("apiServer", "1.22")]);
 
 static KUBELET_UNKNOWN: Code = Code::new(

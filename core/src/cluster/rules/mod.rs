@@ -5,20 +5,31 @@
 //! an update cannot be undone once it has begun.
 
 mod admin_acks;
+mod alerts;
+mod budgets;
+mod container_runtime;
+mod end_of_life;
+mod etcd_members;
 mod failing;
+mod gates_ahead;
+mod install_plans;
 mod kubelet_skew;
+mod network_type;
+mod node_room;
 mod operators;
 mod paused_control_plane;
 mod platform_namespaces;
+mod pools;
 mod removals;
 mod removed_apis;
 mod update_in_progress;
 mod upgradeable;
 
 pub use kubelet_skew::{MaxSkew, PoolStanding, standings};
-pub use removals::{REMOVALS, Removal};
+pub use removals::{OPENSHIFT_REMOVALS, REMOVALS, Removal, removal};
 pub use removed_apis::{API_REMOVED, API_REMOVED_LATER};
 
+use crate::cluster::health::Health;
 use crate::cluster::objects::{Facts, ObjectKind};
 use crate::cluster::way::Step;
 use crate::rules::{PlainRule, Policy, Question, Rule};
@@ -52,7 +63,21 @@ static CLUSTER: Policy<Steps> = Policy(&[
     &upgradeable::RULE,
 ]);
 
-/// What all rules say about a step.
+/// What the agent does not watch, and only `ready` asks for.
+static HEALTH: Policy<Steps> = Policy(&[
+    &alerts::RULE,
+    &budgets::RULE,
+    &container_runtime::RULE,
+    &end_of_life::RULE,
+    &etcd_members::RULE,
+    &gates_ahead::RULE,
+    &install_plans::RULE,
+    &network_type::RULE,
+    &node_room::RULE,
+    &pools::RULE,
+]);
+
+/// What the rules say about a step that the agent asks, too.
 pub fn judge(step: Step<'_>, facts: &Facts, max_skew: MaxSkew) -> Verdict {
     CLUSTER.judge(&StepQuestion {
         step,
@@ -61,13 +86,32 @@ pub fn judge(step: Step<'_>, facts: &Facts, max_skew: MaxSkew) -> Verdict {
     })
 }
 
+/// What all rules say about a step.
+pub(super) fn judge_all(step: Step<'_>, facts: &Facts, max_skew: MaxSkew) -> Verdict {
+    let question = StepQuestion {
+        step,
+        facts,
+        max_skew,
+    };
+    CLUSTER.judge(&question).and(HEALTH.judge(&question))
+}
+
 /// Every kind of reason of the cluster's rules.
 pub fn cluster_codes() -> Vec<&'static Code> {
-    CLUSTER
-        .codes()
-        .into_iter()
-        .chain([&OBJECTS_NOT_GIVEN])
+    let rules = CLUSTER.codes().into_iter().chain(HEALTH.codes());
+    rules
+        .chain([&OBJECTS_NOT_GIVEN, &OBJECTS_GIVEN_IN_PART])
         .collect()
+}
+
+/// Whether a reason is only that something is not known.
+pub(super) fn is_unjudged(code: &Code) -> bool {
+    let unknown = [
+        &OBJECTS_NOT_GIVEN,
+        &OBJECTS_GIVEN_IN_PART,
+        &end_of_life::LIFECYCLES_NOT_GIVEN,
+    ];
+    unknown.contains(&code)
 }
 
 /// Objects that a rule asks about were not given.
@@ -77,10 +121,34 @@ static OBJECTS_NOT_GIVEN: Code = Code::new(
     "give the {kind} too",
 )
 .by("{how}")
+.about("{kind}")
 .with(&[
     ("kind", "Nodes"),
     ("how", "oc get nodes -o yaml > nodes.yaml"),
 ]);
+
+/// Not all objects of a kind were given, so what stands in the way may be among the others.
+static OBJECTS_GIVEN_IN_PART: Code = Code::new(
+    "ObjectsGivenInPart",
+    "only some of these objects were given: {kind}",
+    "give all {kind}; a must-gather has those of the platform's namespaces",
+)
+.by("{how}")
+.about("{kind}")
+.with(&[
+    ("kind", "Pods"),
+    ("how", "oc get pods --all-namespaces -o yaml > pods.yaml"),
+]);
+
+fn partly_given(health: &Health, kind: ObjectKind) -> Verdict {
+    match health.partly.contains(&kind) {
+        true => Verdict::refuse(OBJECTS_GIVEN_IN_PART.because([
+            ("kind", Value::text(kind)),
+            ("how", Value::Command(kind.command())),
+        ])),
+        false => Verdict::recommend(),
+    }
+}
 
 fn not_given(kind: ObjectKind) -> Verdict {
     Verdict::refuse(OBJECTS_NOT_GIVEN.because([

@@ -5,7 +5,7 @@
 //! next. An operator that says nothing allows everything. One that we cannot understand allows
 //! nothing.
 
-use super::{StepQuestion, StepRule, not_given};
+use super::{StepQuestion, StepRule, not_given, partly_given};
 use crate::cluster::Fact;
 use crate::cluster::objects::{ObjectKind, Operator, Range};
 use crate::verdict::{Code, Verdict};
@@ -16,6 +16,8 @@ static OPERATOR_INCOMPATIBLE: Code = Code::new(
     "{operator} in {namespace} is not made for OpenShift {to}: it says {says}",
     "update {operator} in {namespace} (it says {says}) to a version for OpenShift {to}[, or better {goal}, where the way ends]",
 )
+.checked_by("oc -n {namespace} get clusterserviceversions")
+.about("{namespace}/{operator}")
 .with(&[
     ("operator", "logging.v5"),
     ("namespace", "openshift-logging"),
@@ -43,7 +45,9 @@ fn judge(q: &StepQuestion<'_>) -> Verdict {
             ("goal", (goal > to).then_some(goal).into()),
         ])))
     };
-    operators.iter().filter_map(refuse).collect()
+    let others = partly_given(&q.facts.health, ObjectKind::ClusterServiceVersion);
+    let refused = operators.iter().filter_map(refuse);
+    refused.chain([others]).collect()
 }
 
 /// What an operator says if that is against the version; none if it is not.

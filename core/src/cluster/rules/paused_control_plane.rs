@@ -17,6 +17,8 @@ static CONTROL_PLANE_PAUSED: Code = Code::new(
     "unpause pool {pool}, and wait until all nodes of the control plane are updated",
 )
 .by(MachineConfigPool::UNPAUSE)
+.checked_by("oc get machineconfigpool {pool}")
+.about("{pool}")
 .with(&[("pool", "master")]);
 
 static CONTROL_PLANE_STAYS: Code = Code::new(

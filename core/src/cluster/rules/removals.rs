@@ -1,15 +1,15 @@
-//! The APIs that Kubernetes removed, and in which minor version. Used where the cluster does not
-//! say so itself.
+//! The APIs that Kubernetes and OpenShift removed, and in which minor version. Used where the
+//! cluster does not say so itself.
 //!
 //! The source is the Kubernetes deprecation guide, limited to APIs that people send requests to.
 //! Reviews that only the API server sends are left out, and so are announced removals, because
 //! their dates still move. `app/tests/ready_real_data.rs` compares the table with a list that
-//! others made.
+//! others made. OpenShift's own are those of its release notes.
 
 use crate::cluster::objects::ApiName;
 use crate::version::Minor;
 
-/// An API that Kubernetes has removed.
+/// An API that was removed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Removal {
     /// The minor version of Kubernetes that no longer has it.
@@ -23,8 +23,9 @@ pub struct Removal {
 }
 
 /// When an API was removed, if it was.
-pub(super) fn removal(api: &ApiName) -> Option<&'static Removal> {
-    REMOVALS.iter().find(|removal| {
+pub fn removal(api: &ApiName) -> Option<&'static Removal> {
+    let mut removals = REMOVALS.iter().chain(&OPENSHIFT_REMOVALS);
+    removals.find(|removal| {
         (removal.resource, removal.version, removal.group)
             == (&*api.resource, &*api.version, &*api.group)
     })
@@ -119,4 +120,31 @@ pub const REMOVALS: [Removal; 65] = [
     row(34, "admissionregistration.k8s.io", "v1beta1", "validatingadmissionpolicies", "admissionregistration.k8s.io/v1"),
     row(34, "admissionregistration.k8s.io", "v1beta1", "validatingadmissionpolicybindings", "admissionregistration.k8s.io/v1"),
     row(35, "storage.k8s.io", "v1alpha1", "volumeattributesclasses", "storage.k8s.io/v1"),
+];
+
+/// Those that OpenShift removed on its own account, by the Kubernetes of the release that did.
+#[rustfmt::skip]
+pub const OPENSHIFT_REMOVALS: [Removal; 17] = [
+    // OpenShift 4.5: the service catalogue, and CatalogSourceConfigs.
+    row(18, "operators.coreos.com", "v1", "catalogsourceconfigs", "operators.coreos.com/v1alpha1"),
+    row(18, "operators.coreos.com", "v2", "catalogsourceconfigs", "operators.coreos.com/v1alpha1"),
+    row(18, "servicecatalog.k8s.io", "v1beta1", "clusterservicebrokers", ""),
+    row(18, "servicecatalog.k8s.io", "v1beta1", "clusterserviceclasses", ""),
+    row(18, "servicecatalog.k8s.io", "v1beta1", "clusterserviceplans", ""),
+    row(18, "servicecatalog.k8s.io", "v1beta1", "servicebindings", ""),
+    row(18, "servicecatalog.k8s.io", "v1beta1", "servicebrokers", ""),
+    row(18, "servicecatalog.k8s.io", "v1beta1", "serviceclasses", ""),
+    row(18, "servicecatalog.k8s.io", "v1beta1", "serviceinstances", ""),
+    row(18, "servicecatalog.k8s.io", "v1beta1", "serviceplans", ""),
+    // OpenShift 4.6.
+    row(19, "operators.coreos.com", "v1", "operatorsources", "operators.coreos.com/v1alpha1"),
+    // OpenShift 4.9.
+    row(22, "operator.openshift.io", "v1beta1", "kubedeschedulers", "operator.openshift.io/v1"),
+    // OpenShift 4.11.
+    row(24, "snapshot.storage.k8s.io", "v1beta1", "volumesnapshotclasses", "snapshot.storage.k8s.io/v1"),
+    row(24, "snapshot.storage.k8s.io", "v1beta1", "volumesnapshotcontents", "snapshot.storage.k8s.io/v1"),
+    row(24, "snapshot.storage.k8s.io", "v1beta1", "volumesnapshots", "snapshot.storage.k8s.io/v1"),
+    // OpenShift 4.16: MetalLB's AddressPools became IPAddressPools.
+    row(29, "metallb.io", "v1alpha1", "addresspools", "metallb.io/v1beta1"),
+    row(29, "metallb.io", "v1beta1", "addresspools", "metallb.io/v1beta1"),
 ];

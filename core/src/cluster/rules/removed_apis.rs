@@ -20,6 +20,8 @@ pub static API_REMOVED: Code = Code::new(
     "move [{users.name} ]off {api}[, to {replacement}]",
 )
 .by("oc get apirequestcounts {api} -o yaml")
+.checked_by("oc get apirequestcounts {api} -o yaml")
+.about("{api}")
 .steadily("{api} goes in Kubernetes {removedIn} and is in use[ by {users.name}]")
 .with(FACTS);
 
@@ -88,7 +90,7 @@ struct RemovedApi<'a> {
     api: &'a ApiUse,
     /// The Kubernetes that no longer has it.
     removed_in: Minor,
-    replacement: Option<&'static str>,
+    replacement: Option<&'a str>,
     /// Who uses it; those who do so most come first.
     users: Vec<&'a ApiUser>,
 }
@@ -106,7 +108,10 @@ impl<'a> RemovedApi<'a> {
         is_used.then(|| Self {
             api,
             removed_in,
-            replacement: listed.and_then(|removal| removal.replacement),
+            replacement: api
+                .replacement
+                .as_deref()
+                .or(listed.and_then(|removal| removal.replacement)),
             users,
         })
     }

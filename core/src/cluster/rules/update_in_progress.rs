@@ -14,6 +14,8 @@ static UPDATE_IN_PROGRESS: Code = Code::new(
     "the update to {to} has not completed[; the last that did is {completed}]",
     "let the update to {to} complete, or a patch that follows it",
 )
+.checked_by("oc get clusterversion version")
+.about("{to}")
 .with(&[("to", "4.7.9"), ("completed", "4.6.8")]);
 
 pub(super) static RULE: StepRule = StepRule::new(&[&UPDATE_IN_PROGRESS], judge);

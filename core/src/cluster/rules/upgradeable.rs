@@ -14,6 +14,8 @@ static NOT_UPGRADEABLE: Code = Code::new(
     "{by} is not upgradeable: {reason}: {message}",
     "settle what {by} says: {reason}: {message}",
 )
+.checked_by("oc adm upgrade")
+.about("{by}")
 .with(&[
     ("by", "ClusterOperator machine-config"),
     ("reason", "PoolUpdating"),

@@ -333,7 +333,9 @@ impl Builder {
             failed: None,
             has_failed: false,
             refused: Vec::new(),
-            candidates: self.roster.candidates(&state),
+            candidates: self
+                .roster
+                .candidates(&state, &self.roster.classes[class].policy),
             state,
         });
         self.roster.classes[class].members.push(number);

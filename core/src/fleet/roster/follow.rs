@@ -66,7 +66,7 @@ impl Roster {
         if moved {
             self.leave_order(number);
         }
-        let candidates = self.candidates(&state);
+        let candidates = self.candidates(&state, self.policy(number));
         self.count_soaking(number, false);
         let member = &mut self.members[number];
         let before = std::mem::replace(&mut member.version, version);

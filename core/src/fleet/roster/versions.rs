@@ -47,10 +47,20 @@ impl Roster {
             .expect("every version has a number")
     }
 
-    /// The cluster's offers above its version, highest first, and each once.
-    pub(super) fn candidates(&self, state: &ClusterState) -> Box<[Candidate]> {
+    /// The cluster's offers above its version, highest first, and each once. One in another channel counts only if the policy lets
+    /// the cluster be switched there.
+    pub(super) fn candidates(
+        &self,
+        state: &ClusterState,
+        policy: &UpgradePolicy,
+    ) -> Box<[Candidate]> {
         let above = self.known_version(&state.version);
+        let is_open = |offer: &Offer| {
+            let channel = offer.channel.as_ref();
+            channel.is_none_or(|channel| policy.follows.as_deref() == Some(channel.stream()))
+        };
         let offers = state.offers.iter().enumerate();
+        let offers = offers.filter(|(_, offer)| is_open(offer));
         let numbered = offers.map(|(at, offer)| Candidate {
             version: self.known_version(&offer.version),
             offer: Idx::new(at),

@@ -7,6 +7,7 @@
 mod approval;
 mod backoff;
 mod blocked_version;
+mod channel;
 mod gate;
 mod health;
 mod left_alone;
@@ -107,6 +108,7 @@ const RULES: &[Entry] = &[
     of_plans("name", &name::RULE),
     of("refused", Scope::Version, &refused::RULE),
     of_plans("left-alone", &left_alone::RULE),
+    of("channel", Scope::Version, &channel::RULE),
 ];
 
 /// A rule of the fleet, by its place in the list.

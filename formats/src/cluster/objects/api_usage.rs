@@ -8,7 +8,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use towpath_core::cluster::objects::{ApiName, ApiUse, ApiUser};
+use towpath_core::cluster::objects::{ApiName, ApiUse, ApiUser, Counted};
+use towpath_core::cluster::rules::removal;
 use towpath_core::version::Minor;
 
 use super::documents::Object;
@@ -26,7 +27,7 @@ pub(super) fn read(reader: &mut Reader, object: &Object, now: Timestamp) -> Opti
     };
     let status = object.node.get("status");
     let removed_in = status.and_then(|status| status.get("removedInRelease"));
-    let removed_in = removed_in.and_then(|node| removal(reader, node));
+    let removed_in = removed_in.and_then(|node| said_removal(reader, node));
     let mut users = Users::default();
     for (hour, node) in (0..).zip(items(reader, status, "last24h")) {
         users.add_hour(reader, node, began(now, hour));
@@ -44,6 +45,7 @@ pub(super) fn read(reader: &mut Reader, object: &Object, now: Timestamp) -> Opti
     Some(ApiUse {
         api,
         removed_in,
+        replacement: None,
         users: users.by_name.into_values().collect(),
         unnamed_requests,
     })
@@ -88,6 +90,7 @@ impl Users {
             agent: None,
             requests: 0,
             last: None,
+            counted: Counted::InADay,
         };
         let user = self.by_name.entry(name.into()).or_insert_with(blank);
         user.requests = user.requests.saturating_add(count);
@@ -97,6 +100,51 @@ impl Users {
         self.named_requests = self.named_requests.saturating_add(count);
         count
     }
+}
+
+/// What people and audit logs add to the cluster's own counts.
+#[derive(Debug, Clone, Default)]
+pub struct ApiAdditions {
+    /// Removals that somebody added to the table.
+    pub removals: Vec<AddedRemoval>,
+    /// What an audit log says.
+    pub audited: Option<Vec<ApiUse>>,
+}
+
+/// A removal that somebody added to the table.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AddedRemoval {
+    pub api: ApiName,
+    /// The Kubernetes that no longer has it.
+    pub removed_in: Minor,
+    pub replacement: Option<Arc<str>>,
+}
+
+/// Puts additions to what the cluster counted. Without any counts, who uses what is unknown.
+pub(super) fn with_additions(
+    counted: Option<Vec<ApiUse>>,
+    additions: &ApiAdditions,
+) -> Option<Vec<ApiUse>> {
+    let mut uses = match (counted, additions.audited.clone()) {
+        (None, None) => return None,
+        (counted, audited) => {
+            let mut uses = counted.unwrap_or_default();
+            uses.extend(audited.unwrap_or_default());
+            uses
+        }
+    };
+    for one in &mut uses {
+        let mut added = additions.removals.iter();
+        let Some(added) = added.find(|added| added.api == one.api) else {
+            continue;
+        };
+        // The cluster's own word comes first; of two tables, the earlier removal.
+        let listed = removal(&one.api).map(|listed| listed.removed_in);
+        let earlier = listed.map_or(added.removed_in, |listed| listed.min(added.removed_in));
+        one.removed_in = one.removed_in.or(Some(earlier));
+        one.replacement.clone_from(&added.replacement);
+    }
+    Some(uses)
 }
 
 /// `ingresses.v1beta1.extensions`; the core's group has no name.
@@ -112,13 +160,9 @@ fn name(text: &str) -> Option<ApiName> {
     })
 }
 
-fn removal(reader: &mut Reader, node: &Node) -> Option<Minor> {
+fn said_removal(reader: &mut Reader, node: &Node) -> Option<Minor> {
     let text = reader.text(node, "`removedInRelease`")?;
-    // Some APIs name the OpenShift that removes them.
-    let minor = Minor::parse(text).and_then(|minor| match minor.major {
-        1 => Some(minor),
-        _ => minor.kubernetes(),
-    });
+    let minor = kubernetes(text);
     if minor.is_none() && !text.is_empty() {
         let problem = format!(
             "{:?} is not a minor version of Kubernetes or OpenShift",
@@ -127,6 +171,14 @@ fn removal(reader: &mut Reader, node: &Node) -> Option<Minor> {
         reader.error("bad-version", node, problem, AGAIN);
     }
     minor
+}
+
+/// The Kubernetes of `1.22`, or of the OpenShift `4.9`, which some name instead.
+pub(in crate::cluster) fn kubernetes(text: &str) -> Option<Minor> {
+    Minor::parse(text).and_then(|minor| match minor.major {
+        1 => Some(minor),
+        _ => minor.kubernetes(),
+    })
 }
 
 fn requests(reader: &mut Reader, node: &Node) -> u64 {

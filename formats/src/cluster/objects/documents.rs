@@ -1,11 +1,14 @@
 //! From files to objects: documents, lists, and which kinds were given at all.
+//!
+//! A must-gather prints an object in more than one file. Two prints of one object have its uid,
+//! and the newer counts. Without a uid, or with two, there are two clusters in one directory.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use towpath_core::finding::{Finding, Place};
 
-use super::{AGAIN, Kind, MAX_OBJECTS};
+use super::{AGAIN, Kind, MAX_OBJECTS, alerts, lifecycles, must_gather};
 use crate::SourceFile;
 use crate::read::{Node, Value, too_large, yaml};
 use crate::words::plain;
@@ -29,12 +32,33 @@ pub(super) struct FoundObjects {
     /// How many objects are of other kinds.
     pub(super) ignored: usize,
     pub(super) findings: Vec<Finding>,
-    seen: BTreeMap<(Kind, Arc<str>, Arc<str>), Place>,
+    /// What Prometheus answered.
+    pub(super) alerts: Option<(Place, Node)>,
+    /// What catalogues say about how long operators are supported.
+    pub(super) lifecycles: Vec<(Place, Node)>,
+    /// Whether it is a must-gather, which has some namespaces and not all.
+    pub(super) is_must_gather: bool,
+    seen: BTreeMap<(Kind, Arc<str>, Arc<str>), usize>,
+}
+
+/// What the items of a list are, if they do not say so.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum ListOf {
+    /// It is no list, or one of anything.
+    Anything,
+    Those(Kind),
+    /// Of a kind that says nothing about updates.
+    Others,
 }
 
 pub(super) fn read(files: &[SourceFile]) -> FoundObjects {
-    let mut found = FoundObjects::default();
-    for file in files {
+    let mut found = FoundObjects {
+        is_must_gather: must_gather::is_one(files),
+        ..FoundObjects::default()
+    };
+    let is_must_gather = found.is_must_gather;
+    let is_object = |file: &&SourceFile| !is_must_gather || must_gather::has_objects(&file.path);
+    for file in files.iter().filter(is_object) {
         let place = Place::file(file.path.as_str());
         // All of a file, or nothing.
         let mut nodes = Vec::new();
@@ -42,7 +66,7 @@ pub(super) fn read(files: &[SourceFile]) -> FoundObjects {
         match yaml::documents(&place, &file.bytes, yaml::MAX_FILE_BYTES, AGAIN, take) {
             Ok(()) => nodes
                 .into_iter()
-                .for_each(|node| found.take(&place, node, None)),
+                .for_each(|node| found.take(&place, node, ListOf::Anything)),
             Err(finding) => found.findings.push(finding),
         }
     }
@@ -51,28 +75,42 @@ pub(super) fn read(files: &[SourceFile]) -> FoundObjects {
 
 impl FoundObjects {
     /// Takes in an object, or those of a list. Items of a typed list need not name their kind.
-    fn take(&mut self, file: &Place, mut node: Node, kind_of_list: Option<Kind>) {
+    fn take(&mut self, file: &Place, mut node: Node, list_of: ListOf) {
         let place = node.at(file);
-        let named = node.get("kind").and_then(Node::as_text).map(str::to_owned);
-        let list_of = named.as_deref().and_then(|kind| kind.strip_suffix("List"));
-        match (list_of, named.as_deref(), kind_of_list) {
-            (Some(kind), _, None) => {
-                let kind = Kind::named(kind);
-                self.given.extend(
-                    kind.or_else(|| is_empty(&node).then(|| kind_of_file(&file.file)).flatten()),
-                );
+        let text = |name: &str| node.get(name).and_then(Node::as_text).map(str::to_owned);
+        let (named, version) = (text("kind"), text("apiVersion"));
+        let items_are = named.as_deref().and_then(|kind| kind.strip_suffix("List"));
+        match (items_are, named.as_deref(), list_of) {
+            (Some(kind), _, ListOf::Anything) => {
+                let items_are = match (kind, Kind::of(version.as_deref(), kind)) {
+                    (_, Some(kind)) => ListOf::Those(kind),
+                    ("", None) => ListOf::Anything,
+                    (_, None) => ListOf::Others,
+                };
+                let given = match items_are {
+                    ListOf::Those(kind) => Some(kind),
+                    _ => is_empty(&node).then(|| kind_of_file(&file.file)).flatten(),
+                };
+                self.given.extend(given);
                 let items = take_items(&mut node);
                 self.object_to_repeated(&place, &node);
                 items
                     .into_iter()
-                    .for_each(|item| self.take(file, item, kind.or(kind_of_list)));
+                    .for_each(|item| self.take(file, item, items_are));
             }
-            (_, Some(kind), _) => match Kind::named(kind) {
+            (_, Some(kind), _) => match Kind::of(version.as_deref(), kind) {
                 Some(kind) => self.keep(kind, place, node),
                 None => self.ignored += 1,
             },
-            (_, None, Some(kind)) => self.keep(kind, place, node),
-            (_, None, None) => {
+            (_, None, ListOf::Those(kind)) => self.keep(kind, place, node),
+            (_, None, ListOf::Others) => self.ignored += 1,
+            (_, None, ListOf::Anything) if lifecycles::is_entry(&node) => {
+                self.lifecycles.push((place, node));
+            }
+            (_, None, ListOf::Anything) if alerts::is_answer(&node) => {
+                self.keep_alerts(place, node);
+            }
+            (_, None, ListOf::Anything) => {
                 let problem = "this is not an object of a cluster: it has no `kind`";
                 self.findings.push(Finding::error(
                     "no-kind",
@@ -80,6 +118,18 @@ impl FoundObjects {
                     problem,
                     "remove it, or give the object whole",
                 ));
+            }
+        }
+    }
+
+    fn keep_alerts(&mut self, place: Place, node: Node) {
+        match &self.alerts {
+            None => self.alerts = Some((place, node)),
+            Some((earlier, _)) => {
+                let problem = format!("there are two answers with alerts, the first at {earlier}");
+                let remedy = "give the newer one alone";
+                let finding = Finding::error("given-twice", place, problem, remedy);
+                self.findings.push(finding);
             }
         }
     }
@@ -119,29 +169,56 @@ impl FoundObjects {
                 "give one cluster's",
             ));
         }
-        // A directory is one cluster: two of them would hide each other's reasons.
-        let identity = (kind, namespace.clone(), name.clone());
-        if let Some(earlier) = self.seen.insert(identity, place.clone()) {
-            let problem = format!(
-                "{} {} is given twice, first at {earlier}",
-                kind.as_str(),
-                plain(&name)
-            );
-            let remedy = "give the objects of one cluster, each once";
-            self.findings.push(Finding::error(
-                "given-twice",
-                place.clone(),
-                problem,
-                remedy,
-            ));
-        }
-        self.objects.push(Object {
+        let object = Object {
             kind,
             namespace,
             name,
             place,
             node,
-        });
+        };
+        // A directory is one cluster: two of them would hide each other's reasons.
+        let identity = (kind, object.namespace.clone(), object.name.clone());
+        match self.seen.get(&identity).copied() {
+            None => {
+                self.seen.insert(identity, self.objects.len());
+                self.objects.push(object);
+            }
+            Some(index) => self.keep_newer(index, object),
+        }
+    }
+
+    /// Of two prints of one object, the newer counts.
+    fn keep_newer(&mut self, index: usize, object: Object) {
+        let earlier = &mut self.objects[index];
+        let (first, second) = (earlier.of_metadata("uid"), object.of_metadata("uid"));
+        match first.is_some() && first == second {
+            true if object.age() > earlier.age() => *earlier = object,
+            true => {}
+            false => {
+                let problem = format!(
+                    "{} {} is given twice, first at {}",
+                    object.kind.as_str(),
+                    plain(&object.name),
+                    earlier.place
+                );
+                let remedy = "give the objects of one cluster, each once";
+                let finding = Finding::error("given-twice", object.place, problem, remedy);
+                self.findings.push(finding);
+            }
+        }
+    }
+}
+
+impl Object {
+    fn of_metadata(&self, field: &str) -> Option<&str> {
+        let field = self.node.get("metadata")?.get(field)?;
+        field.as_text().filter(|text| !text.is_empty())
+    }
+
+    /// Larger for a newer print; of etcd's numbers the larger is newer.
+    fn age(&self) -> u64 {
+        let version = self.of_metadata("resourceVersion");
+        version.and_then(|text| text.parse().ok()).unwrap_or(0)
     }
 }
 
@@ -173,6 +250,11 @@ fn kind_of_file(path: &str) -> Option<Kind> {
         ("apirequestcount", Kind::ApiRequestCount),
         // Hosted control planes have none.
         ("machineconfigpool", Kind::MachineConfigPool),
+        ("machineconfig", Kind::MachineConfig),
+        ("containerruntimeconfig", Kind::ContainerRuntimeConfig),
+        ("poddisruptionbudget", Kind::PodDisruptionBudget),
+        ("pdb", Kind::PodDisruptionBudget),
+        ("installplan", Kind::InstallPlan),
     ];
     names
         .into_iter()

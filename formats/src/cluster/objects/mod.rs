@@ -5,30 +5,40 @@
 //! unknown. An object that cannot be understood fails the whole load, because a missing object
 //! could be a missing reason.
 
+mod alerts;
 mod api_usage;
 mod cluster_version;
 mod documents;
+mod known_gates;
+mod lifecycles;
+mod must_gather;
 mod nodes;
 mod operators;
+mod pods;
+mod quantity;
 mod standing;
+mod waiting;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use jiff::Timestamp;
 use towpath_core::agent::ClusterStanding;
-use towpath_core::cluster::objects::Facts;
+use towpath_core::cluster::health::Health;
+use towpath_core::cluster::objects::{Facts, ObjectKind};
 use towpath_core::cluster::{ClusterId, Fact};
 use towpath_core::duration::Shape;
-use towpath_core::finding::Finding;
+use towpath_core::finding::{Finding, Place};
 use towpath_core::graph::ChannelName;
 use towpath_core::version::Arch;
 
+pub(in crate::cluster) use api_usage::kubernetes;
+pub use api_usage::{AddedRemoval, ApiAdditions};
 pub use standing::OPT_IN;
 
 use crate::SourceFile;
 use crate::read::{Node, Reader, Value};
-use documents::Object;
+use documents::{FoundObjects, Object};
 
 /// The most objects of a cluster.
 pub const MAX_OBJECTS: usize = 200_000;
@@ -64,6 +74,13 @@ pub enum Kind {
     ApiRequestCount,
     /// Gates or acknowledgements, or something else.
     ConfigMap,
+    Pod,
+    PodDisruptionBudget,
+    InstallPlan,
+    /// The configuration of the cluster's network.
+    Network,
+    ContainerRuntimeConfig,
+    MachineConfig,
 }
 
 /// Whether a file of a directory may hold objects.
@@ -72,7 +89,7 @@ pub fn is_part(path: &str) -> bool {
     let is_wanted = [".yaml", ".yml", ".json", "/"]
         .iter()
         .any(|end| path.ends_with(end));
-    is_wanted && !is_hidden
+    is_wanted && !is_hidden && must_gather::may_hold_objects(path)
 }
 
 /// Reads all files. The objects were printed at that time. Either what they say, with warnings, or everything that is wrong with them.
@@ -80,8 +97,17 @@ pub fn read(
     files: &[SourceFile],
     now: Timestamp,
 ) -> Result<(ClusterObjects, Vec<Finding>), Vec<Finding>> {
-    let found = documents::read(files);
-    let mut findings = found.findings;
+    read_with(files, now, &ApiAdditions::default())
+}
+
+/// The same, with what people and audit logs add to the cluster's counts of API requests.
+pub fn read_with(
+    files: &[SourceFile],
+    now: Timestamp,
+    additions: &ApiAdditions,
+) -> Result<(ClusterObjects, Vec<Finding>), Vec<Finding>> {
+    let mut found = documents::read(files);
+    let mut findings = std::mem::take(&mut found.findings);
     let of = |kind: Kind| {
         found
             .objects
@@ -128,6 +154,7 @@ pub fn read(
     };
     let gates = config_map("openshift-config-managed", "admin-gates");
     let acks = config_map("openshift-config", "admin-acks");
+    let health = health(&mut all, &found, &pools, now);
     let given = |kind: Kind| found.given.contains(&kind);
     let shape = nodes::shape(&nodes, &pools);
     let arch = nodes::arch(of(Kind::Node));
@@ -145,12 +172,16 @@ pub fn read(
         operators: Fact::from(
             given(Kind::ClusterServiceVersion).then(|| operators::once(operators)),
         ),
-        apis: Fact::from(given(Kind::ApiRequestCount).then_some(apis)),
+        apis: Fact::from(api_usage::with_additions(
+            given(Kind::ApiRequestCount).then_some(apis),
+            additions,
+        )),
         gates,
         acks: match acks {
             Fact::Known(acks) => Fact::Known(acknowledged(acks)),
             Fact::Unknown => Fact::Unknown,
         },
+        health,
     };
     findings.append(&mut all.findings);
     findings.sort();
@@ -179,6 +210,96 @@ pub fn read(
     ))
 }
 
+/// What only `ready` asks for.
+fn health(
+    all: &mut ObjectReading,
+    found: &FoundObjects,
+    pools: &[nodes::PoolOfNodes],
+    now: Timestamp,
+) -> Health {
+    let of = |kind: Kind| found.objects.iter().filter(move |one| one.kind == kind);
+    let given = |kind: Kind| found.given.contains(&kind);
+    let pool_states = of(Kind::MachineConfigPool)
+        .map(|object| all.of(object, nodes::pool_state))
+        .collect();
+    let node_states = of(Kind::Node)
+        .map(|object| {
+            all.of(object, |reader, object| {
+                nodes::node_state(reader, object, pools)
+            })
+        })
+        .collect();
+    let pods = of(Kind::Pod)
+        .map(|object| all.of(object, pods::pod))
+        .collect();
+    let budgets = of(Kind::PodDisruptionBudget)
+        .map(|object| all.of(object, pods::budget))
+        .collect();
+    let plans = of(Kind::InstallPlan)
+        .map(|object| all.of(object, waiting::install_plan))
+        .collect();
+    let network = of(Kind::Network)
+        .find(|object| &*object.name == "cluster")
+        .and_then(|object| all.of(object, waiting::network));
+    let runc_configs = of(Kind::ContainerRuntimeConfig)
+        .filter(|object| all.of(object, waiting::config_sets_runc))
+        .map(|object| object.name.clone())
+        .collect();
+    let runc_machine_configs = of(Kind::MachineConfig)
+        .filter(|object| all.of(object, waiting::machine_config_sets_runc))
+        .map(|object| object.name.clone())
+        .collect();
+    let alerts = found.alerts.as_ref();
+    let alerts = alerts.map(|(place, node)| all.at(place, |reader| alerts::read(reader, node)));
+    Health {
+        pools: Fact::from(given(Kind::MachineConfigPool).then_some(pool_states)),
+        nodes: Fact::from(given(Kind::Node).then_some(node_states)),
+        pods: Fact::from(given(Kind::Pod).then_some(pods)),
+        budgets: Fact::from(given(Kind::PodDisruptionBudget).then_some(budgets)),
+        install_plans: Fact::from(given(Kind::InstallPlan).then(|| waiting::waiting(plans))),
+        network: Fact::from(network),
+        alerts: Fact::from(alerts),
+        runc_configs: Fact::from(given(Kind::ContainerRuntimeConfig).then_some(runc_configs)),
+        runc_machine_configs: Fact::from(
+            given(Kind::MachineConfig).then_some(runc_machine_configs),
+        ),
+        ended_operators: ended_operators(all, found, now),
+        partly: match found.is_must_gather {
+            true => PARTS_OF_A_MUST_GATHER.into(),
+            false => BTreeSet::new(),
+        },
+        known_gates: known_gates::read(),
+    }
+}
+
+/// What a must-gather has of some namespaces, and not of all.
+const PARTS_OF_A_MUST_GATHER: [ObjectKind; 4] = [
+    ObjectKind::ClusterServiceVersion,
+    ObjectKind::InstallPlan,
+    ObjectKind::Pod,
+    ObjectKind::PodDisruptionBudget,
+];
+
+fn ended_operators(
+    all: &mut ObjectReading,
+    found: &FoundObjects,
+    now: Timestamp,
+) -> Fact<Vec<towpath_core::cluster::health::EndedOperator>> {
+    if found.lifecycles.is_empty() {
+        return Fact::Unknown;
+    }
+    let mut days = lifecycles::LastDays::new();
+    for (place, node) in &found.lifecycles {
+        all.at(place, |reader| lifecycles::read(reader, node, &mut days));
+    }
+    let operators = found.objects.iter();
+    let operators = operators.filter(|object| object.kind == Kind::ClusterServiceVersion);
+    let installed: Vec<_> = operators
+        .filter_map(|object| all.of(object, operators::installed))
+        .collect();
+    Fact::Known(lifecycles::ended(&installed, &days, now))
+}
+
 /// Reads objects one after the other, and keeps what is wrong with them.
 struct ObjectReading {
     findings: Vec<Finding>,
@@ -186,8 +307,12 @@ struct ObjectReading {
 
 impl ObjectReading {
     fn of<T>(&mut self, object: &Object, read: impl FnOnce(&mut Reader, &Object) -> T) -> T {
-        let mut reader = Reader::new(&object.place);
-        let value = read(&mut reader, object);
+        self.at(&object.place, |reader| read(reader, object))
+    }
+
+    fn at<T>(&mut self, place: &Place, read: impl FnOnce(&mut Reader) -> T) -> T {
+        let mut reader = Reader::new(place);
+        let value = read(&mut reader);
         self.findings.append(&mut reader.findings);
         value
     }
@@ -250,7 +375,7 @@ fn items<'n>(reader: &mut Reader, parent: Option<&'n Node>, name: &str) -> &'n [
 const AGAIN: &str = "print the object again, with `oc get -o yaml`";
 
 impl Kind {
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 13] = [
         Self::ClusterVersion,
         Self::ClusterOperator,
         Self::Node,
@@ -258,6 +383,12 @@ impl Kind {
         Self::ClusterServiceVersion,
         Self::ApiRequestCount,
         Self::ConfigMap,
+        Self::Pod,
+        Self::PodDisruptionBudget,
+        Self::InstallPlan,
+        Self::Network,
+        Self::ContainerRuntimeConfig,
+        Self::MachineConfig,
     ];
 
     pub fn as_str(self) -> &'static str {
@@ -269,10 +400,34 @@ impl Kind {
             Self::ClusterServiceVersion => "ClusterServiceVersion",
             Self::ApiRequestCount => "APIRequestCount",
             Self::ConfigMap => "ConfigMap",
+            Self::Pod => "Pod",
+            Self::PodDisruptionBudget => "PodDisruptionBudget",
+            Self::InstallPlan => "InstallPlan",
+            Self::Network => "Network",
+            Self::ContainerRuntimeConfig => "ContainerRuntimeConfig",
+            Self::MachineConfig => "MachineConfig",
         }
     }
 
-    fn named(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|kind| kind.as_str() == name)
+    /// The API group; empty for the core.
+    fn group(self) -> &'static str {
+        match self {
+            Self::ClusterVersion | Self::ClusterOperator | Self::Network => "config.openshift.io",
+            Self::Node | Self::ConfigMap | Self::Pod => "",
+            Self::MachineConfigPool | Self::ContainerRuntimeConfig | Self::MachineConfig => {
+                "machineconfiguration.openshift.io"
+            }
+            Self::ClusterServiceVersion | Self::InstallPlan => "operators.coreos.com",
+            Self::ApiRequestCount => "apiserver.openshift.io",
+            Self::PodDisruptionBudget => "policy",
+        }
+    }
+
+    /// The kind of that name. Others have kinds of the same name in other groups; without an `apiVersion` it is taken for ours.
+    fn of(api_version: Option<&str>, name: &str) -> Option<Self> {
+        let group =
+            api_version.map(|version| version.split_once('/').map_or("", |(group, _)| group));
+        let mut kinds = Self::ALL.into_iter();
+        kinds.find(|kind| kind.as_str() == name && group.is_none_or(|group| group == kind.group()))
     }
 }

@@ -4,13 +4,16 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use towpath_core::cluster::Fact;
+use towpath_core::cluster::health::{NodeState, PoolState};
 use towpath_core::cluster::objects::{CONTROL_PLANE_POOL, MachineConfigPool, Node};
 use towpath_core::duration::{
     self, ControlPlane, Ground, Machines, MaxUnavailable, Rollout, Shape,
 };
 use towpath_core::version::{Arch, Minor};
 
+use super::cluster_version::text;
 use super::documents::Object;
+use super::pods::{count, room};
 use super::{AGAIN, items};
 use crate::read::{self, FieldName, Reader, Value, shown};
 
@@ -47,6 +50,63 @@ pub(super) fn pool(reader: &mut Reader, object: &Object) -> Option<PoolOfNodes> 
         is_understood,
         max_unavailable: max_unavailable(away),
     })
+}
+
+/// How a pool is. Conditions that are not there say nothing.
+pub(super) fn pool_state(reader: &mut Reader, object: &Object) -> PoolState {
+    let (spec, status) = (object.node.get("spec"), object.node.get("status"));
+    let paused = spec.and_then(|spec| spec.get("paused"));
+    let conditions = items(reader, status, "conditions");
+    let condition = |name: &str| conditions.iter().find(|one| text(one, "type") == name);
+    let is = |name: &str| condition(name).map(|one| text(one, "status") == "True");
+    // Anything but a plain no may be yes.
+    let degraded = condition("Degraded").map(|one| match text(one, "status") {
+        "False" => None,
+        _ => Some(why_degraded(conditions, one)),
+    });
+    let is_updating = match (is("Updated"), is("Updating")) {
+        (Some(true), _) => Some(false),
+        (Some(false), _) | (None, Some(true)) => Some(true),
+        (None, _) => None,
+    };
+    PoolState {
+        name: object.name.clone(),
+        is_paused: paused.is_some_and(|node| node.value == Value::Flag(true)),
+        degraded: Fact::from(degraded),
+        is_updating: Fact::from(is_updating),
+        nodes: count(reader, status, "machineCount"),
+        updated_nodes: count(reader, status, "updatedMachineCount"),
+    }
+}
+
+/// `Degraded` itself often says nothing; the conditions that it sums up do.
+fn why_degraded(conditions: &[read::Node], degraded: &read::Node) -> Arc<str> {
+    let parts = ["RenderDegraded", "NodeDegraded", "BuildDegraded"];
+    let is_part =
+        |one: &&read::Node| parts.contains(&text(one, "type")) && text(one, "status") == "True";
+    let mut said = [degraded]
+        .into_iter()
+        .chain(conditions.iter().filter(is_part))
+        .map(|one| text(one, "message"));
+    said.find(|message| !message.is_empty())
+        .unwrap_or_default()
+        .into()
+}
+
+/// How a node is, and what it has room for.
+pub(super) fn node_state(reader: &mut Reader, object: &Object, pools: &[PoolOfNodes]) -> NodeState {
+    let (spec, status) = (object.node.get("spec"), object.node.get("status"));
+    let conditions = items(reader, status, "conditions");
+    let ready = conditions.iter().find(|one| text(one, "type") == "Ready");
+    let cordoned = spec.and_then(|spec| spec.get("unschedulable"));
+    let allocatable = status.and_then(|status| status.get("allocatable"));
+    NodeState {
+        name: object.name.clone(),
+        pool: pool_of(&labels(object), pools),
+        is_ready: Fact::from(ready.map(|one| text(one, "status") == "True")),
+        is_cordoned: cordoned.is_some_and(|node| node.value == Value::Flag(true)),
+        allocatable: Fact::from(allocatable.map(|node| room(reader, Some(node)))),
+    }
 }
 
 /// Nothing but how long updates take depends on it, so what cannot be read is taken for the usual one.
@@ -99,11 +159,7 @@ pub(super) fn shape(nodes: &[Node], pools: &[PoolOfNodes]) -> Option<Shape> {
 }
 
 pub(super) fn node(reader: &mut Reader, object: &Object, pools: &[PoolOfNodes]) -> Node {
-    let labels = object
-        .node
-        .get("metadata")
-        .and_then(|metadata| metadata.get("labels"))
-        .map_or_else(Vec::new, pairs);
+    let labels = labels(object);
     let info = object
         .node
         .get("status")
@@ -118,13 +174,13 @@ pub(super) fn node(reader: &mut Reader, object: &Object, pools: &[PoolOfNodes]) 
         }
         minor
     });
-    let text = |name: &str| {
+    let told = |name: &str| {
         info.and_then(|info| info.get(name))
             .and_then(|node| node.as_text())
     };
     let parts = [
-        ("cri-o", text("containerRuntimeVersion").and_then(cri_o)),
-        ("RHCOS", text("osImage").and_then(core_os)),
+        ("cri-o", told("containerRuntimeVersion").and_then(cri_o)),
+        ("RHCOS", told("osImage").and_then(core_os)),
     ];
     for (part, of) in parts {
         if let (Some(info), Some(kubelet), Some(of)) = (info, kubelet, of)
@@ -210,6 +266,12 @@ fn core_os(text: &str) -> Option<Minor> {
     let build = build.split('.').next()?;
     let minor = build.strip_prefix('4').filter(|minor| !minor.is_empty())?;
     Minor::parse(&format!("4.{minor}"))?.kubernetes()
+}
+
+fn labels(object: &Object) -> Vec<(Box<str>, Box<str>)> {
+    let metadata = object.node.get("metadata");
+    let labels = metadata.and_then(|metadata| metadata.get("labels"));
+    labels.map_or_else(Vec::new, pairs)
 }
 
 fn pairs(node: &read::Node) -> Vec<(Box<str>, Box<str>)> {

@@ -15,6 +15,7 @@ use towpath_core::cluster::objects::{Operator, Range};
 use towpath_core::version::Minor;
 
 use super::documents::Object;
+use super::lifecycles::Installed;
 use crate::read::{Node, Reader, Value, shown};
 
 const ANNOTATIONS: [&str; 2] = ["operatorframework.io/properties", "olm.properties"];
@@ -78,6 +79,41 @@ pub(super) fn read(reader: &mut Reader, object: &Object) -> InstalledOperator {
         operator,
         is_copy: field("labels", "olm.copiedFrom").is_some(),
     }
+}
+
+/// The package and version that it was installed from; none for a copy in another namespace.
+pub(super) fn installed(reader: &mut Reader, object: &Object) -> Option<Installed> {
+    #[derive(Deserialize)]
+    struct Package {
+        #[serde(rename = "packageName")]
+        name: String,
+        version: String,
+    }
+    let metadata = object.node.get("metadata");
+    let of = |map: &str, name: &str| metadata?.get(map)?.get(name);
+    if of("labels", "olm.copiedFrom").is_some() {
+        return None;
+    }
+    // What is wrong with it is said where its limits are read.
+    let listed = ANNOTATIONS.iter().filter_map(|annotation| {
+        let node = of("annotations", annotation)?;
+        properties(reader, node, annotation, &mut Vec::new())
+    });
+    let mut listed = listed.flatten().filter(|(name, _)| name == "olm.package");
+    let package = listed.find_map(|(_, value)| serde_json::from_str::<Package>(&value).ok());
+    let (package, version) = match package {
+        Some(package) => (package.name, package.version),
+        None => {
+            let (package, version) = object.name.split_once(".v")?;
+            (package.to_owned(), version.to_owned())
+        }
+    };
+    Some(Installed {
+        name: object.name.clone(),
+        namespace: object.namespace.clone(),
+        package: package.into(),
+        version: version.into(),
+    })
 }
 
 /// Adds what an annotation says.

@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 use towpath_core::cluster::objects::Lag;
 use towpath_core::cluster::rules::PoolStanding;
 use towpath_core::cluster::{Fact, Readiness, ReadyHop, Task};
+use towpath_core::verdict::Reason;
 use towpath_core::version::Minor;
 
 use super::ReadyReport;
@@ -27,6 +28,7 @@ pub fn json(told: &ReadyReport<'_>) -> Value {
     value["from"] = told.way.from().to_string().into();
     value["objects"] = objects.into();
     value["ignoredObjects"] = told.cluster.ignored.into();
+    value["unread"] = json!(told.unread);
     value
 }
 
@@ -43,11 +45,22 @@ pub(crate) fn readiness(readiness: &Readiness) -> Value {
         "ready": readiness.is_ready(),
         "tasks": before.chain(after).collect::<Vec<_>>(),
         "hops": readiness.hops.iter().map(hop).collect::<Vec<_>>(),
+        "unjudged": readiness.unjudged().into_iter().map(unjudged).collect::<Vec<_>>(),
+        "acceptedInVain": readiness.accepted_in_vain,
+    })
+}
+
+fn unjudged(reason: &Reason) -> Value {
+    json!({
+        "code": reason.code().name,
+        "what": reason.object(),
+        "text": reason.text(),
+        "command": reason.command(),
     })
 }
 
 fn task(when: &str, to: &str, task: &Task) -> Value {
-    json!({"when": when, "hop": to, "text": task.text, "command": task.command})
+    json!({"when": when, "hop": to, "text": task.text, "command": task.command, "check": task.check})
 }
 
 fn hop(hop: &ReadyHop) -> Value {
@@ -59,6 +72,7 @@ fn hop(hop: &ReadyHop) -> Value {
         "ready": hop.is_ready(),
         "answer": hop.verdict.answer.word(),
         "reasons": verdict::reasons(&hop.verdict.reasons),
+        "accepted": verdict::reasons(&hop.accepted),
         "pools": hop.pools.iter().map(pool).collect::<Vec<_>>(),
     })
 }

@@ -6,11 +6,16 @@ pub(crate) mod text;
 pub use json::json;
 pub use text::text;
 
+use std::collections::BTreeMap;
+
 use jiff::Timestamp;
 use towpath_core::cluster::Readiness;
 use towpath_core::cluster::way::Way;
 
 use crate::cluster::objects::ClusterObjects;
+
+/// Kinds that could not be read, each with why.
+pub type UnreadKinds = BTreeMap<String, String>;
 
 /// What was asked, and what there is to say.
 pub struct ReadyReport<'a> {
@@ -20,4 +25,6 @@ pub struct ReadyReport<'a> {
     pub now: Timestamp,
     /// What there is to say.
     pub readiness: &'a Readiness,
+    /// What a cluster did not let us read.
+    pub unread: &'a UnreadKinds,
 }

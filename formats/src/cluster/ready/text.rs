@@ -1,14 +1,15 @@
 //! Whether a cluster is ready, as text for three in the morning: the summary, then what to do in
-//! order, then each update.
+//! order, then each update. What could not be judged comes last, with the commands that get it.
 
 use std::collections::BTreeSet;
 
 use towpath_core::cluster::objects::Lag;
 use towpath_core::cluster::rules::PoolStanding;
 use towpath_core::cluster::{Fact, Readiness, ReadyHop, Task};
+use towpath_core::verdict::Reason;
 use towpath_core::version::Minor;
 
-use super::ReadyReport;
+use super::{ReadyReport, UnreadKinds};
 use crate::cluster::objects::ClusterObjects;
 use crate::room::{Room, Tone, toned};
 use crate::verdict::line;
@@ -25,10 +26,48 @@ pub fn text(told: &ReadyReport<'_>, room: Room) -> String {
     for (number, hop) in told.readiness.hops.iter().enumerate() {
         text.push_str(&paragraph(number, hop, &mut noted));
     }
+    text.push_str(&in_vain(told.readiness));
+    text.push_str(&unjudged(told.readiness, told.unread));
     if told.readiness.hops.len() > 1 {
         text.push_str(&format!("\n{}", wrapped("", LOOK_AGAIN)));
     }
     room.fit(&text)
+}
+
+/// Names that somebody accepts and that nothing has: misspelt, or settled since.
+fn in_vain(readiness: &Readiness) -> String {
+    let names = readiness.accepted_in_vain.iter();
+    let lines = names.map(|name| {
+        let name = plain(name);
+        format!("\nNothing is {name}; accepting it changes nothing.\n")
+    });
+    lines.collect()
+}
+
+/// What could not be judged, said once, and one block of commands to copy.
+pub(crate) fn unjudged(readiness: &Readiness, unread: &UnreadKinds) -> String {
+    let unjudged = readiness.unjudged();
+    if unjudged.is_empty() {
+        return String::new();
+    }
+    let name = |reason: &Reason| reason.object().unwrap_or_else(|| reason.text());
+    let is_unread = |reason: &&&Reason| unread.contains_key(&name(reason));
+    let names = joined(unjudged.iter().map(|reason| name(reason)), "");
+    let mut text = format!("\n{}", wrapped("Not judged: ", &format!("{names}.")));
+    for reason in unjudged.iter().filter(is_unread) {
+        let why = unread.get(&name(reason)).map_or("", String::as_str);
+        let line = format!("{} cannot be read: {}", name(reason), plain(why));
+        text.push_str(&wrapped("  - ", &line));
+    }
+    let missing = unjudged.iter().filter(|reason| !is_unread(reason));
+    let commands: Vec<String> = missing.filter_map(|reason| reason.command()).collect();
+    if !commands.is_empty() {
+        text.push_str("To get what is missing:\n");
+    }
+    for command in commands {
+        text.push_str(&format!("  {}\n", plain(&command)));
+    }
+    text
 }
 
 /// What is true of every look at a cluster that has more than one update before it.
@@ -61,13 +100,16 @@ pub(crate) fn looked_at(cluster: &ClusterObjects) -> String {
 pub(crate) fn answer(readiness: &Readiness) -> String {
     let hops = &readiness.hops;
     let refused = hops.iter().filter(|hop| !hop.is_ready()).count();
-    let mut reasons = hops.iter().flat_map(ReadyHop::reasons);
+    let mut reasons = hops.iter().flat_map(ReadyHop::judged_reasons);
     let has_notes = reasons.any(|reason| reason.code().is_note);
     match (hops.iter().find(|hop| !hop.is_ready()), hops.len()) {
         (None, _) if has_notes => {
             "Ready: nothing stands in the way, but read the notes.\n".to_owned()
         }
         (None, _) => "Ready: nothing stands in the way.\n".to_owned(),
+        (Some(_), _) if !readiness.has_objections() => {
+            "Not ready: nothing that was found stands in the way, but not everything could be judged.\n".to_owned()
+        }
         (Some(hop), 1) => format!(
             "Not ready: something stands in the way of {} -> {}.\n",
             hop.from, hop.to
@@ -88,9 +130,14 @@ pub(crate) fn to_do(readiness: &Readiness) -> String {
     let mut add = |text: &mut String, task: &Task| {
         number += 1;
         text.push_str(&wrapped(&format!("  {number:>3}. "), &plain(&task.text)));
-        task.command
-            .iter()
-            .for_each(|command| text.push_str(&format!("         $ {}\n", plain(command))));
+        let commands = [("$", &task.command), ("check: $", &task.check)];
+        let commands = commands.iter().filter_map(|(mark, command)| {
+            let command = command
+                .as_ref()
+                .filter(|_| task.check != task.command || *mark == "$")?;
+            Some(format!("         {mark} {}\n", plain(command)))
+        });
+        text.extend(commands);
     };
     for hop in readiness.hops.iter().filter(|hop| !hop.tasks.is_empty()) {
         text.push_str(&format!("  before {}\n", hop.to));
@@ -132,8 +179,12 @@ fn paragraph(number: usize, hop: &ReadyHop, noted: &mut BTreeSet<String>) -> Str
 }
 
 /// Whether an update can be taken, in a word.
-fn word(hop: &ReadyHop) -> &'static str {
-    if hop.is_ready() { "ready" } else { "not ready" }
+pub(crate) fn word(hop: &ReadyHop) -> &'static str {
+    match (hop.is_ready(), hop.has_objections()) {
+        (true, _) => "ready",
+        (false, true) => "not ready",
+        (false, false) => "not judged",
+    }
 }
 
 /// The same, in its colour.
@@ -148,13 +199,16 @@ pub(crate) fn toned_word(hop: &ReadyHop) -> String {
 
 /// What there is to say about an update: what stands in its way, what is only told, unless it was before, and paused pools.
 pub(crate) fn points(hop: &ReadyHop, noted: &mut BTreeSet<String>) -> Vec<String> {
-    let (notes, objections): (Vec<_>, Vec<_>) =
-        hop.reasons().partition(|reason| reason.code().is_note);
+    let (notes, objections): (Vec<_>, Vec<_>) = hop
+        .judged_reasons()
+        .partition(|reason| reason.code().is_note);
     let notes = notes
         .into_iter()
         .map(line)
         .filter(|note| noted.insert(note.clone()));
     let mut points: Vec<String> = objections.into_iter().map(line).chain(notes).collect();
+    let accepted = hop.accepted.iter();
+    points.extend(accepted.map(|reason| format!("accepted: {}", line(reason))));
     points.extend(hop.pools.iter().filter_map(staying));
     points
         .iter()

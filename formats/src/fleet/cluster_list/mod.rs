@@ -21,7 +21,7 @@ use towpath_core::fleet::{
 };
 use towpath_core::version::Version;
 
-pub use untold::{LIST_IS_GONE, NOT_TOLD, untold};
+pub use untold::{CHANNEL_NOT_FOLLOWED, LIST_IS_GONE, NOT_TOLD, untold};
 pub use write::json;
 
 use crate::fleet::policy::SharedValues;

@@ -12,6 +12,8 @@ pub const NOT_TOLD: &str = "not-told";
 
 /// The code of the warning that clusters are known from a list which is no longer there.
 pub const LIST_IS_GONE: &str = "list-is-gone";
+/// The code of the warning that policies follow channels, and nobody is switched.
+pub const CHANNEL_NOT_FOLLOWED: &str = "channel-not-followed";
 
 /// A warning for each thing that the list at that place says nothing about.
 pub fn untold(list: &ClusterList, place: &Place) -> Vec<Finding> {

@@ -115,6 +115,7 @@ impl ListReading {
             wif: flag(reader, record, "wif").into(),
             offers: self.offers(reader, record),
             acknowledged_gates: self.gates(reader, record),
+            available_channels: Fact::Unknown,
             id: id?,
         })
     }
@@ -186,10 +187,7 @@ impl ListReading {
         let mut offers = Vec::new();
         for item in reader.list(node, "availableUpgrades", MAX_ITEMS) {
             let mut of_item = Reader::new(&reader.place);
-            offers.extend(self.version(&mut of_item, item).map(|version| Offer {
-                version,
-                objection: None,
-            }));
+            offers.extend(self.version(&mut of_item, item).map(Offer::free));
             let warnings = of_item.findings.into_iter().map(|finding| {
                 let problem = format!("{}; it is not offered", finding.problem);
                 Finding::warning(finding.code, finding.place, problem, finding.remedy)
@@ -259,6 +257,7 @@ impl ListReading {
             pool: pool.map(|pool| self.known.name(pool)),
             from: from.unwrap_or_else(|| cluster.version.clone()),
             to: to.unwrap_or(cluster.version),
+            channel: None,
             state: state(reader, record),
             owner: Owner::Other,
             start_at,

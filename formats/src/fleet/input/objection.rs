@@ -21,6 +21,8 @@ const FINAL_IN_FIRST_FORMAT: [&str; 5] = [
 #[derive(Serialize, Deserialize)]
 pub(super) struct Offer<'a> {
     version: Text<'a>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    channel: Option<Text<'a>>,
     /// As the first format had it.
     #[serde(default, skip_serializing)]
     hold: Option<OfferHold<'a>>,
@@ -90,6 +92,7 @@ impl<'a> Stored<'a, core::Offer> for Offer<'a> {
     fn store(from: &'a core::Offer, tables: &Tables<'a>) -> Self {
         Self {
             version: Stored::store(&from.version, tables),
+            channel: Stored::store(&from.channel, tables),
             hold: None,
             objection: Stored::store(&from.objection, tables),
         }
@@ -97,6 +100,7 @@ impl<'a> Stored<'a, core::Offer> for Offer<'a> {
     fn restore(self, join: &mut Join) -> Result<core::Offer, String> {
         Ok(core::Offer {
             version: self.version.restore(join)?,
+            channel: self.channel.restore(join)?,
             objection: self
                 .objection
                 .or(self.hold.map(Objection::from))

@@ -123,6 +123,8 @@ objects! {
         needs_approval: bool,
         pin: Option<Text<'a>>,
         accepted_risks: Vec<Text<'a>>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        follows: Option<Text<'a>>,
     }
 
     core::MaintenanceWindow as Window {
@@ -164,6 +166,8 @@ objects! {
         /// Their number in the table.
         offers: usize,
         acknowledged_gates: Vec<Text<'a>>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        available_channels: Option<Vec<Text<'a>>>,
         /// Only said of those that are not bound. Before there were such, all were.
         #[serde(rename = "unbound", default, skip_serializing_if = "std::ops::Not::not")]
         binding: bool,
@@ -175,6 +179,8 @@ objects! {
         pool: Option<Text<'a>>,
         from: Text<'a>,
         to: Text<'a>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        channel: Option<Text<'a>>,
         state: Text<'a>,
         owner: Text<'a>,
         start_at: Text<'a>,

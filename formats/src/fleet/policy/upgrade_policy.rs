@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use jiff::civil::{Date, DateTime};
-use towpath_core::fleet::{Exclusion, Name, UpgradePolicy};
+use towpath_core::fleet::{CHANNEL_GROUPS, Exclusion, Name, UpgradePolicy};
 use towpath_core::graph::Pattern;
 use towpath_core::version::Version;
 
@@ -17,7 +17,7 @@ const MAX_ITEMS: usize = 200;
 /// More soak days than any fleet can have.
 const MAX_SOAK_DAYS: u32 = 1_000_000;
 
-const FIELDS: [&str; 11] = [
+const FIELDS: [&str; 12] = [
     "workloads",
     "schedule",
     "conditions",
@@ -27,6 +27,7 @@ const FIELDS: [&str; 11] = [
     "approval",
     "pin",
     "acceptedRisks",
+    "channel",
     "schedule_type",
     "$schema",
 ];
@@ -187,6 +188,25 @@ fn beyond_aus(
     if let Some(node) = record.get("acceptedRisks") {
         policy.accepted_risks = names(reader, known, node, "acceptedRisks", "a risk's name");
     }
+    if let Some(node) = record.get("channel") {
+        policy.follows = followed_channels(reader, known, node);
+    }
+}
+
+/// `channel: {follow: stable}`
+fn followed_channels(reader: &mut Reader, known: &mut SharedValues, node: &Node) -> Option<Name> {
+    let record = reader.record(node, "channel", &["follow"])?;
+    let groups = CHANNEL_GROUPS.join(", ");
+    let remedy = format!("add `follow` with one of {groups}");
+    let node = reader.required(record, "follow", &remedy)?;
+    let group = reader.text(node, "follow")?;
+    if !CHANNEL_GROUPS.contains(&group) {
+        let problem = format!("{:?} is no group of channels", shown(group));
+        let remedy = format!("write one of {groups}");
+        reader.error("unknown-channel-group", node, problem, &remedy);
+        return None;
+    }
+    Some(known.name(group))
 }
 
 fn exclusion(reader: &mut Reader, known: &mut SharedValues, node: &Node) -> Option<Exclusion> {

@@ -134,6 +134,7 @@ impl Report {
             wif: self.wif.clone(),
             offers: Arc::new([]),
             acknowledged_gates: Default::default(),
+            available_channels: Fact::Unknown,
         }
     }
 

@@ -4,10 +4,11 @@
 use std::fmt::Write;
 
 use towpath_core::fleet::{AgentUpdate, CandidateWhy, ClusterIdx, Decision, FleetPlanner, Why};
+use towpath_core::graph::ChannelName;
 use towpath_core::verdict::{Answer, Verdict};
 use towpath_core::version::Version;
 
-use super::{helps, sentences};
+use super::{helps, over_channel, sentences};
 use crate::words::{joined, minute};
 
 /// The most of a cluster's last updates that are listed.
@@ -49,7 +50,7 @@ pub fn why(
             writeln!(
                 text,
                 "  starts {what}to {} at {}",
-                start.to,
+                over_channel(&start.to, start.channel.as_ref()),
                 minute(start.at)
             )
             .expect("fits");
@@ -75,7 +76,7 @@ pub fn why(
         })
         .collect();
     let folded: Vec<(String, &CandidateRow)> = rows
-        .chunk_by(|a, b| (a.answer, &a.told) == (b.answer, &b.told))
+        .chunk_by(|a, b| (a.answer, &a.told, a.channel) == (b.answer, &b.told, b.channel))
         .filter_map(|same| Some((names(same), same.first()?)))
         .collect();
     let width = folded.iter().map(|(name, _)| name.chars().count()).max();
@@ -98,6 +99,8 @@ pub fn why(
 /// What is said about one version. Versions about which the same is said stand together.
 struct CandidateRow<'a> {
     to: &'a Version,
+    /// The channel that it is reached over, if the cluster has to switch.
+    channel: Option<&'a ChannelName>,
     answer: &'static str,
     told: Vec<String>,
 }
@@ -117,6 +120,7 @@ impl<'a> CandidateRow<'a> {
         }
         Self {
             to: &candidate.to,
+            channel: candidate.channel.as_ref(),
             answer,
             told,
         }
@@ -125,12 +129,14 @@ impl<'a> CandidateRow<'a> {
 
 /// The versions of some rows, highest first.
 fn names(rows: &[CandidateRow<'_>]) -> String {
-    match rows {
+    let channel = rows.first().and_then(|row| row.channel);
+    let versions = match rows {
         [] => String::new(),
         [one] => one.to.to_string(),
         [one, other] => format!("{}, {}", one.to, other.to),
         [first, .., last] => format!("{} … {} ({})", first.to, last.to, rows.len()),
-    }
+    };
+    over_channel(versions, channel)
 }
 
 /// What became of a cluster's last updates, in its agent's words; nothing if it has told of none.

@@ -335,6 +335,7 @@ impl Api {
         let hosted = content["hypershift"]["enabled"] == true;
         match (request.method, rest) {
             ("GET", []) => (200, content.clone()),
+            ("PATCH", []) => self.switch_channel(request, cluster),
             ("GET", ["node_pools"]) => self.page(
                 request,
                 self.pools.get(cluster).cloned().unwrap_or_default(),
@@ -411,6 +412,25 @@ impl Api {
             }
             _ => not_found("this method"),
         }
+    }
+
+    /// Switches a cluster to a channel that is available to it; `in_channel` then tells its upgrades there.
+    fn switch_channel(&mut self, request: &Request<'_>, cluster: &str) -> OcmAnswer {
+        let body: Value = serde_json::from_slice(request.body).unwrap_or_default();
+        let content = self.clusters.get_mut(cluster).expect("it was looked up");
+        if let Some(group) = body["version"]["channel_group"].as_str() {
+            content["version"]["channel_group"] = group.into();
+            return (200, content.clone());
+        }
+        let channel = body["channel"].as_str().unwrap_or_default().to_owned();
+        let available = content["version"]["available_channels"].as_array();
+        let is_available = |all: &Vec<Value>| all.iter().any(|one| *one == *channel);
+        if !available.is_some_and(is_available) {
+            return bad_request(&format!("Channel '{channel}' is not available"));
+        }
+        content["version"]["available_upgrades"] = content["in_channel"][&channel].clone();
+        content["channel"] = channel.into();
+        (200, content.clone())
     }
 
     fn create(&mut self, request: &Request<'_>, cluster: &str, pool: Option<&str>) -> OcmAnswer {
