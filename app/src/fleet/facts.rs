@@ -14,6 +14,7 @@ use towpath_core::fleet::{
     OfferBook, Pause, SoakSum, Tenure, UnknownClusters, Upgrade, beyond_own, told_once,
 };
 use towpath_core::graph::Graph;
+use towpath_core::version::Minor;
 use towpath_formats::SourceFile;
 use towpath_formats::fleet::cluster_list::{
     self, CHANNEL_NOT_FOLLOWED, ClusterList, LIST_IS_GONE, labels,
@@ -539,11 +540,16 @@ pub(crate) fn offer(state: &mut ClusterState, source: Offers, book: Option<&mut 
     }
 }
 
-/// Which minor follows which.
+/// Which minor follows which: 4.22 is followed by 4.23 and by 5.0, and both by 5.1. EUS are the even minors of 4.x. Nobody has verified which are
+/// in 5.x, so nobody is led there by EUS.
 fn minor_steps() -> MinorSteps<'static> {
     MinorSteps {
-        next: &|minor| vec![minor.next()],
-        is_eus: &|minor| minor.to_string().ends_with(['0', '2', '4', '6', '8']),
+        next: &|minor| match (minor.major, minor.minor) {
+            (4, 22) => vec![minor.next(), Minor::new(5, 0)],
+            (4, 23) => vec![Minor::new(5, 1)],
+            _ => vec![minor.next()],
+        },
+        is_eus: &|minor| minor.major == 4 && minor.minor.is_multiple_of(2),
     }
 }
 

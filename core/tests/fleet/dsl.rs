@@ -28,8 +28,8 @@ use towpath_core::fleet::{
     Owner, Parallel, Pause, Product, Sector, SoakSum, Upgrade, UpgradeId, UpgradePolicy,
     UpgradeState, VersionGate, dispatch,
 };
-use towpath_core::graph::{ChannelName, Pattern};
 use towpath_core::graph::rules::KNOWN_RISK;
+use towpath_core::graph::{ChannelName, Pattern};
 use towpath_core::simulate::{Assumptions, forecast};
 use towpath_core::verdict::{Answer, Verdict};
 use towpath_core::version::{Arch, Version};
