@@ -12,6 +12,7 @@ use towpath_formats::graph::explain::{ExplainReport, json, text};
 
 use crate::clock::NowArgs;
 use crate::config::SourceArgs;
+use crate::minors::MinorsArgs;
 use crate::output::OutputArgs;
 use crate::server::{Server, query};
 use crate::sources::{Needs, Sources};
@@ -39,7 +40,7 @@ pub(crate) struct ExplainArgs {
     #[command(flatten)]
     now: NowArgs,
     /// Ask this Towpath service instead of reading files.
-    #[arg(long, env = "TOWPATH_SERVER", value_name = "URL", conflicts_with_all = ["graph_data", "releases"])]
+    #[arg(long, env = "TOWPATH_SERVER", value_name = "URL", conflicts_with_all = ["graph_data", "releases", "minors"])]
     server: Option<String>,
     /// The file with the token for --server. Needed for --id if the service does not allow reads without a token.
     #[arg(
@@ -49,6 +50,8 @@ pub(crate) struct ExplainArgs {
         requires = "server"
     )]
     token_file: Option<PathBuf>,
+    #[command(flatten)]
+    minors: MinorsArgs,
     #[command(flatten)]
     sources: SourceArgs,
     #[command(flatten)]
@@ -103,7 +106,8 @@ impl ExplainArgs {
             cluster,
             now,
         };
-        let explanation = explained(&at, &self.from, self.to.as_ref(), None);
+        let minors = self.minors.read()?;
+        let explanation = explained(&at, &self.from, self.to.as_ref(), &[&minors]);
         let told = ExplainReport {
             at: &at,
             from: &self.from,

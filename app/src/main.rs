@@ -11,6 +11,7 @@ mod explain;
 mod fleet;
 mod graph;
 mod log;
+mod minors;
 mod mirror;
 mod output;
 mod path;

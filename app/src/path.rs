@@ -5,23 +5,24 @@ use std::path::PathBuf;
 use anyhow::{Context, anyhow, bail};
 use clap::Args;
 use jiff::Timestamp;
-use towpath_core::cluster::rules::MaxSkew;
 use towpath_core::cluster::way::{Stop, Way, Workers};
 use towpath_core::cluster::{Readiness, ready};
 use towpath_core::graph::{ChannelName, Graph};
 use towpath_core::path::{
     CatchUp, FoundPaths, Goal, Pace, Plan, Pools, Request, RiskPolicy, paths, pools,
 };
-use towpath_core::version::{Arch, Version};
+use towpath_core::version::{Arch, Minors, Version};
 use towpath_formats::cluster::objects::ClusterObjects;
+use towpath_formats::minors::with_releases_of;
 use towpath_formats::path::{
     self as format, PathCluster, PathReport, PathRequest, ShapeIs, json, text,
 };
 
 use crate::clock::NowArgs;
 use crate::duration::ShapeArgs;
+use crate::minors::MinorsArgs;
 use crate::output::OutputArgs;
-use crate::ready::{max_skew, objects};
+use crate::ready::objects;
 use crate::server::{Server, query};
 use crate::sources::GraphArgs;
 
@@ -59,15 +60,17 @@ pub(crate) struct PathArgs {
     /// Also say what stands in the way on this cluster: a directory of its objects, as for `towpath ready`.
     #[arg(long, value_name = "DIR", conflicts_with = "server")]
     cluster: Option<PathBuf>,
-    /// How many minor versions a kubelet may be behind. [default: OpenShift's policy, 1 on odd minor versions and 2 on even ones]
+    /// How many minor versions a kubelet may be behind. [default: OpenShift's policy, as the table of minor versions has it]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=3), conflicts_with = "server")]
     max_skew: Option<u8>,
+    #[command(flatten)]
+    minors: MinorsArgs,
     #[command(flatten)]
     shape: ShapeArgs,
     #[command(flatten)]
     now: NowArgs,
     /// Ask this Towpath service instead of reading files.
-    #[arg(long, env = "TOWPATH_SERVER", value_name = "URL", conflicts_with_all = ["graph_data", "releases", "graph", "shape", "parameters"])]
+    #[arg(long, env = "TOWPATH_SERVER", value_name = "URL", conflicts_with_all = ["graph_data", "releases", "graph", "shape", "parameters", "minors"])]
     server: Option<String>,
     /// The file with the token for --server. Needed for --id if the service does not allow reads without a token.
     #[arg(
@@ -141,8 +144,11 @@ impl PathArgs {
     fn look(&self, now: Timestamp) -> anyhow::Result<bool> {
         let (graph, origin) = self.graph.graph(now)?;
         let ends = &self.ends(now)?;
-        let PathRequest { mut request, .. } = format::read(&self.query(ends, None, None), now)
-            .map_err(|bad| anyhow!("{}", bad.value()))?;
+        let minors = self.minors.read()?.with_max_skew(self.max_skew);
+        let minors = with_releases_of(&minors, &graph);
+        let query = self.query(ends, None, None);
+        let PathRequest { mut request, .. } =
+            format::read(&query, &minors, now).map_err(|bad| anyhow!("{}", bad.value()))?;
         let all_of_the_files =
             self.via.is_none() && self.channel.is_none() && self.graph.is_of_channels();
         if all_of_the_files {
@@ -151,7 +157,7 @@ impl PathArgs {
         let (pace, shape) = self.pace(ends)?;
         let answer = paths(&graph, &request, &pace.lasts(&graph));
         let judged = match (&ends.cluster, &answer) {
-            (Some(cluster), Ok(found)) => judged(&graph, cluster, found, pace.max_skew)?,
+            (Some(cluster), Ok(found)) => judged(&graph, cluster, found, &minors)?,
             _ => Vec::new(),
         };
         let cluster = ends.cluster.as_ref().map(|objects| PathCluster {
@@ -189,7 +195,6 @@ impl PathArgs {
             Pace {
                 shape,
                 parameters: self.shape.parameters()?,
-                max_skew: max_skew(self.max_skew),
             },
             is,
         ))
@@ -253,7 +258,7 @@ fn judged(
     graph: &Graph,
     cluster: &ClusterObjects,
     found: &FoundPaths,
-    max_skew: MaxSkew,
+    minors: &Minors,
 ) -> anyhow::Result<Vec<Readiness>> {
     let version = |id| graph.release(id).version.clone();
     let judge = |plan: &Plan| {
@@ -262,9 +267,9 @@ fn judged(
             .iter()
             .map(|hop| Stop::Release(version(hop.to)))
             .collect();
-        let workers = pools(graph, plan, max_skew).into_iter().map(workers);
-        let way = Way::new(version(plan.from), stops)?.with_workers(workers.collect());
-        Ok(ready(&way, &cluster.facts, max_skew))
+        let workers = pools(graph, plan, minors).into_iter().map(workers);
+        let way = Way::new(version(plan.from), stops, minors)?.with_workers(workers.collect());
+        Ok(ready(&way, &cluster.facts))
     };
     found
         .plans

@@ -6,7 +6,6 @@ use anyhow::{Context, anyhow};
 use clap::Args;
 use jiff::Timestamp;
 use towpath_core::cluster::ready as judged;
-use towpath_core::cluster::rules::MaxSkew;
 use towpath_core::cluster::way::{Stop, Way};
 use towpath_core::finding::Finding;
 use towpath_core::version::Version;
@@ -18,6 +17,7 @@ use towpath_sources::read_directory;
 use crate::cli::warn;
 use crate::clock::NowArgs;
 use crate::example::{self, Origin};
+use crate::minors::MinorsArgs;
 use crate::output::OutputArgs;
 
 /// How many findings of one code are shown before the others are counted.
@@ -33,9 +33,11 @@ pub(crate) struct ReadyArgs {
     /// The update path to take, release by release, as `towpath path` finds it.
     #[arg(long, value_name = "VERSIONS", value_parser = stop, value_delimiter = ',')]
     path: Vec<Stop>,
-    /// How many minor versions a kubelet may be behind. [default: OpenShift's policy, 1 on odd minor versions and 2 on even ones]
+    /// How many minor versions a kubelet may be behind. [default: OpenShift's policy, as the table of minor versions has it]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=3))]
     max_skew: Option<u8>,
+    #[command(flatten)]
+    minors: MinorsArgs,
     #[command(flatten)]
     now: NowArgs,
     #[command(flatten)]
@@ -61,7 +63,7 @@ pub(crate) fn ready(args: ReadyArgs) -> anyhow::Result<bool> {
         "the cluster's version is unknown; add its ClusterVersion: `oc get clusterversions -o yaml`",
     )?;
     let way = args.way(from)?;
-    let readiness = judged(&way, &cluster.facts, max_skew(args.max_skew));
+    let readiness = judged(&way, &cluster.facts);
     let told = ReadyReport {
         cluster: &cluster,
         way: &way,
@@ -83,11 +85,6 @@ pub(crate) fn objects(directory: Option<&Path>, now: Timestamp) -> anyhow::Resul
     Ok(cluster)
 }
 
-/// How far kubelets may be behind.
-pub(crate) fn max_skew(given: Option<u8>) -> MaxSkew {
-    given.map_or(MaxSkew::OpenShift, MaxSkew::Same)
-}
-
 fn read(
     directory: Option<&Path>,
     now: Timestamp,
@@ -104,13 +101,14 @@ fn read(
 
 impl ReadyArgs {
     fn way(&self, from: Version) -> anyhow::Result<Way> {
+        let minors = self.minors.read()?.with_max_skew(self.max_skew);
         match (&self.to, self.path.as_slice()) {
-            (None, []) => Ok(Way::to_next_minor(from)),
-            (Some(to), _) => Way::through_every_minor(from, to.clone())
+            (None, []) => Way::to_next_minor(from, &minors)
+                .map_err(|problem| anyhow!("the next minor version: {problem}")),
+            (Some(to), _) => Way::through_every_minor(from, to.clone(), &minors)
                 .map_err(|problem| anyhow!("--to: {problem}")),
-            (None, stops) => {
-                Way::new(from, stops.to_vec()).map_err(|problem| anyhow!("--path: {problem}"))
-            }
+            (None, stops) => Way::new(from, stops.to_vec(), &minors)
+                .map_err(|problem| anyhow!("--path: {problem}")),
         }
     }
 }

@@ -43,7 +43,7 @@ proptest! {
         for (number, release) in (0..).zip(graph.releases()).filter(|(_, release)| release.arch == cluster.arch) {
             let from = ReleaseId(number);
             let situation = Situation { graph: &graph, cluster: &cluster, now };
-            let explanation = explain(&situation, &release.version, None, None);
+            let explanation = explain(&situation, &release.version, None, &[]);
             let told: Vec<ReleaseId> = explanation.candidates.iter().filter_map(|candidate| candidate.release).collect();
             for ExplainedRelease { release: to, verdict, .. } in &explanation.candidates {
                 let to = to.unwrap();
@@ -58,7 +58,7 @@ proptest! {
                     Answer::Refuse => prop_assert!(!shown(later) && !verdict.reasons.is_empty()),
                     Answer::Recommend | Answer::RecommendUnless(_) => prop_assert!(shown(later)),
                 }
-                let asked = explain(&situation, &release.version, Some(&graph.release(to).version), None);
+                let asked = explain(&situation, &release.version, Some(&graph.release(to).version), &[]);
                 prop_assert_eq!(&asked.candidates[0].verdict, verdict);
                 let told = ExplainReport { at: &situation, from: &release.version, explanation: &asked };
                 prop_assert!(!text(&told).is_empty() && json(&told)["candidates"].as_array().unwrap().len() == 1);

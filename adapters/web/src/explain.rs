@@ -14,6 +14,7 @@ use towpath_core::cluster::Fact;
 use towpath_core::graph::rules::{Edges, Enrolled};
 use towpath_core::graph::{Situation, explain, rollouts};
 use towpath_core::rules::Rule;
+use towpath_core::version::Minors;
 use towpath_formats::graph::explain::{self as format, ExplainReport, ExplainRequest, Form};
 use towpath_formats::graph::rollouts as told_rollouts;
 
@@ -35,6 +36,8 @@ struct ExplainQuestion {
     /// Whether the caller may see what we know of the cluster.
     sight: fleet::Sight,
     form: Form,
+    /// Which minor version follows which.
+    minors: Minors,
     now: Timestamp,
 }
 
@@ -60,6 +63,7 @@ pub(crate) fn question(service: &Arc<Service>, request: &Parts) -> OrRefusal<Wor
         asked,
         sight,
         form,
+        minors: service.minors(),
         now,
     };
     Ok(Box::new(move |_| question.answer()))
@@ -138,6 +142,7 @@ impl ExplainQuestion {
             asked,
             sight,
             form,
+            minors,
             now,
         } = self;
         let ExplainRequest {
@@ -168,7 +173,9 @@ impl ExplainQuestion {
             cluster: &cluster,
             now,
         };
-        let explanation = explain(&at, &from, to.as_ref(), rule.as_deref());
+        let table: &dyn Rule<Edges> = &minors;
+        let more: Vec<&dyn Rule<Edges>> = rule.as_deref().into_iter().chain([table]).collect();
+        let explanation = explain(&at, &from, to.as_ref(), &more);
         let told = ExplainReport {
             at: &at,
             from: &from,

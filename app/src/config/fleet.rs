@@ -33,6 +33,7 @@ pub(crate) struct FleetSettings {
     pub(crate) reads: Reads,
     pub(crate) pass_every: Duration,
     pub(crate) allowance: SignedDuration,
+    pub(crate) minors: Option<PathBuf>,
     /// Whether metrics have AUS's names too.
     pub(crate) aus_metrics: bool,
     /// The API that manages the clusters.
@@ -214,6 +215,7 @@ impl ServeOptions {
             allowance: SignedDuration::from_secs(
                 i64::try_from(allowance).expect("it is within its limits"),
             ),
+            minors: self.minors.clone(),
             aus_metrics,
             hands,
         }))

@@ -53,6 +53,9 @@ pub(crate) struct ServeOptions {
     /// Look up here the platform of clusters that do not send it. Each line is `id,platform`.
     #[arg(long, env = "TOWPATH_PLATFORMS", value_name = "FILE")]
     pub(crate) platforms: Option<PathBuf>,
+    /// Correct or confirm rows of the table of minor versions with this file. [default: the built-in table]
+    #[arg(long, env = "TOWPATH_MINORS", value_name = "FILE")]
+    pub(crate) minors: Option<PathBuf>,
     /// Read the fleet's policy (organisations, clusters) from this directory.
     #[arg(long, env = "TOWPATH_FLEET", value_name = "DIR")]
     pub(crate) fleet: Option<PathBuf>,
@@ -169,6 +172,8 @@ pub(crate) struct Settings {
     pub(crate) listen: SocketAddr,
     pub(crate) sources: SourceSettings,
     pub(crate) intervals: Intervals,
+    /// The file with rows of the table of minor versions.
+    pub(crate) minors: Option<PathBuf>,
     pub(crate) fleet: Option<FleetSettings>,
     pub(crate) token_keys: Option<PathBuf>,
     /// Tokens of the first version are taken until then.
@@ -273,7 +278,7 @@ impl ServeOptions {
 
     fn or(self, other: Self) -> Self {
         first_given! { self, other;
-            listen, sources, refresh_seconds, degraded_after_seconds, platforms, fleet, clusters,
+            listen, sources, refresh_seconds, degraded_after_seconds, platforms, minors, fleet, clusters,
             store, store_password_file, keep_days, token_keys, accept_unbound_tokens_until,
             open_reads, pass_seconds, report_allowance_seconds, ocm, ocm_token, ocm_client_id,
             ocm_client_secret, ocm_offline_token, ocm_token_url, acm, acm_context, aus_metrics, poll_seconds,
@@ -335,6 +340,7 @@ impl ServeOptions {
                 .unwrap_or_else(|| SocketAddr::from(([127, 0, 0, 1], 8080))),
             sources,
             intervals,
+            minors: self.minors,
             fleet,
             token_keys: self.token_keys,
             unbound_until,

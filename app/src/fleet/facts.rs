@@ -10,11 +10,11 @@ use towpath_core::cluster::ClusterId;
 use towpath_core::finding::{Finding, Place};
 use towpath_core::fleet::upgrade::REFUSAL_MEMORY;
 use towpath_core::fleet::{
-    Approval, ChannelFollowers, ClusterState, FleetInput, FleetPolicy, Ledger, MinorSteps, Name,
-    OfferBook, Pause, SoakSum, Tenure, UnknownClusters, Upgrade, beyond_own, told_once,
+    Approval, ChannelFollowers, ClusterState, FleetInput, FleetPolicy, Ledger, Name, OfferBook,
+    Pause, SoakSum, Tenure, UnknownClusters, Upgrade, beyond_own, told_once,
 };
 use towpath_core::graph::Graph;
-use towpath_core::version::Minor;
+use towpath_core::version::Minors;
 use towpath_formats::SourceFile;
 use towpath_formats::fleet::cluster_list::{
     self, CHANNEL_NOT_FOLLOWED, ClusterList, LIST_IS_GONE, labels,
@@ -447,6 +447,7 @@ pub(crate) fn input(
     read: &FleetReading,
     known: &StoredFleet,
     graph: Option<&Graph>,
+    minors: &Minors,
     now: Timestamp,
 ) -> FleetInput {
     let mut clusters = known.clusters.clone();
@@ -472,7 +473,7 @@ pub(crate) fn input(
         };
         offer(state, source, book.as_mut());
         if let (Offers::Listed, Some(followers), Some(book)) = (source, &followers, &mut book) {
-            let channels = followers.channels(state, &minor_steps());
+            let channels = followers.channels(state, minors);
             book.add_offers_in(state, &channels);
         }
     }
@@ -537,19 +538,6 @@ pub(crate) fn offer(state: &mut ClusterState, source: Offers, book: Option<&mut 
     let knows_better = source == Offers::LastListed && book.knows(state);
     if state.offers.is_empty() || knows_better {
         state.offers = book.offers(state);
-    }
-}
-
-/// Which minor follows which: 4.22 is followed by 4.23 and by 5.0, and both by 5.1. EUS are the even minors of 4.x. Nobody has verified which are
-/// in 5.x, so nobody is led there by EUS.
-fn minor_steps() -> MinorSteps<'static> {
-    MinorSteps {
-        next: &|minor| match (minor.major, minor.minor) {
-            (4, 22) => vec![minor.next(), Minor::new(5, 0)],
-            (4, 23) => vec![Minor::new(5, 1)],
-            _ => vec![minor.next()],
-        },
-        is_eus: &|minor| minor.major == 4 && minor.minor.is_multiple_of(2),
     }
 }
 

@@ -32,7 +32,7 @@ use towpath_core::fleet::{
 };
 use towpath_core::graph::Graph;
 use towpath_core::simulate::forecast_days;
-use towpath_core::version::Version;
+use towpath_core::version::{Minors, Version};
 use towpath_formats::findings;
 use towpath_formats::fleet::cluster_list::untold;
 use towpath_formats::fleet::{Room, json, text};
@@ -46,6 +46,7 @@ use crate::cli::{print, terminal_width};
 use crate::clock::NowArgs;
 use crate::config::{self, ServeOptions, Settings, SourceArgs};
 use crate::example::Origin;
+use crate::minors::{self, MinorsArgs};
 use crate::output::{Output, OutputArgs};
 
 /// Where state is kept when nobody says otherwise.
@@ -209,6 +210,8 @@ pub(crate) struct FleetArgs {
     #[command(flatten)]
     hands: HandsArgs,
     #[command(flatten)]
+    minors: MinorsArgs,
+    #[command(flatten)]
     now: NowArgs,
     #[command(flatten)]
     sources: SourceArgs,
@@ -304,6 +307,7 @@ impl FleetArgs {
             store: self.store.clone(),
             store_password_file: self.store_password_file.clone(),
             sources: self.sources.options.clone(),
+            minors: self.minors.path(),
             now: self.now,
             ..self.hands.options(more)
         };
@@ -345,7 +349,8 @@ impl FleetArgs {
         let read = reading(&settings, now).await?;
         let known = self.known(&settings, now).await?;
         let graph = facts::graph(&settings, now)?;
-        let input = facts::input(&read, &known, graph.as_ref(), now);
+        let minors = minors::of(settings.minors.as_deref())?;
+        let input = facts::input(&read, &known, graph.as_ref(), &minors, now);
         if input.clusters.is_empty() {
             warn(&read.findings)?;
             bail!(
@@ -611,7 +616,7 @@ async fn lint(FleetReadArgs { look, output }: FleetReadArgs) -> anyhow::Result<b
     let now = settings.now.unwrap_or_else(Timestamp::now);
     let mut read = reading(&settings, now).await?;
     let known = look.known(&settings, now).await?;
-    let input = facts::input(&read, &known, None, now);
+    let input = facts::input(&read, &known, None, &Minors::default(), now);
     read.findings
         .extend(coverage(&input.policy, &input.clusters));
     read.findings.sort();

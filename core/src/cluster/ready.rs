@@ -4,11 +4,11 @@
 use std::collections::BTreeSet;
 
 use crate::cluster::objects::{Facts, MachineConfigPool};
-use crate::cluster::rules::{MaxSkew, PoolStanding, judge, standings};
+use crate::cluster::rules::{PoolStanding, judge, standings};
 use crate::cluster::way::{Step, Way, Workers};
 use crate::fleet::Name;
 use crate::verdict::{Answer, Code, Reason, Verdict};
-use crate::version::Minor;
+use crate::version::{Minor, ShippedKubernetes};
 
 /// What there is to say about a way.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,6 +28,8 @@ pub struct ReadyHop {
     pub to: String,
     /// The minor version it leads into; none if it is a patch.
     pub enters: Option<Minor>,
+    /// The Kubernetes of that, if it is known.
+    pub kubernetes: Option<ShippedKubernetes>,
     /// Whether it can be taken, and all that stands against it.
     pub verdict: Verdict,
     /// What has to be done for it that was not to be done for one before it.
@@ -74,13 +76,13 @@ static POOL_TO_CATCH_UP: Code = Code::new(
 .note();
 
 /// Judges every update of a way.
-pub fn ready(way: &Way, facts: &Facts, max_skew: MaxSkew) -> Readiness {
+pub fn ready(way: &Way, facts: &Facts) -> Readiness {
     let mut asked = BTreeSet::new();
     let mut pools = WorkerPools::new(facts);
     let mut hops = Vec::new();
     for step in way.steps() {
         let of_pools = pools.before(step);
-        hops.push(hop(step, facts, max_skew, of_pools, &mut asked));
+        hops.push(hop(step, facts, of_pools, &mut asked));
     }
     Readiness {
         hops,
@@ -91,20 +93,21 @@ pub fn ready(way: &Way, facts: &Facts, max_skew: MaxSkew) -> Readiness {
 fn hop(
     step: Step<'_>,
     facts: &Facts,
-    max_skew: MaxSkew,
     of_pools: Vec<Task>,
     asked: &mut BTreeSet<String>,
 ) -> ReadyHop {
-    let verdict = judge(step, facts, max_skew);
+    let verdict = judge(step, facts);
     let against = verdict.objections().map(Task::of);
     let against = against.filter(|task| asked.insert(task.text.clone()));
     let tasks = against.chain(of_pools).collect();
-    let pools = standings(step, facts, max_skew);
+    let pools = standings(step, facts);
     let enters = step.is_minor().then(|| step.to_minor());
+    let kubernetes = enters.and_then(|_| step.kubernetes_after());
     ReadyHop {
         from: step.begins_at(),
         to: step.to().to_string(),
         enters,
+        kubernetes,
         verdict,
         tasks,
         pools,

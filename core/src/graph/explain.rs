@@ -70,12 +70,12 @@ impl ExplainedRelease {
     }
 }
 
-/// Explains every way out of a release, or the one to `to`. `more` is asked too: what else stands in this cluster's way.
+/// Explains every way out of a release, or the one to `to`. `more` is asked too: what else there is to say for this cluster.
 pub fn explain(
     at: &Situation<'_>,
     from: &Version,
     to: Option<&Version>,
-    more: Option<&dyn Rule<Edges>>,
+    more: &[&dyn Rule<Edges>],
 ) -> Explanation {
     let channel = at.graph.channel(at.cluster.channel.as_str());
     let release = at.graph.find(from, &at.cluster.arch);
@@ -88,8 +88,10 @@ pub fn explain(
         to: at.graph.release(edge.to).version.clone(),
         release: Some(edge.to),
         verdict: more
-            .map_or_else(Verdict::recommend, |rule| rule.judge(&at.about(*edge)))
-            .and(policy.judge(&at.about(*edge))),
+            .iter()
+            .map(|rule| rule.judge(&at.about(*edge)))
+            .chain([policy.judge(&at.about(*edge))])
+            .collect(),
     };
     let mut candidates: Vec<ExplainedRelease> = match to {
         None => edges.iter().filter(is_member).map(judge).collect(),

@@ -16,7 +16,7 @@ use jiff::Timestamp;
 use crate::cluster::{Cluster, Fact, Platform};
 use crate::graph::{ChannelName, Graph, ReleaseId};
 use crate::path::{NoGoal, NoPath, Plan, RiskPolicy, StrandedPath};
-use crate::version::{Arch, ReleaseName, Version};
+use crate::version::{Arch, Minors, ReleaseName, Version};
 use branches::{Branch, TooManyBranches, branches};
 use reachable_graph::{Limits, ReachableGraph};
 use smallest::{SizeProof, smallest};
@@ -31,6 +31,8 @@ pub struct Wish {
     pub platform: Fact<Platform>,
     /// Which updates with risks may be on a way.
     pub taken: RiskPolicy,
+    /// Which minor version follows which.
+    pub minors: Minors,
     pub choice: MirrorChoice,
     /// Whether what is needed if a risk applies is needed, too.
     pub branching: Branching,
@@ -206,7 +208,7 @@ fn ways(
         platform: wish.platform.clone(),
         ..Cluster::anonymous(channel, arch.clone())
     };
-    ReachableGraph::of(graph, &wish.channels, &cluster, taken, now)
+    ReachableGraph::of(graph, &wish.channels, &cluster, taken, &wish.minors, now)
 }
 
 /// Why nobody gets from a version to the target. `with_risks` finds the way over updates with any risks.

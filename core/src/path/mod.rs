@@ -99,15 +99,7 @@ fn search(
 ) -> Result<FoundPaths, NoPath> {
     let channels = channels(graph, &request.via).map_err(NoPath::NoChannel)?;
     let start = scope::start(graph, &channels, request)?;
-    let space = SearchSpace::new(
-        graph,
-        step_graphs,
-        &channels,
-        &request.asker,
-        &request.risks,
-        request.now,
-        budget,
-    );
+    let space = SearchSpace::new(graph, step_graphs, &channels, &request.terms(), budget);
     let start = space.number(start);
     let goal = scope::goal(graph, &channels, request).map_err(|is| NoPath::NoGoal {
         is,

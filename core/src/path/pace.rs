@@ -8,8 +8,7 @@
 use jiff::{SignedDuration, Timestamp};
 
 use super::schedule::later;
-use super::{CatchUp, Plan, Pools, pools};
-use crate::cluster::rules::MaxSkew;
+use super::{CatchUp, Plan, Pools, Request, pools};
 use crate::duration::{
     ControlPlane, ControlPlaneTimes, Estimate, Ground, Machines, Parameters, Rollout, Seconds,
     Shape, Spread, hop_duration,
@@ -23,8 +22,6 @@ pub struct Pace {
     pub shape: Shape,
     /// What estimates are made with.
     pub parameters: Parameters,
-    /// How far its workers may be behind.
-    pub max_skew: MaxSkew,
 }
 
 /// A hop of a plan, with its times. All times are for estimates that come true as they are likely.
@@ -69,7 +66,6 @@ impl Pace {
         Self {
             shape,
             parameters: Parameters::usual(),
-            max_skew: MaxSkew::OpenShift,
         }
     }
 
@@ -85,8 +81,8 @@ impl Pace {
 }
 
 impl Plan {
-    /// When each hop is taken by a cluster that begins now and goes on as soon as it can.
-    pub fn timed(&self, graph: &Graph, now: Timestamp, pace: &Pace) -> TimedPlan {
+    /// When each hop of the answer to a request is taken by a cluster that begins at its time and goes on as soon as it can.
+    pub fn timed(&self, graph: &Graph, request: &Request, pace: &Pace) -> TimedPlan {
         let version = |id: ReleaseId| &graph.release(id).version;
         let (paused, running) = (
             with_pools(&pace.shape, Rollout::Paused),
@@ -97,11 +93,11 @@ impl Plan {
             control_planes: Spread::default(),
             total: Spread::default(),
         };
-        let mut ready = now;
+        let mut ready = request.now;
         for (number, (hop, pools)) in self
             .hops
             .iter()
-            .zip(pools(graph, self, pace.max_skew))
+            .zip(pools(graph, self, &request.minors))
             .enumerate()
         {
             let (from, to) = (version(hop.from), version(hop.to));
@@ -158,7 +154,7 @@ fn with_pools(shape: &Shape, rollout: Rollout) -> Shape {
     shape
 }
 
-pub(super) fn leaves_minor(from: &Version, to: &Version) -> bool {
+fn leaves_minor(from: &Version, to: &Version) -> bool {
     !from.same_minor(to)
 }
 

@@ -1,15 +1,13 @@
 //! Pools: through which hops may the worker pools stay paused?
 //!
-//! Between two even minor versions the control plane can go ahead. Pools are paused on the first,
-//! stay paused through the odd one, and catch up once on the second. That works while the kubelets
-//! are not too old: usually one Kubernetes minor on an odd version and two on an even one.
-//! Elsewhere, pools update with each hop.
+//! Between two minor versions with extended update support the control plane can go ahead. Pools are
+//! paused on the first, before its patches, stay paused through those between, and catch up once on
+//! the second. That works while the kubelets are not too old for what the control plane runs. Elsewhere, pools update
+//! with each hop. Which minor versions those are, and how old kubelets may be, the table says.
 
 use super::Plan;
-use super::pace::leaves_minor;
-use crate::cluster::rules::MaxSkew;
 use crate::graph::{Graph, ReleaseId};
-use crate::version::{Minor, Version};
+use crate::version::{Minor, Minors, Version};
 
 /// What worker pools do during a hop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,17 +32,12 @@ pub enum CatchUp {
 }
 
 /// What worker pools do during each hop of a plan, if they are paused wherever that saves them an update.
-pub fn pools(graph: &Graph, plan: &Plan, max_skew: MaxSkew) -> Vec<Pools> {
-    let version = |id: ReleaseId| &graph.release(id).version;
+pub fn pools(graph: &Graph, plan: &Plan, minors: &Minors) -> Vec<Pools> {
     let mut pools = vec![Pools::GoAlong; plan.hops.len()];
     let mut at = 0;
     while at < plan.hops.len() {
         let on = plan.hops[at].from;
-        let end = if leaves_minor(version(on), version(plan.hops[at].to)) {
-            stretch(graph, plan, at, max_skew)
-        } else {
-            at
-        };
+        let end = stretch(graph, plan, at, minors);
         for (number, pool) in pools.iter_mut().enumerate().take(end).skip(at) {
             let catch_up = if number + 1 == end {
                 CatchUp::AfterThisHop
@@ -58,41 +51,26 @@ pub fn pools(graph: &Graph, plan: &Plan, max_skew: MaxSkew) -> Vec<Pools> {
     pools
 }
 
-/// Where the pools that are paused before hop `begin` have to catch up: after the last hop within the next even minor version, if
-/// the plan gets there and kubelets are young enough all the way. Else at once.
-fn stretch(graph: &Graph, plan: &Plan, begin: usize, max_skew: MaxSkew) -> usize {
-    let workers = &graph.release(plan.hops[begin].from).version;
-    if !workers.minor().is_multiple_of(2) {
+/// Where the pools that are paused before hop `begin` have to catch up: after the last hop within the next minor version with
+/// extended update support, if the plan gets there and kubelets are young enough all the way. Else at once.
+fn stretch(graph: &Graph, plan: &Plan, begin: usize, minors: &Minors) -> usize {
+    let version = |id: ReleaseId| &graph.release(id).version;
+    let workers = version(plan.hops[begin].from);
+    let on = Minor::of(workers);
+    if !minors.is_eus(on) {
         return begin;
     }
-    let versions = plan.hops[begin..]
-        .iter()
-        .map(|hop| &graph.release(hop.to).version);
-    let next_even = workers.minor().saturating_add(2);
-    let within = |version: &&Version| {
-        version.minor() <= next_even && max_skew.allows(Minor::of(workers), Minor::of(version))
+    let ahead = plan.hops[begin..].iter().map(|hop| version(hop.to));
+    let ahead: Vec<&Version> = ahead
+        .take_while(|version| minors.lets_lag(workers, version))
+        .collect();
+    let is_next =
+        |version: &&&Version| Minor::of(version) > on && minors.is_eus(Minor::of(version));
+    let Some(next) = ahead.iter().find(is_next).map(|version| Minor::of(version)) else {
+        return begin;
     };
-    let ahead: Vec<&Version> = versions.take_while(within).collect();
-    match ahead.last() {
-        Some(last) if last.minor() == next_even && next_even.is_multiple_of(2) => {
-            begin + ahead.len()
-        }
-        _ => begin,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn kubelets_may_lag_by_one_on_odd_and_two_on_even_versions() {
-        let minor = |text: &str| Minor::of(&text.parse().unwrap());
-        let lag = |workers: &str, api: &str| MaxSkew::OpenShift.allows(minor(workers), minor(api));
-        assert!(lag("4.8.57", "4.9.59") && lag("4.8.57", "4.10.67") && lag("4.9.1", "4.10.0"));
-        assert!(!lag("4.8.57", "4.11.0") && !lag("4.7.1", "4.9.0"));
-        // 1.14 to 1.16, and to 1.17.
-        assert!(!lag("4.2.0", "4.3.0") && !lag("4.2.0", "4.4.0"));
-        assert!(!lag("4.10.0", "4.9.0") && !lag("4.22.0", "5.0.0"));
-    }
+    let within = ahead
+        .iter()
+        .take_while(|version| Minor::of(version) <= next);
+    begin + within.count()
 }

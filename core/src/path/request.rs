@@ -4,9 +4,10 @@ use std::collections::BTreeSet;
 
 use jiff::Timestamp;
 
+use super::search_space::SearchTerms;
 use crate::cluster::{Cluster, ClusterId, Fact, Platform};
 use crate::graph::{ChannelName, Risk};
-use crate::version::{Arch, Version};
+use crate::version::{Arch, Minors, Version};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Request {
@@ -22,6 +23,8 @@ pub struct Request {
     /// How many paths to show, the best first. At least one, at most [`Request::MAX_WAYS`].
     pub ways: usize,
     pub asker: Asker,
+    /// Which minor version follows which.
+    pub minors: Minors,
     pub now: Timestamp,
 }
 
@@ -30,6 +33,15 @@ impl Request {
     pub const MAX_WAYS: usize = 20;
     /// The most channels or streams that can be named.
     pub const MAX_VIA: usize = 64;
+
+    pub(super) fn terms(&self) -> SearchTerms<'_> {
+        SearchTerms {
+            asker: &self.asker,
+            risks: &self.risks,
+            minors: &self.minors,
+            now: self.now,
+        }
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -9,18 +9,14 @@ use towpath_core::cluster::objects::{
     ApiName, ApiUse, ApiUser, Facts, HistoryEntry, MachineConfigPool, Node, Objection, Operator,
     Progress, Range,
 };
-use towpath_core::cluster::rules::MaxSkew;
 use towpath_core::cluster::way::{Stop, Way, Workers};
 use towpath_core::cluster::{Fact, ready};
 use towpath_core::version::Minor;
+use towpath_testing_graphs::{confirmed_minors, minors};
 
 pub(crate) fn check(story: &str, expected: Expect) {
-    let Story {
-        facts,
-        way,
-        max_skew,
-    } = read(story);
-    let readiness = ready(&way, &facts, max_skew);
+    let Story { facts, way } = read(story);
+    let readiness = ready(&way, &facts);
     let mut text = String::new();
     for hop in &readiness.hops {
         let answer = if hop.is_ready() { "ready" } else { "refused" };
@@ -34,12 +30,8 @@ pub(crate) fn check(story: &str, expected: Expect) {
 
 /// What is to be done, and before which update.
 pub(crate) fn check_tasks(story: &str, expected: Expect) {
-    let Story {
-        facts,
-        way,
-        max_skew,
-    } = read(story);
-    let readiness = ready(&way, &facts, max_skew);
+    let Story { facts, way } = read(story);
+    let readiness = ready(&way, &facts);
     let mut text = String::new();
     for hop in readiness.hops.iter().filter(|hop| !hop.tasks.is_empty()) {
         writeln!(text, "before {}", hop.to).unwrap();
@@ -56,12 +48,8 @@ pub(crate) fn check_tasks(story: &str, expected: Expect) {
 
 /// The commands of all that is to be done.
 pub(crate) fn commands(story: &str) -> Vec<String> {
-    let Story {
-        facts,
-        way,
-        max_skew,
-    } = read(story);
-    let hops = ready(&way, &facts, max_skew).hops;
+    let Story { facts, way } = read(story);
+    let hops = ready(&way, &facts).hops;
     hops.into_iter()
         .flat_map(|hop| hop.tasks)
         .filter_map(|task| task.command)
@@ -71,7 +59,6 @@ pub(crate) fn commands(story: &str) -> Vec<String> {
 pub(crate) struct Story {
     pub(crate) facts: Facts,
     pub(crate) way: Way,
-    pub(crate) max_skew: MaxSkew,
 }
 
 pub(crate) fn known_and_empty() -> Facts {
@@ -91,7 +78,7 @@ pub(crate) fn known_and_empty() -> Facts {
 }
 
 pub(crate) fn read(story: &str) -> Story {
-    let (mut facts, mut stops, mut max_skew) = (known_and_empty(), Vec::new(), MaxSkew::OpenShift);
+    let (mut facts, mut stops, mut table) = (known_and_empty(), Vec::new(), minors());
     let (mut unknown, mut workers) = (Vec::new(), Vec::new());
     for line in story.lines().map(str::trim).filter(|line| !line.is_empty()) {
         let words: Vec<&str> = line.split_whitespace().collect();
@@ -104,7 +91,8 @@ pub(crate) fn read(story: &str) -> Story {
                 stops = rest.iter().map(|stop| Stop::parse(stop).unwrap()).collect()
             }
             ["workers", rest @ ..] => workers = rest.iter().map(|word| course(word)).collect(),
-            ["skew", limit] => max_skew = MaxSkew::Same(limit.parse().unwrap()),
+            ["skew", limit] => table = table.with_max_skew(limit.parse().ok()),
+            ["confirmed"] => table = confirmed_minors(),
             [
                 who @ ("objection" | "operator-objection" | "failure" | "operator-failure"),
                 by,
@@ -158,8 +146,7 @@ pub(crate) fn read(story: &str) -> Story {
     unknown.iter().for_each(|what| forget(&mut facts, what));
     Story {
         facts,
-        way: Way::new(from, stops).unwrap().with_workers(workers),
-        max_skew,
+        way: Way::new(from, stops, &table).unwrap().with_workers(workers),
     }
 }
 

@@ -2,7 +2,9 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on says so")]
 
 mod dsl;
+mod minors;
 mod properties;
+mod way;
 
 use dsl::{check, check_tasks};
 use expect_test::expect;
@@ -674,24 +676,10 @@ fn what_is_not_known_is_refused_with_what_is_missing() {
     );
 }
 
-#[test]
-fn a_version_whose_kubernetes_nobody_knows_is_refused() {
-    check(
-        "at 4.22.1\noperator a.v1 a kube-max 1.40\nway 5.0.1",
-        expect![[r#"
-            4.22.1 -> 5.0.1: refused
-              KubernetesUnknown: this towpath does not know which Kubernetes OpenShift 5.0 has
-              OperatorIncompatible: a.v1 in a is not made for OpenShift 5.0: it says something about Kubernetes, and nobody knows which one that is
-        "#]],
-    );
-}
-
 /// The first worker has the kubelet of 4.7 already; seen from 4.6, it would be ahead of the API server.
 #[test]
 fn during_an_update_the_gate_judges_from_the_release_that_the_cluster_goes_to() {
-    let dsl::Story {
-        facts, max_skew, ..
-    } = dsl::read(
+    let dsl::Story { facts, way } = dsl::read(
         "partial 4.7.9
            at 4.6.8
            node w1 worker 1.20
@@ -699,7 +687,7 @@ fn during_an_update_the_gate_judges_from_the_release_that_the_cluster_goes_to() 
            pool worker runs
            way 4.8.1",
     );
-    let gate = gate(None, &facts, max_skew).unwrap();
+    let gate = gate(None, &facts, way.minors()).unwrap();
     let codes: Vec<&str> = gate.objections().map(|reason| reason.code().name).collect();
     assert_eq!(codes, ["UpdateInProgress"]);
 }

@@ -127,7 +127,7 @@ fn told(graph: &Graph, from: &str) -> Vec<String> {
         cluster: &cluster,
         now: Timestamp::UNIX_EPOCH,
     };
-    let explained = explain(&at, &from.parse().unwrap(), None, None);
+    let explained = explain(&at, &from.parse().unwrap(), None, &[]);
     let line = |candidate: &towpath_core::graph::ExplainedRelease| {
         let reasons: Vec<String> = candidate
             .verdict

@@ -91,7 +91,7 @@ fn judged(told: &PathReport<'_>, number: usize, mut path: Value) -> Value {
 }
 
 fn path(told: &PathReport<'_>, plan: &Plan) -> Value {
-    let timed = plan.timed(told.graph, told.request.now, told.pace);
+    let timed = plan.timed(told.graph, told.request, told.pace);
     let hops = plan.hops.iter().zip(&timed.hops).zip(told.held_on(&timed));
     let hops = hops.map(|((hop, timed), held_on)| {
         let release = told.graph.release(hop.to);
@@ -101,6 +101,7 @@ fn path(told: &PathReport<'_>, plan: &Plan) -> Value {
             "channel": hop.channel.as_str(),
             "payload": &*release.payload,
             "url": release.metadata.get("url").map(|url| &**url),
+            "skips": told.skipped(hop).map(|between| between.iter().map(ToString::to_string).collect::<Vec<_>>()),
             "risks": hop.risks.iter().map(|id| told.graph.risk(*id).name.as_str()).collect::<BTreeSet<_>>(),
             "opens": hop.opens.to_string(),
             "taken": timed.taken.to_string(),
@@ -118,6 +119,7 @@ fn path(told: &PathReport<'_>, plan: &Plan) -> Value {
     let (arrives, settled) = timed.ends().unwrap_or((told.request.now, told.request.now));
     json!({
         "hops": hops,
+        "unverifiedMinors": told.unverified(plan).iter().map(ToString::to_string).collect::<Vec<_>>(),
         "arrives": arrives.to_string(),
         "settled": settled.to_string(),
         "controlPlaneSeconds": spread_json(timed.control_planes),
@@ -201,6 +203,9 @@ fn barrier(told: &PathReport<'_>, barrier: &PathBarrier) -> Value {
         }
         Obstacle::NoChannelHoldsBoth(channels) => {
             value["heldTogetherBy"] = channels.iter().map(|name| name.as_str()).collect();
+        }
+        Obstacle::LeavesOut(between) => {
+            value["leavesOut"] = between.iter().map(ToString::to_string).collect();
         }
     }
     value

@@ -11,7 +11,7 @@ use towpath_core::graph::{ChannelName, ReleaseId, Risk, RiskId};
 use towpath_core::path::{
     CatchUp, Certainty, FoundPaths, Goal, Hop, NoPath, Plan, Pools, TimedHop, TimedPlan,
 };
-use towpath_core::version::Version;
+use towpath_core::version::{Minor, Version};
 
 use super::why_not::why_not;
 use super::{PathReport, ShapeIs};
@@ -98,6 +98,7 @@ fn ways(told: &PathReport<'_>, found: &FoundPaths) -> String {
             .values()
             .for_each(|(risk, origins)| text.push_str(&described(risk, origins)));
     }
+    text.push_str(&unverified(told, found));
     text.push_str(&times_are_for(told, found));
     if told.cluster.is_some() {
         text.push_str(&wrapped("", LOOK_AGAIN));
@@ -105,9 +106,29 @@ fn ways(told: &PathReport<'_>, found: &FoundPaths) -> String {
     text
 }
 
+/// The minor versions on the way that towpath does not know for sure.
+fn unverified(told: &PathReport<'_>, found: &FoundPaths) -> String {
+    let minors: BTreeSet<Minor> = found
+        .plans
+        .iter()
+        .flat_map(|plan| told.unverified(plan))
+        .collect();
+    match minors.is_empty() {
+        true => String::new(),
+        false => {
+            let names = joined(minors, "");
+            let text = format!(
+                "Nobody has verified all that towpath knows about OpenShift {names}, so the strictest reading counts. \
+                 --minors FILE confirms it."
+            );
+            format!("\n{}", wrapped("", &text))
+        }
+    }
+}
+
 /// A plan: what it takes as a whole, what to do on the cluster, then each hop.
 fn way(told: &PathReport<'_>, number: usize, plan: &Plan) -> String {
-    let timed = plan.timed(told.graph, told.request.now, told.pace);
+    let timed = plan.timed(told.graph, told.request, told.pace);
     let judged = told
         .cluster
         .as_ref()
@@ -233,6 +254,13 @@ impl Paragraph {
             ),
             None => self.line("channel", hop.channel.as_str()),
         }
+        if let Some(between) = told.skipped(hop) {
+            let without = match between.is_empty() {
+                true => String::new(),
+                false => format!(", without {}", joined(between, "")),
+            };
+            self.line("skips", &format!("a minor version{without}; clusters may"));
+        }
         let release = told.graph.release(hop.to);
         self.line("payload", &release.payload);
         if let Some(url) = release.metadata.get("url") {
@@ -311,7 +339,7 @@ impl Paragraph {
 fn times_are_for(told: &PathReport<'_>, found: &FoundPaths) -> String {
     let mut bases: BTreeMap<String, String> = BTreeMap::new();
     for plan in &found.plans {
-        for hop in plan.timed(told.graph, told.request.now, told.pace).hops {
+        for hop in plan.timed(told.graph, told.request, told.pace).hops {
             let Estimate { basis, origin, .. } = hop.estimate;
             bases.insert(
                 basis.to_string(),

@@ -7,6 +7,7 @@
 mod admin_acks;
 mod failing;
 mod kubelet_skew;
+mod minor_versions;
 mod operators;
 mod paused_control_plane;
 mod platform_namespaces;
@@ -15,7 +16,8 @@ mod removed_apis;
 mod update_in_progress;
 mod upgradeable;
 
-pub use kubelet_skew::{MaxSkew, PoolStanding, standings};
+pub use kubelet_skew::{PoolStanding, standings};
+pub(crate) use minor_versions::unknown;
 pub use removals::{REMOVALS, Removal};
 pub use removed_apis::{API_REMOVED, API_REMOVED_LATER};
 
@@ -38,13 +40,13 @@ type StepRule = PlainRule<Steps>;
 pub struct StepQuestion<'a> {
     pub step: Step<'a>,
     pub facts: &'a Facts,
-    pub max_skew: MaxSkew,
 }
 
 static CLUSTER: Policy<Steps> = Policy(&[
     &admin_acks::RULE,
     &failing::RULE,
     &kubelet_skew::RULE,
+    &minor_versions::RULE,
     &operators::RULE,
     &paused_control_plane::RULE,
     &removed_apis::RULE,
@@ -53,12 +55,8 @@ static CLUSTER: Policy<Steps> = Policy(&[
 ]);
 
 /// What all rules say about a step.
-pub fn judge(step: Step<'_>, facts: &Facts, max_skew: MaxSkew) -> Verdict {
-    CLUSTER.judge(&StepQuestion {
-        step,
-        facts,
-        max_skew,
-    })
+pub fn judge(step: Step<'_>, facts: &Facts) -> Verdict {
+    CLUSTER.judge(&StepQuestion { step, facts })
 }
 
 /// Every kind of reason of the cluster's rules.

@@ -6,6 +6,7 @@ mod enrolled;
 mod hard_block;
 mod known_risk;
 mod managed;
+mod minor_succession;
 mod phased_rollout;
 mod risk_not_servable;
 mod source_stale;
@@ -129,7 +130,7 @@ pub static RECORDED: Code = Code::new(
 
 /// Every kind of reason about edges.
 pub fn edge_codes() -> Vec<&'static Code> {
-    let of_clusters = [Enrolled::CODES, Managed::CODES].concat();
+    let of_clusters = [Enrolled::CODES, Managed::CODES, minor_succession::CODES].concat();
     let all = ANYWHERE.codes().into_iter().chain(of_clusters);
     all.chain([&NO_EDGE, &UNKNOWN_RELEASE, &RECORDED]).collect()
 }

@@ -13,6 +13,7 @@ use towpath_core::version::Minor;
 
 use super::documents::Object;
 use super::{AGAIN, items};
+use crate::minors;
 use crate::read::{Node, Reader, Value, shown};
 
 const HOURS_PER_DAY: i64 = 24;
@@ -117,7 +118,7 @@ fn removal(reader: &mut Reader, node: &Node) -> Option<Minor> {
     // Some APIs name the OpenShift that removes them.
     let minor = Minor::parse(text).and_then(|minor| match minor.major {
         1 => Some(minor),
-        _ => minor.kubernetes(),
+        _ => Some(minors::built_in().kubernetes(minor)?.minor),
     });
     if minor.is_none() && !text.is_empty() {
         let problem = format!(

@@ -4,7 +4,6 @@ use serde_json::{Value, json};
 use towpath_core::cluster::objects::Lag;
 use towpath_core::cluster::rules::PoolStanding;
 use towpath_core::cluster::{Fact, Readiness, ReadyHop, Task};
-use towpath_core::version::Minor;
 
 use super::ReadyReport;
 use crate::verdict;
@@ -55,7 +54,7 @@ fn hop(hop: &ReadyHop) -> Value {
         "from": hop.from,
         "to": hop.to,
         "minor": hop.enters.is_some(),
-        "kubernetes": hop.enters.and_then(Minor::kubernetes).map(|minor| minor.to_string()),
+        "kubernetes": hop.kubernetes.map(|ships| ships.minor.to_string()),
         "ready": hop.is_ready(),
         "answer": hop.verdict.answer.word(),
         "reasons": verdict::reasons(&hop.verdict.reasons),

@@ -6,7 +6,6 @@ use std::collections::BTreeSet;
 use towpath_core::cluster::objects::Lag;
 use towpath_core::cluster::rules::PoolStanding;
 use towpath_core::cluster::{Fact, Readiness, ReadyHop, Task};
-use towpath_core::version::Minor;
 
 use super::ReadyReport;
 use crate::cluster::objects::ClusterObjects;
@@ -112,10 +111,10 @@ pub(crate) fn to_do(readiness: &Readiness) -> String {
 }
 
 fn paragraph(number: usize, hop: &ReadyHop, noted: &mut BTreeSet<String>) -> String {
-    let kubernetes = match hop.enters.map(Minor::kubernetes) {
-        None => " (a patch)".to_owned(),
-        Some(Some(minor)) => format!(" (Kubernetes {minor})"),
-        Some(None) => String::new(),
+    let kubernetes = match (hop.enters, hop.kubernetes) {
+        (None, _) => " (a patch)".to_owned(),
+        (Some(_), Some(ships)) => format!(" (Kubernetes {})", ships.minor),
+        (Some(_), None) => String::new(),
     };
     let mut text = format!(
         "  {:>3}. {} -> {}{kubernetes}: {}\n",
