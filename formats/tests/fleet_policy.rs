@@ -523,13 +523,11 @@ fn entries_of_clusters() {
             - web\n  schedule: 0 10 * * 1-5 => - web\n  schedule: 5
                 [wrong-kind] one.yml:27:15: a schedule is a text, and this is the number 5; put it in quotes
                 held back: prod-1
-            - web\n  schedule: 0 10 * * 1-5 => - web\n  schedule: 0 10 * * 1-5\n  channel: {follow: stabel}
-                [unknown-channel-group] one.yml:28:23: "stabel" is no group of channels; write one of stable, fast, candidate, eus
-                [duplicate-field] one.yml:46:5: "channel" is given twice; keep one of them
+            channel: {follow: eus} => channel: {follow: stabel}
+                [unknown-channel-group] one.yml:45:23: "stabel" is no group of channels; write one of stable, fast, candidate, eus
                 held back: prod-1
-            - web\n  schedule: 0 10 * * 1-5 => - web\n  schedule: 0 10 * * 1-5\n  channel: {}
-                [missing-field] one.yml:28:14: channel has no `follow`; add `follow` with one of stable, fast, candidate, eus
-                [duplicate-field] one.yml:46:5: "channel" is given twice; keep one of them
+            channel: {follow: eus} => channel: {}
+                [missing-field] one.yml:45:14: channel has no `follow`; add `follow` with one of stable, fast, candidate, eus
                 held back: prod-1
             soakDays: 3 => soakDays: -1
                 [bad-number] one.yml:29:17: soakDays is a whole number, and this is the number -1; write a number from 0 to 1000000

@@ -32,7 +32,7 @@ use towpath_core::fleet::{
 };
 use towpath_core::graph::Graph;
 use towpath_core::simulate::forecast_days;
-use towpath_core::version::{Minors, Version};
+use towpath_core::version::Version;
 use towpath_formats::findings;
 use towpath_formats::fleet::cluster_list::untold;
 use towpath_formats::fleet::{Room, json, text};
@@ -616,7 +616,8 @@ async fn lint(FleetReadArgs { look, output }: FleetReadArgs) -> anyhow::Result<b
     let now = settings.now.unwrap_or_else(Timestamp::now);
     let mut read = reading(&settings, now).await?;
     let known = look.known(&settings, now).await?;
-    let input = facts::input(&read, &known, None, &Minors::default(), now);
+    let minors = minors::of(settings.minors.as_deref())?;
+    let input = facts::input(&read, &known, None, &minors, now);
     read.findings
         .extend(coverage(&input.policy, &input.clusters));
     read.findings.sort();
