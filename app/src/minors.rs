@@ -20,10 +20,17 @@ pub(crate) struct MinorsArgs {
 
 impl MinorsArgs {
     pub(crate) fn read(&self) -> anyhow::Result<Minors> {
-        self.minors
-            .as_deref()
-            .map_or_else(|| Ok(minors::built_in()), read)
+        of(self.minors.as_deref())
     }
+
+    pub(crate) fn path(&self) -> Option<PathBuf> {
+        self.minors.clone()
+    }
+}
+
+/// The table of a file, if one is named.
+pub(crate) fn of(path: Option<&Path>) -> anyhow::Result<Minors> {
+    path.map_or_else(|| Ok(minors::built_in()), read)
 }
 
 /// The built-in table with the rows of a file.

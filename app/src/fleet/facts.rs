@@ -14,12 +14,12 @@ use towpath_core::fleet::{
     Pause, SoakSum, Tenure, UnknownClusters, Upgrade, beyond_own, told_once,
 };
 use towpath_core::graph::Graph;
+use towpath_core::version::Minors;
 use towpath_formats::SourceFile;
 use towpath_formats::fleet::cluster_list::{
     self, CHANNEL_NOT_FOLLOWED, ClusterList, LIST_IS_GONE, labels,
 };
 use towpath_formats::fleet::policy::{self, PolicyRead};
-use towpath_formats::minors::built_in;
 use towpath_formats::words::counted;
 use towpath_sources::{Contents, Directory};
 use towpath_store::{Store, StoreError, UpgradeSelection};
@@ -448,6 +448,7 @@ pub(crate) fn input(
     read: &FleetReading,
     known: &StoredFleet,
     graph: Option<&Graph>,
+    minors: &Minors,
     now: Timestamp,
 ) -> FleetInput {
     let mut clusters = known.clusters.clone();
@@ -465,7 +466,6 @@ pub(crate) fn input(
     }
     let mut book = graph.map(|graph| OfferBook::new(graph, now));
     let followers = ChannelFollowers::of(&read.policy).filter(|_| read.has_hands);
-    let minors = built_in();
     let listed: BTreeSet<&ClusterId> = read.list.clusters.iter().map(|state| &state.id).collect();
     for (id, state) in &mut clusters {
         let source = match listed.contains(id) {
@@ -474,7 +474,7 @@ pub(crate) fn input(
         };
         offer(state, source, book.as_mut());
         if let (Offers::Listed, Some(followers), Some(book)) = (source, &followers, &mut book) {
-            let channels = followers.channels(state, &minors);
+            let channels = followers.channels(state, minors);
             book.add_offers_in(state, &channels);
         }
     }

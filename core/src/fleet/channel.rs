@@ -55,7 +55,7 @@ fn channels_ahead(
     let own = Minor::of(version);
     let mut ahead = match group {
         EUS => next_eus(own, minors, FARTHEST_EUS),
-        _ => verified_next(own, minors).collect(),
+        _ => next(own, minors),
     };
     if group != EUS || minors.is_eus(own) {
         ahead.insert(0, own);
@@ -73,12 +73,19 @@ fn channels_ahead(
         .collect()
 }
 
+/// The minors that come next, as far as somebody has verified that.
+fn next(from: Minor, minors: &Minors) -> Vec<Minor> {
+    let is_verified = |to: &Minor| minors.succession(from, *to) == Succession::Next;
+    minors.next(from).filter(is_verified).collect()
+}
+
 /// The first EUS minor on each way ahead.
 fn next_eus(from: Minor, minors: &Minors, farthest: usize) -> Vec<Minor> {
     let Some(farthest) = farthest.checked_sub(1) else {
         return Vec::new();
     };
-    let mut found: Vec<Minor> = verified_next(from, minors)
+    let mut found: Vec<Minor> = next(from, minors)
+        .into_iter()
         .flat_map(|next| match minors.is_eus(next) {
             true => vec![next],
             false => next_eus(next, minors, farthest),
@@ -89,45 +96,45 @@ fn next_eus(from: Minor, minors: &Minors, farthest: usize) -> Vec<Minor> {
     found
 }
 
-/// What nobody has verified is not followed: a file for `--minors` can confirm it.
-fn verified_next(from: Minor, minors: &Minors) -> impl Iterator<Item = Minor> {
-    let is_verified = move |to: &Minor| minors.succession(from, *to) == Succession::Next;
-    minors.next(from).filter(is_verified)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::version::MinorRow;
+    use crate::version::{MinorFact, MinorRow};
 
-    /// 4.22 is followed by 4.23 and 5.0, and both by 5.1. EUS are the even minors of 4.x, and 5.2.
+    /// 4.22 is followed by 4.23 and 5.0, and both by 5.1. EUS are the even minors of 4.x, and 5.2. Nobody has verified 5.3.
     fn minors() -> Minors {
         let minor = |text: &str| Minor::parse(text).unwrap();
-        let row = |(of, next): &(&str, &str)| {
+        let row = |(from, next): (&str, &[&str])| {
             let row = MinorRow {
-                next: next.split_whitespace().map(minor).collect(),
-                is_eus: ["4.18", "4.20", "4.22", "5.2"].contains(of),
+                next: next.iter().map(|next| minor(next)).collect(),
+                is_eus: ["4.18", "4.20", "4.22", "5.2"].contains(&from),
+                unverified: (from == "5.2")
+                    .then_some(MinorFact::Next)
+                    .into_iter()
+                    .collect(),
                 ..MinorRow::default()
             };
-            (minor(of), row)
+            (minor(from), row)
         };
-        let rows = [
-            ("4.18", "4.19"),
-            ("4.19", "4.20"),
-            ("4.20", "4.21"),
-            ("4.21", "4.22"),
-            ("4.22", "4.23 5.0"),
-            ("4.23", "5.1"),
-            ("5.0", "5.1"),
-            ("5.1", "5.2"),
-            ("5.2", ""),
+        let rows: [(&str, &[&str]); 10] = [
+            ("4.18", &["4.19"]),
+            ("4.19", &["4.20"]),
+            ("4.20", &["4.21"]),
+            ("4.21", &["4.22"]),
+            ("4.22", &["4.23", "5.0"]),
+            ("4.23", &["5.1"]),
+            ("5.0", &["5.1"]),
+            ("5.1", &["5.2"]),
+            ("5.2", &["5.3"]),
+            ("5.3", &[]),
         ];
-        Minors::new(rows.iter().map(row).collect())
+        Minors::new(rows.map(row).into())
     }
 
     fn ahead(group: &str, version: &str, channel: &str) -> String {
         let (version, channel) = (version.parse().unwrap(), ChannelName::new(channel).unwrap());
-        let channels = channels_ahead(group, &version, &channel, &minors()).into_iter();
+        let minors = minors();
+        let channels = channels_ahead(group, &version, &channel, &minors).into_iter();
         let names: Vec<String> = channels.map(|channel| channel.to_string()).collect();
         names.join(" ")
     }
@@ -150,7 +157,8 @@ mod tests {
             ("eus", "4.19.1", "stable-4.19", "eus-4.20"),
             ("eus", "4.20.1", "eus-4.20", "eus-4.22"),
             ("eus", "4.22.1", "eus-4.22", "eus-5.2"),
-            // What is not known leads nowhere.
+            // What is not known, or not verified, leads nowhere.
+            ("stable", "5.2.1", "stable-5.2", ""),
             ("stable", "5.9.1", "stable-5.9", ""),
         ] {
             let got = ahead(group, version, channel);
