@@ -154,7 +154,7 @@ mod tests {
     use super::*;
 
     fn read_at(query: &str) -> Result<PathRequest, BadRequest> {
-        read(query, Timestamp::UNIX_EPOCH)
+        read(query, &Minors::default(), Timestamp::UNIX_EPOCH)
     }
 
     #[test]
