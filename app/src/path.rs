@@ -36,8 +36,8 @@ pub(crate) struct PathArgs {
     /// Use these channels: a stream (eus, stable, …), or names of channels separated by commas. [default: stable, or all of --graph]
     #[arg(long, value_name = "CHANNELS", value_parser = via)]
     via: Option<Via>,
-    /// What to prefer: fewest (hops), safest (fewest risks), soonest (earliest arrival).
-    #[arg(long, value_name = "WHAT", default_value = "fewest", value_parser = ["fewest", "safest", "soonest"])]
+    /// What to prefer: fewest (hops), safest (fewest risks), soonest (earliest arrival), fewest-reboots (of worker nodes).
+    #[arg(long, value_name = "WHAT", default_value = "fewest", value_parser = ["fewest", "safest", "soonest", "fewest-reboots"])]
     prefer: String,
     /// Which updates with known risks to take: never, unknown (those that may turn out not to apply), or accepted:NAME,…
     /// [default: never; with --prefer safest, unknown]

@@ -9,6 +9,7 @@ mod budget;
 mod no_path;
 mod pace;
 mod pools;
+mod reboots;
 mod request;
 mod safest;
 mod schedule;

@@ -9,7 +9,7 @@ use super::Plan;
 use crate::cluster::way::{NotAWay, Stop, Way, Workers};
 use crate::duration::Rollout;
 use crate::graph::{Graph, ReleaseId};
-use crate::version::{Minor, Minors, Version};
+use crate::version::{Minor, Minors};
 
 /// What worker pools do during a hop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,11 +35,19 @@ pub enum CatchUp {
 
 /// What worker pools do during each hop of a plan, if they are paused wherever that saves them an update.
 pub fn pools(graph: &Graph, plan: &Plan, minors: &Minors) -> Vec<Pools> {
-    let mut pools = vec![Pools::GoAlong; plan.hops.len()];
+    let hops = plan.hops.iter().map(|hop| hop.to);
+    let releases: Vec<ReleaseId> = std::iter::once(plan.from).chain(hops).collect();
+    schedule(graph, &releases, minors)
+}
+
+/// The same of a way, release by release.
+pub(super) fn schedule(graph: &Graph, releases: &[ReleaseId], minors: &Minors) -> Vec<Pools> {
+    let hops = releases.len().saturating_sub(1);
+    let mut pools = vec![Pools::GoAlong; hops];
     let mut at = 0;
-    while at < plan.hops.len() {
-        let on = plan.hops[at].from;
-        let end = stretch(graph, plan, at, minors);
+    while at < hops {
+        let on = releases[at];
+        let end = at + stretch(graph, &releases[at..], minors);
         for (number, pool) in pools.iter_mut().enumerate().take(end).skip(at) {
             let catch_up = if number + 1 == end {
                 CatchUp::AfterThisHop
@@ -94,26 +102,21 @@ impl From<Pools> for Workers {
     }
 }
 
-/// Where the pools that are paused before hop `begin` have to catch up: after the last hop within the next minor version with
-/// extended update support, if the plan gets there and kubelets are young enough all the way. Else at once.
-fn stretch(graph: &Graph, plan: &Plan, begin: usize, minors: &Minors) -> usize {
-    let version = |id: ReleaseId| &graph.release(id).version;
-    let workers = version(plan.hops[begin].from);
-    let on = Minor::of(workers);
-    if !minors.is_eus(on) {
-        return begin;
-    }
-    let ahead = plan.hops[begin..].iter().map(|hop| version(hop.to));
-    let ahead: Vec<&Version> = ahead
-        .take_while(|version| minors.lets_lag(workers, version))
-        .collect();
-    let is_next =
-        |version: &&&Version| Minor::of(version) > on && minors.is_eus(Minor::of(version));
-    let Some(next) = ahead.iter().find(is_next).map(|version| Minor::of(version)) else {
-        return begin;
+/// Through how many hops pools that are paused on the first release can stay so: up to the last release within the next minor
+/// version with extended update support, if the way gets there and kubelets are young enough all the way. Else none.
+fn stretch(graph: &Graph, releases: &[ReleaseId], minors: &Minors) -> usize {
+    let mut versions = releases.iter().map(|id| &graph.release(*id).version);
+    let workers = match versions.next() {
+        Some(workers) if minors.is_eus(Minor::of(workers)) => workers,
+        _ => return 0,
     };
-    let within = ahead
-        .iter()
-        .take_while(|version| Minor::of(version) <= next);
-    begin + within.count()
+    let ahead: Vec<Minor> = versions
+        .take_while(|version| minors.lets_lag(workers, version))
+        .map(Minor::of)
+        .collect();
+    let is_next = |minor: &&Minor| **minor > Minor::of(workers) && minors.is_eus(**minor);
+    let next = ahead.iter().find(is_next);
+    next.map_or(0, |next| {
+        ahead.iter().take_while(|minor| *minor <= next).count()
+    })
 }

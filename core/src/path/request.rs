@@ -78,6 +78,8 @@ pub enum Preference {
     /// Fewer different risks on the way.
     Safest,
     Soonest,
+    /// Fewer updates of worker pools, each of which reboots their nodes.
+    FewestReboots,
 }
 
 /// A cluster, as far as we know it, in no channel yet.
@@ -190,11 +192,15 @@ impl std::fmt::Display for RiskPolicy {
 }
 
 impl Preference {
-    /// Reads `fewest`, `safest` or `soonest`.
+    /// Reads `fewest`, `safest`, `soonest` or `fewest-reboots`.
     pub fn read(text: &str) -> Option<Self> {
-        [Self::FewestHops, Self::Safest, Self::Soonest]
-            .into_iter()
-            .find(|one| one.name() == text)
+        let all = [
+            Self::FewestHops,
+            Self::Safest,
+            Self::Soonest,
+            Self::FewestReboots,
+        ];
+        all.into_iter().find(|one| one.name() == text)
     }
 
     /// The stable name, for flags and machines.
@@ -203,6 +209,7 @@ impl Preference {
             Self::FewestHops => "fewest",
             Self::Safest => "safest",
             Self::Soonest => "soonest",
+            Self::FewestReboots => "fewest-reboots",
         }
     }
 
@@ -210,7 +217,7 @@ impl Preference {
     /// any price.
     pub fn usual_risks(self) -> RiskPolicy {
         match self {
-            Self::FewestHops | Self::Soonest => RiskPolicy::Never,
+            Self::FewestHops | Self::Soonest | Self::FewestReboots => RiskPolicy::Never,
             Self::Safest => RiskPolicy::Unknown,
         }
     }

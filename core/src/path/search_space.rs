@@ -146,6 +146,11 @@ impl<'a> SearchSpace<'a> {
         }
     }
 
+    /// Which minor version follows which.
+    pub(super) fn minors(&self) -> &'a Minors {
+        self.minors
+    }
+
     /// The steps out of a release, the oldest target first.
     pub(crate) fn out(&self, release: u32) -> &[GraphStep] {
         self.budget.of(self.drawn.steps.out(release))

@@ -225,11 +225,22 @@ impl Minors {
 
     /// Whether kubelets of one release may run with an API server of another.
     pub fn lets_lag(&self, workers: &Version, control_plane: &Version) -> bool {
-        let verified = |release| {
-            let kubernetes = self.kubernetes_of(release);
-            kubernetes.filter(|kubernetes| kubernetes.is_verified)
-        };
-        let known = verified(workers).zip(verified(control_plane));
+        self.lets_kubelet_lag(self.kubernetes_of(workers), control_plane)
+    }
+
+    /// The same of kubelets of any release of a minor version.
+    pub fn lets_minor_lag(&self, workers: Minor, control_plane: &Version) -> bool {
+        self.lets_kubelet_lag(self.kubernetes(workers), control_plane)
+    }
+
+    fn lets_kubelet_lag(
+        &self,
+        kubelet: Option<ShippedKubernetes>,
+        control_plane: &Version,
+    ) -> bool {
+        let ends = kubelet.zip(self.kubernetes_of(control_plane));
+        let known =
+            ends.filter(|(kubelet, api_server)| kubelet.is_verified && api_server.is_verified);
         known.is_some_and(|(kubelet, api_server)| {
             kubelet.minor <= api_server.minor
                 && kubelet.minor.behind(api_server.minor)

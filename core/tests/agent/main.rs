@@ -355,7 +355,12 @@ fn across_the_border_of_majors_the_table_says_what_follows() {
         ("4.21.1", 34, "5.0.1", "refuses: SkipsMinor"),
         ("5.0.1", 36, "5.2.1", "refuses: SkipsMinor"),
         ("5.1.1", 37, "5.2.1", "refuses: MinorNextUnverified"),
-        ("5.8.1", 40, "5.9.1", "refuses: MinorUnknown"),
+        (
+            "5.8.1",
+            40,
+            "5.9.1",
+            "refuses: KubernetesUnknown MinorUnknown",
+        ),
     ] {
         check(&at_border(from, kubelet, to), expected);
     }

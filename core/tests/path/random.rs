@@ -111,12 +111,14 @@ impl Brute<'_> {
                 Preference::FewestHops => 0,
                 Preference::Safest => met.len() as i128,
                 Preference::Soonest => time.as_nanosecond(),
+                // From 4.8 to 4.9 nobody waits for the next EUS version, so workers reboot with each hop.
+                Preference::FewestReboots => way.len() as i128,
             };
             let waits = match self.request.prefer {
                 Preference::FewestHops => {
                     usize::from(!way.windows(2).all(|ends| self.are_there(ends)))
                 }
-                Preference::Safest | Preference::Soonest => 0,
+                Preference::Safest | Preference::Soonest | Preference::FewestReboots => 0,
             };
             found.push((
                 (
@@ -163,7 +165,8 @@ fn any_preference() -> impl Strategy<Value = Preference> {
     prop_oneof![
         Just(Preference::FewestHops),
         Just(Preference::Safest),
-        Just(Preference::Soonest)
+        Just(Preference::Soonest),
+        Just(Preference::FewestReboots)
     ]
 }
 

@@ -69,6 +69,71 @@ proptest! {
     }
 }
 
+proptest! {
+    /// Over graphs from 4.8 to 4.12, with two EUS versions to wait for: no way has fewer reboots, nor as few with fewer hops.
+    #[test]
+    fn the_fewest_reboots_are_found(edges in proptest::collection::vec(any::<bool>(), 45)) {
+        let names: Vec<String> = (8..=12).flat_map(|minor| [1, 2].map(|patch| format!("4.{minor}.{patch}"))).collect();
+        let pairs = (0..names.len()).flat_map(|from| (from + 1..names.len()).map(move |to| (from, to)));
+        let taken = pairs.zip(&edges).filter(|(_, taken)| **taken).map(|((from, to), _)| format!("edges {} -> {}", names[from], names[to]));
+        let text = format!("channel c {}\n{}", names.join(" "), taken.collect::<Vec<_>>().join("\n"));
+        let graph = graph(&text);
+        let ends = [names[0].parse().unwrap(), names[names.len() - 1].parse().unwrap()];
+        let request = Request { prefer: Preference::FewestReboots, ..request(&ends) };
+        let found = paths(&graph, &request, &|_, _| jiff::SignedDuration::from_mins(90));
+        let cost = |plan: &Plan| (rollouts(&pools(&graph, plan, &request.minors), Rollout::Runs), plan.hops.len());
+        let [start, goal] = ends.map(|version| graph.find(&version, &Arch::default()).unwrap());
+        let mut best = None;
+        let mut open = vec![Plan { from: start, hops: Vec::new() }];
+        while let Some(plan) = open.pop() {
+            let at = plan.hops.last().map_or(start, |hop| hop.to);
+            if at == goal {
+                let cost = cost(&plan);
+                best = Some(best.map_or(cost, |best: (usize, usize)| best.min(cost)));
+            }
+            for edge in graph.edges_from(at) {
+                let minor = |id| Minor::of(&graph.release(id).version);
+                if request.minors.may_follow(minor(edge.from), minor(edge.to)) {
+                    let hop = Hop { channel: request.via[0].clone(), from: edge.from, to: edge.to, risks: BTreeSet::new(), opens: request.now };
+                    open.push(Plan { hops: [plan.hops.as_slice(), &[hop]].concat(), ..plan.clone() });
+                }
+            }
+        }
+        prop_assert_eq!(found.ok().map(|found| cost(&found.plans[0])), best);
+    }
+}
+
+#[test]
+fn a_longer_way_with_fewer_reboots_can_be_preferred() {
+    let graph = graph(
+        "channel c 4.9.1 4.9.2 4.10.1 4.10.2 4.10.3 4.11.1 4.11.2 4.12.1
+         edges 4.9.1 -> 4.9.2 4.10.1
+         edges 4.9.2 -> 4.10.2
+         edges 4.10.1 -> 4.10.3
+         edges 4.10.2 -> 4.11.2
+         edges 4.10.3 -> 4.11.1
+         edges 4.11.1 -> 4.11.2
+         edges 4.11.2 -> 4.12.1",
+    );
+    let ends = ["4.9.1", "4.12.1"].map(|version| version.parse::<Version>().unwrap());
+    let counted = |prefer: Preference| {
+        let request = Request {
+            prefer,
+            ..request(&ends)
+        };
+        let found = paths(&graph, &request, &|_, _| {
+            jiff::SignedDuration::from_mins(90)
+        });
+        let plan = found.unwrap().plans.remove(0);
+        let schedule = pools(&graph, &plan, &request.minors);
+        (plan.hops.len(), rollouts(&schedule, Rollout::Runs))
+    };
+    // Through 4.9.2, workers go along to it and to 4.10.2; then they wait for 4.12.1.
+    assert_eq!(counted(Preference::FewestHops), (4, 3));
+    // To 4.10.1 at once, and all further patches are part of the wait.
+    assert_eq!(counted(Preference::FewestReboots), (5, 2));
+}
+
 /// Does what tasks say with pools. Returns whether they say to wait.
 fn carried_out<'a>(
     tasks: &[Task],
