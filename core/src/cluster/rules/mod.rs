@@ -29,7 +29,7 @@ pub use kubelet_skew::{MaxSkew, PoolStanding, standings};
 pub use removals::{OPENSHIFT_REMOVALS, REMOVALS, Removal, removal};
 pub use removed_apis::{API_REMOVED, API_REMOVED_LATER};
 
-use crate::cluster::health::Health;
+use crate::cluster::health::ClusterHealth;
 use crate::cluster::objects::{Facts, ObjectKind};
 use crate::cluster::way::Step;
 use crate::rules::{PlainRule, Policy, Question, Rule};
@@ -140,7 +140,7 @@ static OBJECTS_GIVEN_IN_PART: Code = Code::new(
     ("how", "oc get pods --all-namespaces -o yaml > pods.yaml"),
 ]);
 
-fn partly_given(health: &Health, kind: ObjectKind) -> Verdict {
+fn partly_given(health: &ClusterHealth, kind: ObjectKind) -> Verdict {
     match health.partly.contains(&kind) {
         true => Verdict::refuse(OBJECTS_GIVEN_IN_PART.because([
             ("kind", Value::text(kind)),
