@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::Timestamp;
 
 use super::Fact;
-use super::health::Health;
+use super::health::ClusterHealth;
 use crate::fleet::Name;
 use crate::version::{Minor, Version};
 
@@ -34,7 +34,7 @@ pub struct Facts {
     pub gates: Fact<BTreeMap<Name, Name>>,
     pub acks: Fact<BTreeSet<Name>>,
     /// What only `ready` asks for.
-    pub health: Health,
+    pub health: ClusterHealth,
 }
 
 /// The pool of the control plane's nodes.

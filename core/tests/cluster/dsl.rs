@@ -6,8 +6,8 @@ use std::fmt::Write;
 
 use expect_test::Expect;
 use towpath_core::cluster::health::{
-    Alert, Amount, DisruptionBudget, EndedOperator, Health, InstallPlan, KnownGate, NodeState, Pod,
-    PoolState, Room, Selector,
+    Alert, Amount, ClusterHealth, DisruptionBudget, EndedOperator, InstallPlan, KnownGate,
+    NodeState, Pod, PoolState, Room, Selector,
 };
 use towpath_core::cluster::objects::{
     ApiName, ApiUse, ApiUser, Facts, HistoryEntry, MachineConfigPool, Node, ObjectKind, Objection,
@@ -109,7 +109,7 @@ pub(crate) fn known_and_empty() -> Facts {
         apis: Fact::Known(Vec::new()),
         gates: Fact::Known(Default::default()),
         acks: Fact::Known(Default::default()),
-        health: Health {
+        health: ClusterHealth {
             pools: Fact::Known(Vec::new()),
             nodes: Fact::Known(Vec::new()),
             pods: Fact::Known(Vec::new()),

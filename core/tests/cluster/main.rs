@@ -669,6 +669,7 @@ fn what_is_not_known_is_refused_with_what_is_missing() {
               ObjectsNotGiven: nobody can tell without these objects: MachineConfigPools
               ObjectsNotGiven: nobody can tell without these objects: Nodes
               ObjectsNotGiven: nobody can tell without these objects: PodDisruptionBudgets
+              ObjectsNotGiven: nobody can tell without these objects: Pods
               ObjectsNotGiven: nobody can tell without these objects: alerts
         "#]],
     );
@@ -684,6 +685,7 @@ fn what_is_not_known_is_refused_with_what_is_missing() {
             not judged: give the MachineConfigPools too
             not judged: give the Nodes too
             not judged: give the PodDisruptionBudgets too
+            not judged: give the Pods too
             not judged: give the alerts too
         "#]],
     );

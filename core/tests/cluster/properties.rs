@@ -2,7 +2,8 @@
 
 use proptest::prelude::*;
 use towpath_core::cluster::health::{
-    Alert, Amount, DisruptionBudget, Health, InstallPlan, NodeState, Pod, PoolState, Room, Selector,
+    Alert, Amount, ClusterHealth, DisruptionBudget, InstallPlan, NodeState, Pod, PoolState, Room,
+    Selector,
 };
 use towpath_core::cluster::objects::{
     ApiName, ApiUse, ApiUser, Facts, HistoryEntry, MachineConfigPool, Node, Objection, Operator,
@@ -242,7 +243,7 @@ pub(crate) fn any_facts() -> impl Strategy<Value = Facts> {
         )
 }
 
-fn any_health() -> impl Strategy<Value = Health> {
+fn any_health() -> impl Strategy<Value = ClusterHealth> {
     let pool = (
         "p|q|master",
         any::<bool>(),
@@ -324,14 +325,14 @@ fn any_health() -> impl Strategy<Value = Health> {
         fact(proptest::collection::vec(alert, 0..2)),
     )
         .prop_map(
-            |(pools, nodes, pods, budgets, install_plans, alerts)| Health {
+            |(pools, nodes, pods, budgets, install_plans, alerts)| ClusterHealth {
                 pools,
                 nodes,
                 pods,
                 budgets,
                 install_plans,
                 alerts,
-                ..Health::default()
+                ..ClusterHealth::default()
             },
         )
 }

@@ -31,7 +31,7 @@ pub(crate) use minor_versions::unknown;
 pub use removals::{OPENSHIFT_REMOVALS, REMOVALS, Removal, removal};
 pub use removed_apis::{API_REMOVED, API_REMOVED_LATER};
 
-use crate::cluster::health::Health;
+use crate::cluster::health::ClusterHealth;
 use crate::cluster::objects::{Facts, ObjectKind};
 use crate::cluster::way::Step;
 use crate::rules::{PlainRule, Policy, Question, Rule};
@@ -134,7 +134,7 @@ static OBJECTS_GIVEN_IN_PART: Code = Code::new(
     ("how", "oc get pods --all-namespaces -o yaml > pods.yaml"),
 ]);
 
-fn partly_given(health: &Health, kind: ObjectKind) -> Verdict {
+fn partly_given(health: &ClusterHealth, kind: ObjectKind) -> Verdict {
     match health.partly.contains(&kind) {
         true => Verdict::refuse(OBJECTS_GIVEN_IN_PART.because([
             ("kind", Value::text(kind)),
