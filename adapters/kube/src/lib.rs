@@ -21,6 +21,7 @@ mod error;
 mod event;
 mod lease;
 mod operator;
+mod preflight;
 mod resource;
 mod snapshot;
 mod store;
@@ -38,6 +39,9 @@ pub use lease::{Clock, Elector, Leadership, LeaseTerms};
 pub use operator::{
     Condition, OPERATOR_NAME, OperatorStatus, OperatorVersion, PublishOutcome, Status,
 };
+pub use preflight::AskOutcome;
 pub use snapshot::{Objects, SeenVersion, State};
 pub use subject::Subject;
-pub use update::{MAX_RECORD_BYTES, RECORD_ANNOTATION, RecordOutcome, StartOutcome, Update};
+pub use update::{
+    MAX_RECORD_BYTES, RECORD_ANNOTATION, RecordOutcome, RiskChange, StartOutcome, Update,
+};

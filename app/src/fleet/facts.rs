@@ -10,8 +10,8 @@ use towpath_core::cluster::ClusterId;
 use towpath_core::finding::{Finding, Place};
 use towpath_core::fleet::upgrade::REFUSAL_MEMORY;
 use towpath_core::fleet::{
-    Approval, ClusterState, FleetInput, FleetPolicy, Ledger, Name, OfferBook, Pause, SoakSum,
-    Tenure, UnknownClusters, Upgrade, beyond_own, told_once,
+    Approval, ClusterState, FleetInput, FleetPolicy, Ledger, Name, OfferBook, Pause, Preflight,
+    SoakSum, Tenure, UnknownClusters, Upgrade, beyond_own, told_once,
 };
 use towpath_core::graph::Graph;
 use towpath_formats::SourceFile;
@@ -172,6 +172,7 @@ pub(crate) struct StoredFleet {
     pub(crate) upgrades: Vec<Upgrade>,
     pub(crate) approvals: Vec<Approval>,
     pub(crate) pauses: Vec<Pause>,
+    pub(crate) preflights: Vec<Preflight>,
 }
 
 impl Files {
@@ -415,6 +416,7 @@ impl StoredFleet {
         }
         self.approvals = store.approvals().await?;
         self.pauses = store.pauses().await?;
+        self.preflights = store.preflights().await?;
         Ok(())
     }
 
@@ -486,6 +488,7 @@ pub(crate) fn input(
         gates: list.gates.clone(),
         approvals: known.approvals.clone(),
         pauses: known.pauses.clone(),
+        preflights: known.preflights.clone(),
         inherited: list.inherited.clone(),
     };
     towpath_formats::fleet::input::sort(&mut input);

@@ -1,9 +1,11 @@
 //! What administrators allow their cluster to do by itself.
 
+use std::collections::BTreeSet;
+
 use jiff::SignedDuration;
 
 use crate::cluster::rules::MaxSkew;
-use crate::fleet::MaintenanceWindow;
+use crate::fleet::{AcceptedRisk, MaintenanceWindow};
 use crate::version::{Minor, Version};
 
 /// What a cluster may do by itself.
@@ -24,6 +26,8 @@ pub struct AutomaticPolicy {
     pub max_graph_age: Option<SignedDuration>,
     /// How far nodes may be behind.
     pub max_skew: MaxSkew,
+    /// Known risks of updates that the cluster takes all the same.
+    pub accepted_risks: BTreeSet<AcceptedRisk>,
 }
 
 /// How far a cluster may go.
@@ -65,6 +69,7 @@ impl AutomaticPolicy {
             proof: RequiredProof::Signed,
             max_graph_age: None,
             max_skew: MaxSkew::default(),
+            accepted_risks: BTreeSet::new(),
         }
     }
 }

@@ -21,7 +21,7 @@ mod proxy;
 mod server;
 mod upstream;
 
-pub use crds::{AutomaticUpdates, CRDS, Crd};
+pub use crds::{CRDS, Crd, Fields};
 pub use cvo::{Behaviour, ClusterVersionOperator};
 pub use proxy::Proxy;
 pub use server::{ADMIN_TOKEN, KubeApi, wait_for};

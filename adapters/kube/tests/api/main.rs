@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod gated;
 mod leading;
 mod manifests;
 mod outages;
