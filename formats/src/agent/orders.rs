@@ -87,7 +87,7 @@ pub fn write(orders: &FleetOrders) -> String {
 /// The answer to the cluster that asked with this token and this nonce.
 pub fn seal(token: &str, cluster: &ClusterId, nonce: &Nonce, orders: &str) -> String {
     text(&SealedBody {
-        code: sealed(cluster, nonce, &[orders]).code(token),
+        code: Sealed::new(PURPOSE, cluster, nonce, &[orders]).code(token),
         orders: orders.to_owned(),
         nonce: nonce.as_str().to_owned(),
     })
@@ -110,21 +110,12 @@ pub fn read(
     };
     let sent: SealedBody = serde_json::from_slice(bytes).map_err(wrong)?;
     check_nonce(PURPOSE, &sent.nonce, nonce)?;
-    sealed(cluster, nonce, &[&sent.orders]).check(token, &sent.code)?;
+    Sealed::new(PURPOSE, cluster, nonce, &[&sent.orders]).check(token, &sent.code)?;
     let body: OrdersBody = serde_json::from_str(&sent.orders).map_err(wrong)?;
     Ok(FleetOrders {
         update: body.update.map(update).transpose()?,
         preflight: body.preflight.map(preflight).transpose()?,
     })
-}
-
-fn sealed<'a>(cluster: &'a ClusterId, nonce: &'a Nonce, parts: &'a [&'a str]) -> Sealed<'a> {
-    Sealed {
-        purpose: PURPOSE,
-        cluster,
-        nonce,
-        parts,
-    }
 }
 
 fn update(body: UpdateBody) -> Result<OrderedUpdate, String> {

@@ -13,14 +13,28 @@ use super::stamp::Nonce;
 
 /// What is sealed: for which purpose, for whom, and what is said.
 pub(super) struct Sealed<'a> {
-    pub(super) purpose: &'a str,
-    pub(super) cluster: &'a ClusterId,
-    pub(super) nonce: &'a Nonce,
+    purpose: &'a str,
+    cluster: &'a ClusterId,
+    nonce: &'a Nonce,
     /// As it is written. No part but the last may have a line break in it.
-    pub(super) parts: &'a [&'a str],
+    parts: &'a [&'a str],
 }
 
-impl Sealed<'_> {
+impl<'a> Sealed<'a> {
+    pub(super) fn new(
+        purpose: &'a str,
+        cluster: &'a ClusterId,
+        nonce: &'a Nonce,
+        parts: &'a [&'a str],
+    ) -> Self {
+        Self {
+            purpose,
+            cluster,
+            nonce,
+            parts,
+        }
+    }
+
     /// The code, as it is sent.
     pub(super) fn code(&self, token: &str) -> String {
         URL_SAFE_NO_PAD.encode(self.mac(token).finalize().into_bytes())
@@ -32,7 +46,7 @@ impl Sealed<'_> {
         let wrong = || {
             let remedy = "the service must have the key that the token was made with, and the id must be the cluster's own";
             format!(
-                "the {purpose} was not made for this cluster and its token, or was changed on its way; {remedy}"
+                "the answer ({purpose}) was not made for this cluster and its token, or was changed on its way; {remedy}"
             )
         };
         let told = URL_SAFE_NO_PAD.decode(code).map_err(|_| wrong())?;
@@ -63,7 +77,7 @@ pub(super) fn check_nonce(purpose: &str, answered: &str, nonce: &Nonce) -> Resul
     match answered == nonce.as_str() {
         true => Ok(()),
         false => Err(format!(
-            "the {purpose} answers another question than ours; somebody may have kept it from before"
+            "the answer ({purpose}) is to another question than ours; somebody may have kept it from before"
         )),
     }
 }

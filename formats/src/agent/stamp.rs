@@ -53,7 +53,7 @@ struct StampBody {
 /// The stamp for the cluster that asked with this token, as it is sent.
 pub fn write(token: &str, cluster: &ClusterId, nonce: &Nonce, stamp: &Stamp) -> String {
     let (good_at, stamped_at) = (stamp.good_at.to_string(), stamp.stamped_at.to_string());
-    let code = sealed(cluster, nonce, &[&good_at, &stamped_at]).code(token);
+    let code = Sealed::new(PURPOSE, cluster, nonce, &[&good_at, &stamped_at]).code(token);
     let sent = StampBody {
         good_at,
         stamped_at,
@@ -79,22 +79,13 @@ pub fn read(
         format!("the stamp is not valid: {error}; check the address of the service")
     })?;
     check_nonce(PURPOSE, &sent.nonce, nonce)?;
-    sealed(cluster, nonce, &[&sent.good_at, &sent.stamped_at]).check(token, &sent.code)?;
+    Sealed::new(PURPOSE, cluster, nonce, &[&sent.good_at, &sent.stamped_at])
+        .check(token, &sent.code)?;
     let time = |text: &str| -> Result<Timestamp, String> { parse_time(text) };
     Ok(Stamp {
         good_at: time(&sent.good_at)?,
         stamped_at: time(&sent.stamped_at)?,
     })
-}
-
-/// The times are taken as they are written. The id is the reader's own.
-fn sealed<'a>(cluster: &'a ClusterId, nonce: &'a Nonce, parts: &'a [&'a str]) -> Sealed<'a> {
-    Sealed {
-        purpose: PURPOSE,
-        cluster,
-        nonce,
-        parts,
-    }
 }
 
 #[cfg(test)]
