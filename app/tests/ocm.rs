@@ -67,6 +67,7 @@ impl World {
             "fleet",
             "run",
             "--once",
+            "--rehearse",
             "--fleet",
             text(&fleet),
             "--store",

@@ -18,6 +18,7 @@ mod graph;
 mod graph_data;
 mod managed;
 mod metrics;
+mod mirror;
 mod openapi;
 mod operations;
 mod page_cache;
@@ -54,8 +55,8 @@ pub use body::AnswerBody;
 pub use contract::ClientContract;
 pub use enrolment::{Enrolment, PassNumber};
 pub use fleet::{
-    Bounded, ClusterCount, Fleet, FleetAnswer, FleetApi, FleetHealth, FleetMetrics, FleetRequest,
-    Reads, RemainingSoak, TokenKeys,
+    Bounded, ClusterCount, Fleet, FleetAnswer, FleetApi, FleetForm, FleetHealth, FleetMetrics,
+    FleetRequest, Reads, RemainingSoak, TokenKeys,
 };
 pub use managed::{AllowedUpdates, ClusterPlace, Managed};
 pub use metrics::{Metrics, ReloadResult};

@@ -34,7 +34,7 @@ fn description() -> Value {
     members.remove("operations");
     members.insert("paths".to_owned(), paths.into());
     let rules: Vec<&str> = RuleId::all().map(RuleId::name).collect();
-    description["components"]["parameters"]["heldBy"]["schema"]["enum"] = json!(rules);
+    description["components"]["parameters"]["held-by"]["schema"]["enum"] = json!(rules);
     description
 }
 
@@ -43,6 +43,9 @@ fn operation(route: &Route, mut written: Value) -> Value {
     written["operationId"] = json!(route.label);
     written["summary"] = json!(route.summary);
     written["security"] = security(route);
+    if route.cost() == Cost::Fleet {
+        add_forms(route, &mut written);
+    }
     for (status, name) in refusals(route) {
         let response = &mut written["responses"][status];
         if response.is_null() {
@@ -50,6 +53,26 @@ fn operation(route: &Route, mut written: Value) -> Value {
         }
     }
     written
+}
+
+/// Every answer about the fleet can be text.
+fn add_forms(route: &Route, written: &mut Value) {
+    let mut parameters = written["parameters"].take();
+    let parameters = parameters.as_array_mut().map(std::mem::take);
+    let reference = |name: &str| json!({"$ref": format!("#/components/parameters/{name}")});
+    let output = match route.label {
+        "history" => json!({
+            "name": "output",
+            "in": "query",
+            "description": "Else the Accept header says it.",
+            "schema": {"type": "string", "enum": ["json", "text", "markdown"]},
+        }),
+        _ => reference("output"),
+    };
+    let forms = [output, reference("width")];
+    let parameters = parameters.unwrap_or_default().into_iter().chain(forms);
+    written["parameters"] = parameters.collect();
+    written["responses"]["200"]["content"]["text/plain"] = json!({"schema": {"type": "string"}});
 }
 
 fn method(route: &Route) -> &'static str {
@@ -205,7 +228,7 @@ mod tests {
     fn rules_are_those_that_there_are() {
         let description = description();
         let names: Vec<&str> = RuleId::all().map(RuleId::name).collect();
-        let listed = &description["components"]["parameters"]["heldBy"]["schema"]["enum"];
+        let listed = &description["components"]["parameters"]["held-by"]["schema"]["enum"];
         assert_eq!(*listed, serde_json::json!(names));
     }
 }

@@ -15,5 +15,6 @@ mod limits;
 mod path;
 mod registry;
 mod reload;
+mod remote;
 mod sources;
 mod trust;

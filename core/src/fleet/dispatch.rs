@@ -75,6 +75,19 @@ pub struct LockNeed {
     pub at_most: u32,
 }
 
+impl Decision {
+    /// What it starts on a cluster.
+    pub fn start_of(&self, cluster: &ClusterId) -> Option<&Start> {
+        self.starts.iter().find(|start| start.cluster == *cluster)
+    }
+
+    /// Whether it starts this version on a cluster itself, not on a node pool.
+    pub fn starts_to(&self, cluster: &ClusterId, to: &Version) -> bool {
+        self.start_of(cluster)
+            .is_some_and(|start| start.pool().is_none() && start.to == *to)
+    }
+}
+
 /// Decides about one fleet.
 #[derive(Debug, Clone)]
 pub struct FleetPlanner {
@@ -321,6 +334,11 @@ impl FleetPlanner {
     /// Why a cluster does, or does not, go where it could, after the last pass and what that started.
     pub fn why(&self, member: ClusterIdx, now: Timestamp) -> why::Why {
         why::why(&self.roster, member, now, self.started.contains(&member))
+    }
+
+    /// The same about one version, whether or not the cluster could go there.
+    pub fn why_not(&self, member: ClusterIdx, to: &Version, now: Timestamp) -> why::Why {
+        why::about(&self.roster, member, self.why(member, now), to)
     }
 
     /// What a version's verdict is for a cluster, as [`FleetPlanner::why`] says it.

@@ -15,7 +15,10 @@ use jiff::Timestamp;
 
 use crate::cluster::{Cluster, Fact, Platform};
 use crate::graph::{ChannelName, Graph, ReleaseId};
-use crate::path::{NoGoal, NoPath, Plan, RiskPolicy, StrandedPath};
+use crate::path::{
+    Budget, NoGoal, NoPath, Plan, RiskPolicy, StepGraphs, StrandedPath, UncachedStepGraphs,
+    Unfinished,
+};
 use crate::version::{Arch, ReleaseName, Version};
 use branches::{Branch, TooManyBranches, branches};
 use reachable_graph::{Limits, ReachableGraph};
@@ -125,6 +128,32 @@ pub enum Presence {
 
 /// Finds what has to be mirrored.
 pub fn mirror(graph: &Graph, wish: &Wish, now: Timestamp) -> Result<Mirror, TooManyBranches> {
+    search(
+        graph,
+        (&UncachedStepGraphs, &Budget::unlimited()),
+        wish,
+        now,
+    )
+}
+
+/// The same within a budget, with step graphs of this graph that somebody keeps.
+pub fn mirror_within(
+    graph: &Graph,
+    step_graphs: &dyn StepGraphs,
+    wish: &Wish,
+    now: Timestamp,
+    budget: &Budget<'_>,
+) -> Result<Result<Mirror, TooManyBranches>, Unfinished> {
+    let answer = search(graph, (step_graphs, budget), wish, now);
+    budget.end().map_or(Ok(answer), Err)
+}
+
+fn search(
+    graph: &Graph,
+    within: (&dyn StepGraphs, &Budget<'_>),
+    wish: &Wish,
+    now: Timestamp,
+) -> Result<Mirror, TooManyBranches> {
     let mut answer = Mirror {
         plans: Vec::new(),
         stuck: Vec::new(),
@@ -138,7 +167,7 @@ pub fn mirror(graph: &Graph, wish: &Wish, now: Timestamp) -> Result<Mirror, TooM
         .map(|traveller| &traveller.arch)
         .collect();
     for arch in arches {
-        let ways = ways(graph, wish, arch, &wish.taken, now);
+        let ways = ways(graph, within, wish, arch, &wish.taken, now);
         let target = graph
             .find(&wish.target, arch)
             .filter(|target| ways.holds(*target));
@@ -158,8 +187,9 @@ pub fn mirror(graph: &Graph, wish: &Wish, now: Timestamp) -> Result<Mirror, TooM
                 Some(from) => drop(sources.insert(from)),
                 None => {
                     let way = |from| {
-                        let ways = with_risks
-                            .get_or_init(|| self::ways(graph, wish, arch, &RiskPolicy::Any, now));
+                        let ways = with_risks.get_or_init(|| {
+                            self::ways(graph, within, wish, arch, &RiskPolicy::Any, now)
+                        });
                         ways.best(from, target?, Limits::default())
                     };
                     let why =
@@ -177,9 +207,13 @@ pub fn mirror(graph: &Graph, wish: &Wish, now: Timestamp) -> Result<Mirror, TooM
                 .map(|hop| hop.to)
                 .collect();
             if wish.branching == Branching::WaysAround {
-                answer
-                    .branches
-                    .extend(branches(graph, &ways, &plans, target, &needed)?);
+                answer.branches.extend(branches(
+                    graph,
+                    (&ways, within.1),
+                    &plans,
+                    target,
+                    &needed,
+                )?);
             }
             answer
                 .proofs
@@ -194,6 +228,7 @@ pub fn mirror(graph: &Graph, wish: &Wish, now: Timestamp) -> Result<Mirror, TooM
 
 fn ways(
     graph: &Graph,
+    within: (&dyn StepGraphs, &Budget<'_>),
     wish: &Wish,
     arch: &Arch,
     taken: &RiskPolicy,
@@ -206,7 +241,7 @@ fn ways(
         platform: wish.platform.clone(),
         ..Cluster::anonymous(channel, arch.clone())
     };
-    ReachableGraph::of(graph, &wish.channels, &cluster, taken, now)
+    ReachableGraph::within(graph, within, &wish.channels, &cluster, taken, now)
 }
 
 /// Why nobody gets from a version to the target. `with_risks` finds the way over updates with any risks.

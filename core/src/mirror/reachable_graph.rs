@@ -11,7 +11,7 @@ use jiff::Timestamp;
 use crate::cluster::Cluster;
 use crate::graph::{Channel, ChannelName, Graph, ReleaseId, RiskId};
 use crate::path::search_space::SearchSpace;
-use crate::path::{Asker, Budget, Hop, Plan, RiskPolicy, UncachedStepGraphs};
+use crate::path::{Asker, Budget, Hop, Plan, RiskPolicy, StepGraphs, UncachedStepGraphs};
 
 /// The updates that can be taken.
 #[derive(Debug, Clone, Default)]
@@ -58,6 +58,26 @@ impl ReachableGraph {
         taken: &RiskPolicy,
         now: Timestamp,
     ) -> Self {
+        let unlimited = Budget::unlimited();
+        Self::within(
+            graph,
+            (&UncachedStepGraphs, &unlimited),
+            channels,
+            cluster,
+            taken,
+            now,
+        )
+    }
+
+    /// The same within a budget, with step graphs of this graph that somebody keeps.
+    pub fn within(
+        graph: &Graph,
+        (step_graphs, budget): (&dyn StepGraphs, &Budget<'_>),
+        channels: &[ChannelName],
+        cluster: &Cluster,
+        taken: &RiskPolicy,
+        now: Timestamp,
+    ) -> Self {
         let mut channels: Vec<&Channel> = channels
             .iter()
             .filter_map(|name| graph.channel(name.as_str()))
@@ -69,8 +89,7 @@ impl ReachableGraph {
             platform: cluster.platform.clone(),
             arch: cluster.arch.clone(),
         };
-        let (nothing_kept, budget) = (UncachedStepGraphs, Budget::unlimited());
-        let space = SearchSpace::new(graph, &nothing_kept, &channels, &asker, taken, now, &budget);
+        let space = SearchSpace::new(graph, step_graphs, &channels, &asker, taken, now, budget);
         Self {
             members: (0..space.count)
                 .filter(|release| space.has_entered(*release))

@@ -5,13 +5,13 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 use towpath_core::fleet::{
-    AgentUpdate, CandidateWhy, ClusterIdx, ClusterRow, Decision, FleetPlan, FleetPlanner,
-    HistoryRow, Name, Next, RuleId, Start, StartKind, StatusRow, Upgrade, Why,
+    ActiveUpgrade, AgentUpdate, CandidateWhy, ClusterIdx, ClusterRow, Decision, FleetPlan,
+    FleetPlanner, HistoryRow, Name, Next, RuleId, Start, StartKind, StatusRow, Upgrade, Why,
 };
-use towpath_core::simulate::Forecast;
+use towpath_core::simulate::{Forecast, IdleCluster, Outlook};
 use towpath_core::verdict::Days;
 
-use crate::verdict::verdict;
+use crate::verdict::{reason, verdict};
 
 /// What is to be done now.
 pub fn decision(decision: &Decision) -> Value {
@@ -25,8 +25,13 @@ pub fn decision(decision: &Decision) -> Value {
     })
 }
 
-/// What would start now, and who waits for what; a limited number of entries of each.
-pub fn plan(desk: &FleetPlanner, plan: &FleetPlan<'_>, limit: Option<usize>) -> Value {
+/// What starts, what is on its way, and who waits for what; a limited number of entries of each.
+pub fn plan(
+    desk: &FleetPlanner,
+    plan: &FleetPlan<'_>,
+    expected: Option<&Outlook>,
+    limit: Option<usize>,
+) -> Value {
     let limit = limit.unwrap_or(usize::MAX);
     let mut told = decision(plan.decision);
     told["starts"] = plan
@@ -35,19 +40,44 @@ pub fn plan(desk: &FleetPlanner, plan: &FleetPlan<'_>, limit: Option<usize>) -> 
         .take(limit)
         .map(|one| start(one))
         .collect();
+    told["planned"] = upgrades(active(desk, plan.planned.iter().take(limit)));
+    told["underWay"] = upgrades(active(desk, plan.under_way.iter().take(limit)));
+    let starts = expected.map(Outlook::first_starts);
     let waiting = plan.waiting.iter().take(limit);
     told["waiting"] = waiting
-        .map(|(member, best)| wait(desk, *member, best))
+        .map(|(member, best)| wait(desk, *member, best, starts.as_ref()))
         .collect();
+    told["holds"] = holds(&plan.holds);
     told
 }
 
-/// A cluster that waits, and what it waits for.
-pub(super) fn wait(desk: &FleetPlanner, member: ClusterIdx, best: &CandidateWhy) -> Value {
+/// Upgrades that are planned or run, with their clusters' names.
+pub(super) fn active<'a>(
+    desk: &'a FleetPlanner,
+    upgrades: impl IntoIterator<Item = &'a ActiveUpgrade<'a>>,
+) -> impl Iterator<Item = (&'a Upgrade, Option<&'a Name>)> {
+    let named = |one: &'a ActiveUpgrade<'a>| {
+        let name = &desk.roster().cluster(one.cluster).name;
+        (one.upgrade, Some(name))
+    };
+    upgrades.into_iter().map(named)
+}
+
+/// A cluster that waits, what it waits for, and its first start in the forecast.
+pub(super) fn wait(
+    desk: &FleetPlanner,
+    member: ClusterIdx,
+    best: &CandidateWhy,
+    starts: Option<&BTreeMap<&str, &Forecast>>,
+) -> Value {
     let state = desk.roster().cluster(member);
+    let start = starts.and_then(|starts| starts.get(state.id.as_str()));
+    let expected =
+        start.map(|start| json!({"at": start.at.to_string(), "to": start.to.to_string()}));
     json!({
         "cluster": state.id.as_str(), "name": state.name, "organisation": state.organisation,
         "from": state.version.to_string(), "to": best.to.to_string(), "verdict": verdict(&best.verdict),
+        "expected": expected,
     })
 }
 
@@ -78,8 +108,9 @@ fn start(start: &Start) -> Value {
 }
 
 /// Why a cluster does, or does not, go where it could.
-pub fn why(desk: &FleetPlanner, member: ClusterIdx, why: &Why) -> Value {
+pub fn why(desk: &FleetPlanner, decision: &Decision, member: ClusterIdx, why: &Why) -> Value {
     let (state, policy) = (desk.roster().cluster(member), desk.roster().policy(member));
+    let starting = decision.start_of(&state.id);
     json!({
         "cluster": state.id.as_str(),
         "name": state.name,
@@ -88,6 +119,8 @@ pub fn why(desk: &FleetPlanner, member: ClusterIdx, why: &Why) -> Value {
         "workloads": policy.workloads,
         "version": state.version.to_string(),
         "verdict": verdict(&why.cluster),
+        "start": starting.map(start),
+        "nothing": why.nothing.as_ref().map(reason),
         "candidates": why.candidates.iter().map(|candidate| json!({
             "to": candidate.to.to_string(),
             "verdict": verdict(&candidate.verdict),
@@ -176,8 +209,9 @@ pub fn history(rows: &[HistoryRow]) -> Value {
     rows.iter().map(row).collect()
 }
 
-/// What will start, if nothing fails.
-pub fn forecast(forecasts: &[Forecast]) -> Value {
+/// What will start, if nothing fails, and who starts nothing; a limited number of entries of each.
+pub fn forecast(outlook: &Outlook, limit: Option<usize>) -> Value {
+    let limit = limit.unwrap_or(usize::MAX);
     let one = |one: &Forecast| {
         json!({
             "at": one.at.to_string(),
@@ -189,7 +223,22 @@ pub fn forecast(forecasts: &[Forecast]) -> Value {
             "to": one.to.to_string(),
         })
     };
-    forecasts.iter().map(one).collect()
+    let idle = |one: &IdleCluster| {
+        json!({
+            "cluster": one.name,
+            "id": one.id.as_str(),
+            "organisation": one.organisation,
+            "sector": one.sector,
+            "from": one.version.to_string(),
+            "to": one.to.as_ref().map(ToString::to_string),
+            "verdict": verdict(&one.verdict),
+        })
+    };
+    json!({
+        "starts": outlook.starts.iter().take(limit).map(one).collect::<Vec<_>>(),
+        "idle": outlook.idle.iter().take(limit).map(idle).collect::<Vec<_>>(),
+        "idleLeftOut": outlook.idle.len().saturating_sub(limit),
+    })
 }
 
 pub fn upgrades<'a>(upgrades: impl IntoIterator<Item = (&'a Upgrade, Option<&'a Name>)>) -> Value {

@@ -16,6 +16,7 @@ pub use text::text;
 use towpath_core::cluster::Readiness;
 use towpath_core::graph::{Graph, ReleaseId};
 use towpath_core::path::{CatchUp, FoundPaths, NoPath, Pace, Pools, Request, TimedPlan};
+use towpath_core::verdict::Verdict;
 
 use crate::cluster::objects::ClusterObjects;
 
@@ -31,9 +32,16 @@ pub struct PathReport<'a> {
     pub shape: ShapeIs,
     /// The cluster itself, if its objects were given.
     pub cluster: Option<PathCluster<'a>>,
+    /// What the fleet says about the first hop, if the cluster is a fleet's.
+    pub fleet: Option<&'a Verdict>,
 }
 
 impl PathReport<'_> {
+    /// Why the fleet does not let the cluster take the first hop now.
+    fn held(&self) -> Option<&Verdict> {
+        self.fleet.filter(|verdict| !verdict.is_offered())
+    }
+
     /// The release that pools which are held back stay on, hop by hop. None where a pool is paused already: it stays on what
     /// it was paused on, which no object says.
     fn held_on(&self, timed: &TimedPlan) -> Vec<Option<ReleaseId>> {

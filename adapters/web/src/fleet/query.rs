@@ -5,13 +5,12 @@ use std::borrow::Cow;
 use percent_encoding::percent_decode_str;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
-use towpath_core::cluster::ClusterId;
 use towpath_core::fleet::{Cursor, Filter};
 use towpath_core::version::Version;
 use towpath_formats::agent::stamp::Nonce;
 use towpath_formats::fleet::cursor;
 
-use super::FleetRequest;
+use super::{FleetForm, FleetRequest};
 use crate::refusal::{OrRefusal, Refusal};
 
 /// The longest text in a query or a body.
@@ -24,11 +23,15 @@ const FORECAST_DAYS: u32 = 14;
 const MAX_FORECAST_DAYS: u32 = 366;
 
 /// The parameters of endpoints that answer with pages, …
-const PAGE: &str = "organisation, sector, workload, cluster, heldBy, limit, after";
+const PAGE: &str = "org, sector, workload, cluster, held-by, limit, after";
 /// … of those whose answer is one count, …
-const COUNT: &str = "organisation, sector, workload, cluster, heldBy";
-/// … and of forecasts.
-const FORECAST: &str = "days, organisation, sector, workload, cluster, heldBy, limit, after";
+const COUNT: &str = "org, sector, workload, cluster, held-by";
+/// … and of those that look ahead.
+const FORECAST: &str = "days, org, sector, workload, cluster, held-by, limit, after";
+/// What every endpoint has besides: how the answer is written.
+const FORM: [&str; 2] = ["output", "width"];
+/// The narrowest and the widest terminal that tables are made for.
+const WIDTHS: std::ops::RangeInclusive<u16> = 20..=1_000;
 
 // Each reads what its endpoint asks for, or says in a sentence what is wrong.
 
@@ -43,7 +46,13 @@ pub(crate) fn status(_: &str, query: &str) -> Result<FleetRequest, String> {
 }
 
 pub(crate) fn plan(_: &str, query: &str) -> Result<FleetRequest, String> {
-    Ok(FleetRequest::Plan(Parameters::read(PAGE, query)?.filter))
+    let Parameters { filter, days, .. } = Parameters::read(FORECAST, query)?;
+    Ok(FleetRequest::Plan { filter, days })
+}
+
+pub(crate) fn clusters(_: &str, query: &str) -> Result<FleetRequest, String> {
+    let filter = Parameters::read(PAGE, query)?.filter;
+    Ok(FleetRequest::Clusters(filter))
 }
 
 pub(crate) fn upgrades(_: &str, query: &str) -> Result<FleetRequest, String> {
@@ -99,7 +108,7 @@ pub(crate) fn acknowledge(body: &str) -> Result<FleetRequest, String> {
     let body: AcknowledgeBody = body_of(body)?;
     Ok(FleetRequest::Acknowledge {
         gate: text("gate", body.gate)?,
-        cluster: id(body.cluster)?,
+        cluster: text("cluster", body.cluster)?,
         by: text("by", body.by)?,
     })
 }
@@ -107,7 +116,7 @@ pub(crate) fn acknowledge(body: &str) -> Result<FleetRequest, String> {
 pub(crate) fn forget(body: &str) -> Result<FleetRequest, String> {
     let body: ForgetBody = body_of(body)?;
     Ok(FleetRequest::Forget {
-        cluster: id(body.cluster)?,
+        cluster: text("cluster", body.cluster)?,
     })
 }
 
@@ -116,17 +125,52 @@ pub(crate) fn import(body: &str) -> Result<FleetRequest, String> {
     Ok(FleetRequest::Import { list: body.into() })
 }
 
-fn id(cluster: String) -> Result<ClusterId, String> {
-    let cluster = text("cluster", cluster)?;
-    ClusterId::new(&cluster).ok_or_else(|| "cluster is not a cluster's id".to_owned())
-}
-
 /// The cluster's id or name in a path.
 pub(super) fn named(in_path: &str) -> Result<String, String> {
     let decoded = percent_decode_str(in_path)
         .decode_utf8()
         .map_err(|_| "the cluster's name is not UTF-8".to_owned())?;
     text("the cluster's name", decoded.into_owned())
+}
+
+/// How the answer is to be written, and the rest of the query. `usual` is what the `Accept` header says.
+pub(super) fn form(
+    query: &str,
+    usual: FleetForm,
+    has_markdown: bool,
+) -> Result<(FleetForm, String), String> {
+    let (mut output, mut width) = (None, None);
+    let mut rest = form_urlencoded::Serializer::new(String::new());
+    for (key, value) in form_urlencoded::parse(query.as_bytes()) {
+        match &*key {
+            "output" => once(&key, &mut output, value.into_owned())?,
+            "width" => once(&key, &mut width, columns(&value)?)?,
+            _ => drop(rest.append_pair(&key, &value)),
+        }
+    }
+    let form = match (output.as_deref(), usual) {
+        (Some("json"), _) | (None, FleetForm::Json) => FleetForm::Json,
+        (Some("text"), _) | (None, FleetForm::Text { .. }) => FleetForm::Text { width },
+        (Some("markdown"), _) if has_markdown => FleetForm::Markdown,
+        (None, FleetForm::Markdown) => FleetForm::Markdown,
+        (Some(other), _) => {
+            let known = match has_markdown {
+                true => "json, text or markdown",
+                false => "json or text",
+            };
+            return Err(format!("output is {:?}; it must be {known}", shown(other)));
+        }
+    };
+    Ok((form, rest.finish()))
+}
+
+fn columns(value: &str) -> Result<u16, String> {
+    let read = value.parse().ok().filter(|width| WIDTHS.contains(width));
+    let (least, most) = (WIDTHS.start(), WIDTHS.end());
+    read.ok_or_else(|| {
+        let value = shown(value);
+        format!("width is {value:?}; it must be a number from {least} to {most}")
+    })
 }
 
 /// The nonce of a request for a stamp.
@@ -160,8 +204,9 @@ impl Parameters {
         for (key, value) in form_urlencoded::parse(query.as_bytes()) {
             if !known.split(", ").any(|name| name == key) {
                 let key = shown(&key);
+                let form = FORM.join(", ");
                 return Err(format!(
-                    "there is no parameter {key:?} here; there are: {known}"
+                    "there is no parameter {key:?} here; there are: {known}, {form}"
                 ));
             }
             parameters.take(&key, value)?;
@@ -175,11 +220,11 @@ impl Parameters {
             "version" => once(key, &mut self.version, version(&value)?),
             "nonce" => once(key, &mut self.nonce, read_nonce(&value)?),
             "days" => once(key, &mut self.days, number(key, &value, MAX_FORECAST_DAYS)?),
-            "organisation" => once(key, &mut filter.organisation, text(key, value.into())?),
+            "org" => once(key, &mut filter.organisation, text(key, value.into())?),
             "sector" => once(key, &mut filter.sector, text(key, value.into())?),
             "workload" => once(key, &mut filter.workload, text(key, value.into())?),
             "cluster" => once(key, &mut filter.cluster, text(key, value.into())?),
-            "heldBy" => once(key, &mut filter.held_by, text(key, value.into())?),
+            "held-by" => once(key, &mut filter.held_by, text(key, value.into())?),
             "limit" => once(key, &mut filter.limit, number(key, &value, MAX_LIMIT)?),
             "after" => once(key, &mut filter.after, cursor(&value)?),
             _ => unreachable!("{key} is not read"),
@@ -299,7 +344,7 @@ mod tests {
     fn filters() {
         let after = Cursor(["o", "id"].map(str::to_owned).into());
         let query = &format!(
-            "organisation=a%20b&sector=s&workload=w&cluster=c&heldBy=soak&limit=5&after={}",
+            "org=a%20b&sector=s&workload=w&cluster=c&held-by=soak&limit=5&after={}",
             cursor::write(&after)
         );
         let some = |text: &str| Some(text.to_owned());
@@ -329,8 +374,8 @@ mod tests {
         let cases: [(Reader, &str, &str); 11] = [
             (
                 status,
-                "organization=a",
-                "there is no parameter \"organization\" here",
+                "organisation=a",
+                "there is no parameter \"organisation\" here; there are: org,",
             ),
             (status, "days=3", "there is no parameter \"days\""),
             (status, "sector=a&sector=b", "parameter sector stands twice"),
@@ -352,6 +397,34 @@ mod tests {
             assert!(error.contains(expected), "{error} / {expected}");
         }
         assert!(why("%ff", "").is_err() && why("a%0a", "").is_err());
+    }
+
+    #[test]
+    fn the_form_is_read_apart_from_the_question() {
+        let text = |width| FleetForm::Text { width };
+        for (query, usual, form, rest) in [
+            ("", FleetForm::Json, FleetForm::Json, ""),
+            (
+                "output=text&org=a%20b",
+                FleetForm::Json,
+                text(None),
+                "org=a+b",
+            ),
+            ("width=80", text(None), text(Some(80)), ""),
+            ("output=json&width=80", text(None), FleetForm::Json, ""),
+            ("output=markdown", FleetForm::Json, FleetForm::Markdown, ""),
+        ] {
+            let read = super::form(query, usual, true);
+            assert_eq!(read, Ok((form, rest.to_owned())), "{query}");
+        }
+        for (query, problem) in [
+            ("output=markdown", "it must be json or text"),
+            ("output=text&output=text", "parameter output stands twice"),
+            ("width=3", "a number from 20 to 1000"),
+        ] {
+            let error = super::form(query, FleetForm::Json, false).unwrap_err();
+            assert!(error.contains(problem), "{error} / {problem}");
+        }
     }
 
     #[test]

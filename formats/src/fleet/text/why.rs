@@ -7,6 +7,7 @@ use towpath_core::fleet::{AgentUpdate, ClusterIdx, Decision, FleetPlanner, Why};
 use towpath_core::verdict::{Answer, Verdict};
 
 use super::{helps, sentences};
+use crate::verdict::line;
 use crate::words::{joined, minute};
 
 /// The most of a cluster's last updates that are listed.
@@ -23,6 +24,7 @@ pub fn why(
     let Why {
         cluster,
         candidates,
+        nothing,
     } = why;
     let (state, policy) = (desk.roster().cluster(member), desk.roster().policy(member));
     let sector = policy
@@ -36,10 +38,7 @@ pub fn why(
         state.version,
         joined(&policy.workloads, "no workload"),
     );
-    let start = decision
-        .starts
-        .iter()
-        .find(|start| start.cluster == state.id);
+    let start = decision.start_of(&state.id);
     match (start, cluster.is_offered()) {
         (Some(start), _) => {
             let what = start
@@ -61,9 +60,10 @@ pub fn why(
             }
         }
     }
-    if candidates.is_empty() {
-        text.push_str("  there is no newer version for it\n");
-        return text + &agent_updates(updates);
+    if let Some(nothing) = nothing {
+        writeln!(text, "  {}", line(nothing)).expect("fits");
+        let reasons = cluster.reasons.iter().chain([nothing]);
+        return text + &helps(reasons) + &agent_updates(updates);
     }
     let width = candidates
         .iter()
