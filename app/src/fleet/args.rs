@@ -27,7 +27,7 @@ pub(crate) enum FleetCommand {
         after_help = "Example:\n  towpath fleet plan --fleet ./fleet --clusters clusters.json --held-by soak"
     )]
     Plan {
-        /// How many days ahead EXPECTED looks; 0 leaves the forecast out. [default: 14, or fewer for more than 5,000 clusters]
+        /// How many days ahead EXPECTED looks; 0 leaves the forecast out. [default: 14, or fewer for more than 10,000 clusters]
         #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=366))]
         days: Option<u32>,
         #[command(flatten)]

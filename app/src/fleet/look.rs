@@ -30,7 +30,7 @@ use crate::example::Origin;
 /// How far EXPECTED looks, unless somebody says otherwise, …
 const EXPECTED_DAYS: u32 = 14;
 /// … and for how many cluster-days at most, so that `plan` of a large fleet does not take a minute.
-const EXPECTED_CLUSTER_DAYS: usize = 70_000;
+const EXPECTED_CLUSTER_DAYS: usize = 140_000;
 
 /// Everything about a fleet at one instant.
 struct Picture {

@@ -227,7 +227,7 @@ fn a_plan_tells_apart_what_starts_what_is_planned_and_who_waits() {
         (names("planned"), names("underWay")),
         (vec!["planned".to_owned()], vec!["running".to_owned()])
     );
-    assert_eq!(names("waiting"), ["soaks", "follows"]);
+    assert_eq!(names("waiting"), ["follows", "soaks"]);
     assert_eq!(facts["holds"], json!({"sector": 1, "soak": 1}));
     // Nothing soaks yet and nobody can say when the sector is there, but the forecast can.
     let starts = asked(site.path(), &format!("forecast {NOON}"))["starts"].clone();
