@@ -182,7 +182,7 @@ impl ShapeArgs {
         [
             ("nodes", self.nodes.map(|nodes| nodes.to_string())),
             (
-                "maxUnavailable",
+                "max-unavailable",
                 self.max_unavailable.map(|away| away.to_string()),
             ),
             ("on", self.metal.then(|| "metal".to_owned())),

@@ -128,8 +128,8 @@ impl ExplainArgs {
             ("id", self.id.clone()),
             ("platform", self.platform.clone()),
             ("arch", Some(self.arch.clone())),
-            ("at", now.map(|now| now.to_string())),
-            ("form", Some(form.to_owned())),
+            ("now", now.map(|now| now.to_string())),
+            ("format", Some(form.to_owned())),
         ];
         format!("/api/v1/explain?{}", query(given))
     }

@@ -235,8 +235,8 @@ impl PathArgs {
             ("id", self.id.clone().or(own_id.map(ToString::to_string))),
             ("platform", self.platform.clone()),
             ("arch", Some(self.arch(ends))),
-            ("at", now.map(|now| now.to_string())),
-            ("form", form.map(str::to_owned)),
+            ("now", now.map(|now| now.to_string())),
+            ("format", form.map(str::to_owned)),
         ];
         query(given.into_iter().chain(self.shape.words()))
     }

@@ -192,7 +192,7 @@ impl Server<'_> {
         self.ask(&question.target(&[
             ("limit", limit.map(|limit| limit.to_string())),
             ("width", terminal_width().map(|width| width.to_string())),
-            ("output", Some(form.to_owned())),
+            ("format", Some(form.to_owned())),
         ]))
     }
 
@@ -230,7 +230,7 @@ impl Server<'_> {
             Output::Text => "text",
             Output::Json => "json",
         };
-        let target = format!("{path}?output={form}");
+        let target = format!("{path}?format={form}");
         let answer = self.send(&target, Some(&body.to_string()))?;
         print(&match output.form {
             Output::Text => answer,

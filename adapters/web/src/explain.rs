@@ -1,7 +1,7 @@
 //! `GET /api/v1/explain`: why an update is, or is not, offered to a cluster, and when it will be.
 //! `GET /api/v1/rollouts`: every window that is running or to come.
 //!
-//! Answers are text (`Accept: text/plain`, or `form=text`) or JSON. For a cluster of a fleet, the answer includes the
+//! Answers are text (`Accept: text/plain`, or `format=text`) or JSON. For a cluster of a fleet, the answer includes the
 //! fleet's verdict.
 
 use std::sync::{Arc, Mutex};

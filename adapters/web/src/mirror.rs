@@ -1,6 +1,6 @@
 //! `GET /api/v1/mirror`: everything to mirror so that a cluster can reach a release.
 //!
-//! Answers are text (`Accept: text/plain`, or `output=text`), JSON, or the files for oc-mirror as JSON. Like a path, a search has a limit of
+//! Answers are text (`Accept: text/plain`, or `format=text`), JSON, or the files for oc-mirror as JSON. Like a path, a search has a limit of
 //! steps, and ends when its client has gone. The fleet is not asked: a mirror is for what the graph offers.
 
 use std::sync::Arc;

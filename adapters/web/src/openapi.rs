@@ -62,12 +62,12 @@ fn add_forms(route: &Route, written: &mut Value) {
     let reference = |name: &str| json!({"$ref": format!("#/components/parameters/{name}")});
     let output = match route.label {
         "history" => json!({
-            "name": "output",
+            "name": "format",
             "in": "query",
             "description": "Else the Accept header says it.",
             "schema": {"type": "string", "enum": ["json", "text", "markdown"]},
         }),
-        _ => reference("output"),
+        _ => reference("format"),
     };
     let forms = [output, reference("width")];
     let parameters = parameters.unwrap_or_default().into_iter().chain(forms);

@@ -1,6 +1,6 @@
 //! `GET /api/v1/path`: the path from one release to another, hop by hop, or why there is none.
 //!
-//! Answers are text (`Accept: text/plain`, or `form=text`) or JSON. The path shows what the graph offers. For a cluster of a fleet, it also
+//! Answers are text (`Accept: text/plain`, or `format=text`) or JSON. The path shows what the graph offers. For a cluster of a fleet, it also
 //! says whether the fleet lets the cluster take the first hop now. A search has a limit of steps, and ends when its client has gone.
 
 use std::sync::Arc;

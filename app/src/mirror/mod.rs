@@ -190,8 +190,8 @@ impl MirrorArgs {
             ("now", self.now.given().map(|now| now.to_string())),
         ];
         let question = |form: &str| {
-            let output = ("output", Some(form.to_owned()));
-            Question::new("/api/v1/mirror", words.clone().into_iter().chain([output]))
+            let format = ("format", Some(form.to_owned()));
+            Question::new("/api/v1/mirror", words.clone().into_iter().chain([format]))
         };
         let facts = server.facts(&question(form))?;
         match self.output.form {

@@ -51,7 +51,7 @@ fn a_service_explains_to_machines_and_to_people() {
     drop(service);
     let service = Towpath::serve(&["--now", NOON]);
     let then = service
-        .get(&format!("{ASKED}&platform=AWS&to=4.20.4&at={from}"))
+        .get(&format!("{ASKED}&platform=AWS&to=4.20.4&now={from}"))
         .json();
     assert_eq!(then["candidates"][0]["offered"], true, "{then}");
 
@@ -185,4 +185,39 @@ fn what_a_server_of_another_kind_says_is_told() {
     ]);
     assert_eq!(code, 2);
     assert!(told.contains("the service answered 404"), "{told}");
+}
+
+#[test]
+fn parameters_are_named_as_the_flags_are() {
+    let service = Towpath::serve(&["--now", NOON]);
+    let described = service.get("/api/v1/openapi.json").json();
+    // What only a service has: pages, and one cluster of many.
+    let only_there = ["after", "cluster", "format"];
+    let mut checked = 0;
+    for (path, command) in [
+        ("/api/v1/explain", &["explain"][..]),
+        ("/api/v1/path", &["path"]),
+        ("/api/v1/fleet/plan", &["fleet", "plan"]),
+        ("/api/v1/fleet/status", &["fleet", "status"]),
+        ("/api/v1/fleet/history", &["fleet", "history"]),
+        ("/api/v1/fleet/forecast", &["fleet", "forecast"]),
+    ] {
+        let (_, help) = towpath(&[command, &["--help"]].concat());
+        let parameters = &described["paths"][path]["get"]["parameters"];
+        for parameter in parameters.as_array().expect("parameters") {
+            let told = match parameter["$ref"].as_str() {
+                Some(place) => described.pointer(place.trim_start_matches('#')),
+                None => Some(parameter),
+            };
+            let name = told.and_then(|told| told["name"].as_str()).expect("a name");
+            let is_positional = help.contains(&format!("<{}>", name.to_uppercase()));
+            let is_flag = help.contains(&format!("--{name} "));
+            assert!(
+                is_flag || is_positional || only_there.contains(&name),
+                "{path}: {name}"
+            );
+            checked += 1;
+        }
+    }
+    assert!(checked > 40, "{checked}");
 }

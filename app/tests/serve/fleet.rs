@@ -199,7 +199,7 @@ fn a_cluster_reports_is_planned_sees_its_edge_and_finishes() {
     towpath.until("the fleet says why", |t| {
         let told = t
             .get(&format!(
-                "/api/v1/explain?channel=stable-4.20&from=4.20.1&id={PROD}&form=text"
+                "/api/v1/explain?channel=stable-4.20&from=4.20.1&id={PROD}&format=text"
             ))
             .text();
         told.contains("the fleet's policy does not let this cluster take")

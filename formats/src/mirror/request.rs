@@ -1,4 +1,4 @@
-//! The query: `from=…&to=…`, and `via`, `arch`, `platform`, `risks`, `with-branches`, `with-start`, `partial`, `graph-data-image`, `now`, `output`.
+//! The query: `from=…&to=…`, and `via`, `arch`, `platform`, `risks`, `with-branches`, `with-start`, `partial`, `graph-data-image`, `now`, `format`.
 //!
 //! It is read strictly, because a misspelt parameter would list something else.
 
@@ -57,7 +57,7 @@ const NAMES: [&str; 12] = [
     "partial",
     "graph-data-image",
     "now",
-    "output",
+    "format",
 ];
 
 /// The longest reference to graph data.
@@ -106,7 +106,7 @@ pub fn read(query: &str) -> Result<MirrorRequest, BadRequest> {
         },
         graph_data: parsed("graph-data-image", image, reference)?,
         now: parsed("now", now, |text| parse_time(text).ok())?,
-        form: parsed("output", output, MirrorForm::named)?,
+        form: parsed("format", output, MirrorForm::named)?,
     })
 }
 
@@ -149,7 +149,7 @@ mod tests {
     fn a_question_with_everything() {
         let read = read(
             "from=4.19.16&to=4.20.3&via=stable&arch=arm64&platform=GCP&risks=never&with-branches=true&with-start=true\
-             &partial=true&graph-data-image=x&now=2026-11-16T12:00Z&output=oc-mirror-v2",
+             &partial=true&graph-data-image=x&now=2026-11-16T12:00Z&format=oc-mirror-v2",
         )
         .expect("it can be read");
         assert_eq!(read.branching, Branching::WaysAround);
@@ -166,7 +166,7 @@ mod tests {
             "to=4.20.3",
             "from=4.19.16&to=latest",
             "from=4.19.16&to=4.20.3&with-branches=yes",
-            "from=4.19.16&to=4.20.3&output=yaml",
+            "from=4.19.16&to=4.20.3&format=yaml",
             "from=4.19.16&to=4.20.3&channels=stable",
         ] {
             assert!(read(query).is_err(), "{query}");

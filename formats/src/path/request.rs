@@ -1,5 +1,5 @@
 //! The query: `from=…&to=…`, and `via` or `channel`, `prefer`, `risks`, `alternatives`, `id`,
-//! `platform`, `arch`, `at`, `form`. For durations, `nodes`, `maxUnavailable` and `on`.
+//! `platform`, `arch`, `now`, `format`. For durations, `nodes`, `max-unavailable` and `on`.
 //!
 //! It is read strictly, because a misspelt parameter would plan something else.
 
@@ -80,19 +80,19 @@ pub fn read(query: &str, now: Timestamp) -> Result<PathRequest, BadRequest> {
             platform: Fact::from(parsed("platform", platform, Platform::new)?),
             arch: parsed("arch", arch, read_arch)?.unwrap_or_default(),
         },
-        now: parsed("at", at, |text| parse_time(text).ok())?.unwrap_or(now),
+        now: parsed("now", at, |text| parse_time(text).ok())?.unwrap_or(now),
     };
     let shape = Plain {
         nodes: parsed("nodes", nodes, |text| {
             text.parse().ok().filter(|nodes| *nodes <= MAX_NODES)
         })?,
-        max_unavailable: parsed("maxUnavailable", away, MaxUnavailable::read)?,
+        max_unavailable: parsed("max-unavailable", away, MaxUnavailable::read)?,
         ground: parsed("on", on, Ground::read)?,
     };
     Ok(PathRequest {
         request,
         shape: shape.shape(),
-        form: parsed("form", form, Form::named)?,
+        form: parsed("format", form, Form::named)?,
     })
 }
 
@@ -141,10 +141,10 @@ const NAMES: [&str; 15] = [
     "id",
     "platform",
     "arch",
-    "at",
-    "form",
+    "now",
+    "format",
     "nodes",
-    "maxUnavailable",
+    "max-unavailable",
     "on",
 ];
 
@@ -160,7 +160,7 @@ mod tests {
     fn a_question_is_read_whole() {
         let asked = read_at(
             "from=4.14.0&to=4.16&via=eus,fast-4.16&prefer=soonest&risks=accepted:A,B&alternatives=3&id=x&platform=aws&\
-             arch=arm64&at=2026-11-16T12:00Z&form=text",
+             arch=arm64&now=2026-11-16T12:00Z&format=text",
         );
         let PathRequest {
             request,
@@ -202,7 +202,7 @@ mod tests {
         };
         let plain = |nodes, away| Some(Shape::plain(nodes, away, Ground::Cloud));
         assert_eq!(
-            shape("nodes=250&maxUnavailable=10%25"),
+            shape("nodes=250&max-unavailable=10%25"),
             plain(250, MaxUnavailable::Percent(10))
         );
         assert_eq!(shape("nodes=0"), plain(0, MaxUnavailable::Count(1)));
@@ -253,8 +253,8 @@ mod tests {
                 "nodes \"20001\" cannot be read",
             ),
             (
-                "from=4.20.1&to=4.21&maxUnavailable=0%25",
-                "maxUnavailable \"0%\" cannot be read",
+                "from=4.20.1&to=4.21&max-unavailable=0%25",
+                "max-unavailable \"0%\" cannot be read",
             ),
             (
                 "from=4.20.1&to=4.21&on=water",

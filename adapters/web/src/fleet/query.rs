@@ -29,7 +29,7 @@ const COUNT: &str = "org, sector, workload, cluster, held-by";
 /// … and of those that look ahead.
 const FORECAST: &str = "days, org, sector, workload, cluster, held-by, limit, after";
 /// What every endpoint has besides: how the answer is written.
-const FORM: [&str; 2] = ["output", "width"];
+const FORM: [&str; 2] = ["format", "width"];
 /// The narrowest and the widest terminal that tables are made for.
 const WIDTHS: std::ops::RangeInclusive<u16> = 20..=1_000;
 
@@ -143,7 +143,7 @@ pub(super) fn form(
     let mut rest = form_urlencoded::Serializer::new(String::new());
     for (key, value) in form_urlencoded::parse(query.as_bytes()) {
         match &*key {
-            "output" => once(&key, &mut output, value.into_owned())?,
+            "format" => once(&key, &mut output, value.into_owned())?,
             "width" => once(&key, &mut width, columns(&value)?)?,
             _ => drop(rest.append_pair(&key, &value)),
         }
@@ -158,7 +158,7 @@ pub(super) fn form(
                 true => "json, text or markdown",
                 false => "json or text",
             };
-            return Err(format!("output is {:?}; it must be {known}", shown(other)));
+            return Err(format!("format is {:?}; it must be {known}", shown(other)));
         }
     };
     Ok((form, rest.finish()))
@@ -411,15 +411,15 @@ mod tests {
                 "org=a+b",
             ),
             ("width=80", text(None), text(Some(80)), ""),
-            ("output=json&width=80", text(None), FleetForm::Json, ""),
-            ("output=markdown", FleetForm::Json, FleetForm::Markdown, ""),
+            ("format=json&width=80", text(None), FleetForm::Json, ""),
+            ("format=markdown", FleetForm::Json, FleetForm::Markdown, ""),
         ] {
             let read = super::form(query, usual, true);
             assert_eq!(read, Ok((form, rest.to_owned())), "{query}");
         }
         for (query, problem) in [
-            ("output=markdown", "it must be json or text"),
-            ("output=text&output=text", "parameter output stands twice"),
+            ("format=markdown", "it must be json or text"),
+            ("format=text&format=text", "parameter format stands twice"),
             ("width=3", "a number from 20 to 1000"),
         ] {
             let error = super::form(query, FleetForm::Json, false).unwrap_err();

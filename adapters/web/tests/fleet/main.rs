@@ -483,10 +483,10 @@ fn queries_are_read_strictly() {
         "/api/v1/fleet/forecast?days=0",
         "/api/v1/clusters/c/why?version=latest",
         "/api/v1/rollouts?channel=stable-4.20",
-        "/api/v1/openapi.json?form=yaml",
-        "/api/v1/fleet/plan?output=yaml",
-        "/api/v1/fleet/plan?output=markdown",
-        "/api/v1/fleet/plan?output=text&width=3",
+        "/api/v1/openapi.json?format=yaml",
+        "/api/v1/fleet/plan?format=yaml",
+        "/api/v1/fleet/plan?format=markdown",
+        "/api/v1/fleet/plan?format=text&width=3",
     ] {
         assert_eq!(
             door.get(target).told(),
@@ -523,14 +523,14 @@ fn people_get_text_as_wide_as_their_terminal() {
     };
     let plain = "text/plain; charset=utf-8".to_owned();
     assert_eq!(
-        text("/api/v1/fleet/plan?output=text&width=80"),
+        text("/api/v1/fleet/plan?format=text&width=80"),
         (plain.clone(), "Text { width: Some(80) }".to_owned())
     );
     assert_eq!(
-        text("/api/v1/fleet/history?output=markdown"),
+        text("/api/v1/fleet/history?format=markdown"),
         (plain, "Markdown".to_owned())
     );
-    let paused = door.post("/api/v1/fleet/resume?output=text", &admin_token(), "{}");
+    let paused = door.post("/api/v1/fleet/resume?format=text", &admin_token(), "{}");
     assert_eq!(paused.body, "Text { width: None }");
 }
 

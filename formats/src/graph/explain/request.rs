@@ -1,4 +1,4 @@
-//! The query: `channel=…&from=…`, and `to`, `id`, `platform`, `arch`, `at`, `form`.
+//! The query: `channel=…&from=…`, and `to`, `id`, `platform`, `arch`, `now`, `format`.
 //!
 //! It is read strictly, because a misspelt parameter would explain something else.
 
@@ -45,8 +45,8 @@ pub fn read(query: &str) -> Result<ExplainRequest, BadRequest> {
         },
         from: parsed("from", from, version)?.ok_or_else(|| BadRequest::missing(&["from"]))?,
         to: parsed("to", to, version)?,
-        at: parsed("at", at, |text| parse_time(text).ok())?,
-        form: parsed("form", form, Form::named)?,
+        at: parsed("now", at, |text| parse_time(text).ok())?,
+        form: parsed("format", form, Form::named)?,
     })
 }
 
@@ -54,7 +54,7 @@ pub fn read(query: &str) -> Result<ExplainRequest, BadRequest> {
 const MAX_ARCH_BYTES: usize = 63;
 
 const NAMES: [&str; 8] = [
-    "channel", "from", "to", "id", "platform", "arch", "at", "form",
+    "channel", "from", "to", "id", "platform", "arch", "now", "format",
 ];
 
 /// The value of each of these parameters, if it has one. Others are errors.
@@ -124,7 +124,7 @@ mod tests {
     #[test]
     fn a_question_is_read_whole() {
         let asked = read(
-            "channel=stable-4.20&from=4.20.1&to=4.20.5&id=x&platform=aws&arch=arm64&at=2026-11-16T12:00Z&form=text",
+            "channel=stable-4.20&from=4.20.1&to=4.20.5&id=x&platform=aws&arch=arm64&now=2026-11-16T12:00Z&format=text",
         );
         let asked = asked.unwrap();
         assert_eq!(
@@ -152,8 +152,8 @@ mod tests {
             ("channel=a&from=x", "from \"x\" cannot be read"),
             ("channel=A&from=4.20.1", "channel \"A\" cannot be read"),
             (
-                "channel=a&from=4.20.1&form=xml",
-                "form \"xml\" cannot be read",
+                "channel=a&from=4.20.1&format=xml",
+                "format \"xml\" cannot be read",
             ),
             (
                 "channel=a&channel=b&from=4.20.1",
@@ -161,7 +161,7 @@ mod tests {
             ),
             (
                 "channel=a&from=4.20.1&plattform=AWS",
-                "there is no parameter \"plattform\"; there are channel, from, to, id, platform, arch, at, form",
+                "there is no parameter \"plattform\"; there are channel, from, to, id, platform, arch, now, format",
             ),
         ] {
             assert_eq!(read(query).unwrap_err().value(), expected, "{query}");

@@ -1,4 +1,4 @@
-//! The query: `now`, `output`, and `width`, which only a terminal has.
+//! The query: `now`, `format`, and `width`, which only a terminal has.
 
 use jiff::Timestamp;
 
@@ -20,11 +20,11 @@ pub struct RolloutsRequest {
 
 /// Reads a query, or says what is wrong with it.
 pub fn read(query: &str) -> Result<RolloutsRequest, BadRequest> {
-    let [now, output, width] = given(query, ["now", "output", "width"])?;
+    let [now, output, width] = given(query, ["now", "format", "width"])?;
     let width = parsed("width", width, |text| text.parse::<u16>().ok())?;
     Ok(RolloutsRequest {
         now: parsed("now", now, |text| parse_time(text).ok())?,
-        form: parsed("output", output, Form::named)?,
+        form: parsed("format", output, Form::named)?,
         bars: match width {
             Some(_) => Bars::Blocks,
             None => Bars::Ascii,
