@@ -405,7 +405,7 @@ mod tests {
         for (query, usual, form, rest) in [
             ("", FleetForm::Json, FleetForm::Json, ""),
             (
-                "output=text&org=a%20b",
+                "format=text&org=a%20b",
                 FleetForm::Json,
                 text(None),
                 "org=a+b",

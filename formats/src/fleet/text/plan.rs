@@ -1,7 +1,5 @@
 //! The plan as text: what starts and when, what is planned or runs already, who waits for what, and how many each rule holds.
 
-use std::fmt::Write;
-
 use jiff::Timestamp;
 use towpath_core::fleet::{ActiveUpgrade, CandidateWhy, FleetPlan, FleetPlanner, Start};
 use towpath_core::simulate::Outlook;
@@ -31,16 +29,18 @@ pub fn plan(
         .planned
         .iter()
         .partition(|one| plan.decision.begins.contains(&one.upgrade.id));
-    let mut text = String::new();
+    let mut parts = Vec::new();
     if begin.is_empty() && plan.starts.is_empty() {
-        text.push_str(match desk.roster().is_empty() {
-            true => "Nothing starts now: no policy is about any cluster that is known.\n",
-            false => "Nothing starts now.\n",
+        parts.push(match desk.roster().is_empty() {
+            true => {
+                "Nothing starts now: no policy is about any cluster that is known.\n".to_owned()
+            }
+            false => "Nothing starts now.\n".to_owned(),
         });
     }
-    text += &active(desk, &begin, room, |count| {
+    parts.extend(active(desk, &begin, room, |count| {
         format!("{} now:", starting(count))
-    });
+    }));
     if !plan.starts.is_empty() {
         let heading = format!("{}{}", starting(plan.starts.len()), soon(&plan.starts, now));
         let row = |start: &&Start| {
@@ -53,38 +53,37 @@ pub fn plan(
                 start.to.to_string(),
             ]
         };
-        text += &part(
-            &heading,
-            &first_rows(STARTS, plan.starts.iter().map(row), room),
-        );
+        let table = first_rows(STARTS, plan.starts.iter().map(row), room);
+        parts.push(format!("{heading}\n\n{table}"));
     }
-    text += &active(desk, &planned, room, |count| {
+    parts.extend(active(desk, &planned, room, |count| {
         let are = if count == 1 { "is" } else { "are" };
         format!("{} {are} planned already:", counted(count, "upgrade"))
-    });
-    text += &active(desk, &plan.under_way, room, |count| {
+    }));
+    parts.extend(active(desk, &plan.under_way, room, |count| {
         let run = if count == 1 { "runs" } else { "run" };
         format!("{} {run}:", counted(count, "upgrade"))
+    }));
+    parts.push(troubles(plan));
+    parts.push(waits(desk, plan, expected, room));
+    parts.retain(|part| !part.is_empty());
+    parts.join("\n")
+}
+
+/// Plans that would be cancelled, and upgrades that take too long, one a line.
+fn troubles(plan: &FleetPlan<'_>) -> String {
+    let cancels = plan.decision.cancels.iter().map(|cancel| {
+        let why = sentences(&cancel.verdict).join("; ");
+        format!("upgrade {} would be cancelled: {why}\n", cancel.upgrade.0)
     });
-    for cancel in &plan.decision.cancels {
-        writeln!(
-            text,
-            "upgrade {} would be cancelled: {}",
-            cancel.upgrade.0,
-            sentences(&cancel.verdict).join("; ")
+    let overdue = plan.decision.overdue.iter().map(|overdue| {
+        let since = minute(overdue.since);
+        format!(
+            "upgrade {} is overdue: under way since {since}\n",
+            overdue.upgrade.0
         )
-        .expect("fits");
-    }
-    for overdue in &plan.decision.overdue {
-        writeln!(
-            text,
-            "upgrade {} is overdue: under way since {}",
-            overdue.upgrade.0,
-            minute(overdue.since)
-        )
-        .expect("fits");
-    }
-    text + &waits(desk, plan, expected, room)
+    });
+    cancels.chain(overdue).collect()
 }
 
 fn starting(count: usize) -> String {
@@ -106,21 +105,13 @@ fn soon(starts: &[&Start], now: Timestamp) -> String {
     }
 }
 
-/// A part of the answer: its heading, and what stands below it.
-fn part(heading: &str, table: &str) -> String {
-    format!("{heading}\n\n{table}\n")
-}
-
 /// Upgrades that are planned or run; nothing if there are none.
 fn active(
     desk: &FleetPlanner,
     upgrades: &[ActiveUpgrade<'_>],
     room: Room,
     heading: impl Fn(usize) -> String,
-) -> String {
-    if upgrades.is_empty() {
-        return String::new();
-    }
+) -> Option<String> {
     let row = |one: &ActiveUpgrade<'_>| {
         let (state, policy) = (
             desk.roster().cluster(one.cluster),
@@ -140,8 +131,11 @@ fn active(
             upgrade.to.to_string(),
         ]
     };
-    let table = first_rows(STARTS, upgrades.iter().map(row), room);
-    part(&heading(upgrades.len()), &table)
+    let told = || {
+        let table = first_rows(STARTS, upgrades.iter().map(row), room);
+        format!("{}\n\n{table}", heading(upgrades.len()))
+    };
+    (!upgrades.is_empty()).then(told)
 }
 
 fn waits(
