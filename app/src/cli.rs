@@ -6,6 +6,7 @@ use std::process::ExitCode;
 
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use towpath_core::finding::Finding;
+use towpath_formats::room::Tone;
 
 use crate::agent::{self, AgentArgs};
 use crate::config::{self, ServeOptions, Settings};
@@ -13,19 +14,38 @@ use crate::duration::{self, DurationCommand};
 use crate::explain::{self, ExplainArgs};
 use crate::fleet::{self, FleetCommand};
 use crate::graph::{self, GraphCommand};
+use crate::input::names_stdin_twice;
 use crate::mirror::{self, MirrorArgs};
 use crate::path::{self, PathArgs};
 use crate::ready::{self, ReadyArgs};
 use crate::reason::{self, ReasonArgs};
 use crate::releases::{self, ReleasesCommand};
+use crate::terminal::{aside, room};
 use crate::{example, log, serve, server};
+
+/// The version, and the commit if it is known.
+pub(crate) const VERSION: &str = env!("TOWPATH_VERSION");
+
+/// Typical commands. Without files of your own they use the built-in example.
+const EXAMPLES: &str = "Examples:
+  towpath serve --listen localhost:8080
+  towpath explain --channel stable-4.20 --from 4.20.1 --platform AWS
+  towpath path 4.19.16 4.20.3 --platform GCP
+  towpath ready --to 4.10
+  towpath fleet plan
+  towpath graph lint ./graph-data --releases releases.json";
 
 /// How many errors are told at once.
 const MAX_ERRORS: usize = 20;
 
 /// Upgrades fleets of OpenShift clusters safely, and can always say why.
 #[derive(Debug, Parser)]
-#[command(name = "towpath", version, propagate_version = true)]
+#[command(
+    name = "towpath",
+    version = VERSION,
+    propagate_version = true,
+    after_help = EXAMPLES
+)]
 struct Cli {
     #[command(subcommand)]
     command: Command,
@@ -123,15 +143,22 @@ impl ConfigAndOptions {
 
 /// Runs the command that was asked for.
 pub(crate) fn run() -> ExitCode {
-    let command = Cli::command();
+    let mut command = Cli::command();
+    command.build();
     let matches = command.clone().get_matches();
     let typed = server::check(&command, &matches).and_then(|()| Cli::from_arg_matches(&matches));
-    match execute(typed.unwrap_or_else(|error| error.exit()).command) {
+    let command = typed.unwrap_or_else(|error| error.exit()).command;
+    let executed = match names_stdin_twice(std::env::args_os()) {
+        true => Err(anyhow::anyhow!(
+            "only one file can be -, which is standard input; name the other files"
+        )),
+        false => execute(command),
+    };
+    match executed {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::from(1),
         Err(error) => {
-            // Nothing is left to be done if even that cannot be said.
-            let _ = writeln!(io::stderr(), "towpath: {error:#}");
+            aside(Some(Tone::Bad), &format!("{error:#}"));
             ExitCode::from(2)
         }
     }
@@ -165,7 +192,17 @@ fn execute(command: Command) -> anyhow::Result<bool> {
     Ok(true)
 }
 
-/// Prints what the user asked for.
+/// The columns of the terminal that answers go to; none if they go elsewhere.
+pub(crate) fn terminal_width() -> Option<u16> {
+    room().width
+}
+
+/// Prints a text for people: it fits the terminal, if there is one.
+pub(crate) fn say(text: &str) -> anyhow::Result<()> {
+    print(&room().fit(text))
+}
+
+/// Prints what the user asked for, as it is.
 pub(crate) fn print(text: &str) -> anyhow::Result<()> {
     let mut out = io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
@@ -182,17 +219,10 @@ pub(crate) fn failure(findings: &[Finding]) -> anyhow::Error {
     anyhow::anyhow!("{}", lines.join("\n"))
 }
 
-/// The columns of the terminal that answers go to; none if they go elsewhere.
-pub(crate) fn terminal_width() -> Option<u16> {
-    let size = rustix::termios::tcgetwinsize(io::stdout()).ok()?;
-    Some(size.ws_col).filter(|columns| *columns > 0)
-}
-
 /// Tells people on the side what they should know besides the answer.
 pub(crate) fn warn(findings: &[Finding]) {
     for finding in findings {
-        // Nothing is left to be done if even that cannot be said.
-        let _ = writeln!(std::io::stderr(), "towpath: {finding}");
+        aside(Some(Tone::Careful), &finding.to_string());
     }
 }
 
@@ -207,7 +237,8 @@ mod tests {
 
     #[test]
     fn what_a_service_has_of_its_own_is_not_told_to_it() {
-        let command = Cli::command();
+        let mut command = Cli::command();
+        command.build();
         let refused = |line: &str| {
             let matches = command
                 .clone()
@@ -255,6 +286,16 @@ mod tests {
         }
         let then = "towpath explain --channel c --from 4.20.1 --now +1d";
         assert_eq!(refused(&format!("{then} {service}")), "");
+    }
+
+    #[test]
+    fn the_first_help_has_six_examples_that_parse() {
+        let examples = EXAMPLES.lines().skip(1).map(str::trim);
+        assert_eq!(examples.clone().count(), 6);
+        for example in examples {
+            Cli::try_parse_from(example.split_whitespace())
+                .unwrap_or_else(|error| panic!("{example}: {error}"));
+        }
     }
 
     #[test]

@@ -3,7 +3,7 @@
 //! With `--now +7d` every command gives next week's answer. Nothing else in this crate reads the wall clock to decide something.
 
 use clap::Args;
-use jiff::civil::Date;
+use jiff::civil::{Date, Time};
 use jiff::tz::TimeZone;
 use jiff::{Span, SpanRelativeTo, Timestamp};
 use serde::{Deserialize, Deserializer};
@@ -13,7 +13,7 @@ use towpath_formats::graph::data::parse_time;
 #[derive(Debug, Clone, Copy, Default, Args, Deserialize)]
 #[serde(default)]
 pub(crate) struct NowArgs {
-    /// Answer as of this time instead of the current time: 2026-11-18T12:00Z, 2026-11-18, or +2d and -3h from now.
+    /// Answer as of this time instead of the current time: 2026-11-18T12:00Z, 2026-11-18, 14:30 today (UTC), or +2d and -3h from now.
     #[arg(
         long,
         env = "TOWPATH_NOW",
@@ -52,8 +52,28 @@ fn read_at(text: &str, clock: Timestamp) -> Result<Timestamp, String> {
     let distance = |sign: char| text.starts_with(sign).then(|| from(text, clock)).flatten();
     distance('+')
         .or_else(|| distance('-'))
+        .or_else(|| of_day(text, clock))
         .map_or_else(|| day_or_time(text), Ok)
-        .map_err(|problem| format!("{problem}; write 2026-11-18T12:00Z, 2026-11-18, +2d or -3h"))
+        .map_err(|problem| {
+            format!("{problem}; write 2026-11-18T12:00Z, 2026-11-18, 14:30, +2d or -3h")
+        })
+}
+
+/// A time of the day that it is, in UTC: `14:30`, `14:30Z`, `14:30:15`.
+fn of_day(text: &str, clock: Timestamp) -> Option<Timestamp> {
+    let text = text.strip_suffix(['Z', 'z']).unwrap_or(text);
+    let form = text.bytes().map(|byte| match byte.is_ascii_digit() {
+        true => b'0',
+        false => byte,
+    });
+    let form: Vec<u8> = form.collect();
+    if !matches!(form.as_slice(), b"00:00" | b"00:00:00") {
+        return None;
+    }
+    let time: Time = text.parse().ok()?;
+    let today = clock.to_zoned(TimeZone::UTC).date();
+    let at = today.to_datetime(time).to_zoned(TimeZone::UTC).ok()?;
+    Some(at.timestamp())
 }
 
 /// So far before or after; a day has 24 hours.
@@ -90,6 +110,8 @@ mod tests {
             ("2026-11-15T00:00Z", "2026-11-15T00:00:00Z"),
             ("2026-11-15T01:00:00+02:00", "2026-11-14T23:00:00Z"),
             ("2026-11-15", "2026-11-15T00:00:00Z"),
+            ("14:30", "2026-11-18T14:30:00Z"),
+            ("08:05:30Z", "2026-11-18T08:05:30Z"),
             ("+2d", "2026-11-20T12:00:00Z"),
             ("-3h", "2026-11-18T09:00:00Z"),
             ("+1w", "2026-11-25T12:00:00Z"),
@@ -109,12 +131,15 @@ mod tests {
             "2026-02-30",
             "2026-11-18T12:00",
             "2d",
+            "24:30",
+            "9:30",
+            "14:30+01:00",
             "+2",
             "+1mo",
             "-999999y",
         ] {
             let told = read_at(text, Timestamp::UNIX_EPOCH).unwrap_err();
-            let forms = "write 2026-11-18T12:00Z, 2026-11-18, +2d or -3h";
+            let forms = "write 2026-11-18T12:00Z, 2026-11-18, 14:30, +2d or -3h";
             assert!(told.ends_with(forms), "{text}: {told}");
         }
     }

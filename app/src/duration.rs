@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{anyhow, bail};
 use clap::{Args, Subcommand};
+use towpath_core::cluster::way::{Stop, Way};
 use towpath_core::duration::{
     Estimate, Ground, MaxUnavailable, Parameters, Shape, fit as fitted_to, hop_duration,
 };
@@ -16,16 +17,15 @@ use towpath_formats::duration::{
     update_history, write_parameters,
 };
 use towpath_formats::path::Plain;
-use towpath_sources::{read_directory, read_file};
+use towpath_sources::read_directory;
 
 use crate::cli::failure;
 use crate::example::Origin;
+use crate::input::read_input;
 use crate::output::OutputArgs;
 
 /// The largest file of parameters that we read.
 const MAX_PARAMETERS_BYTES: u64 = 16 << 20;
-/// The most releases of one way.
-const MAX_VERSIONS: usize = 100;
 /// The most files of histories.
 const MAX_FILES: usize = 100_000;
 #[derive(Debug, Subcommand)]
@@ -102,12 +102,6 @@ pub(crate) fn execute(command: DurationCommand) -> anyhow::Result<bool> {
 
 fn estimate(args: EstimateArgs) -> anyhow::Result<bool> {
     let versions: Vec<Version> = std::iter::once(args.from).chain(args.to).collect();
-    if versions.len() > MAX_VERSIONS {
-        bail!(
-            "{} releases given; the limit is {MAX_VERSIONS}",
-            versions.len()
-        );
-    }
     if let Some(back) = versions.windows(2).find(|ends| ends[1] <= ends[0]) {
         bail!(
             "{} is not older than {}; give the releases in the order of the updates",
@@ -115,6 +109,8 @@ fn estimate(args: EstimateArgs) -> anyhow::Result<bool> {
             back[1]
         );
     }
+    let stops = versions[1..].iter().cloned().map(Stop::Release).collect();
+    Way::new(versions[0].clone(), stops)?;
     let shape = args
         .shape
         .told()?
@@ -163,7 +159,7 @@ impl ShapeArgs {
         let Some(path) = &self.shape else {
             return Ok(self.plain().shape());
         };
-        let bytes = read_file(path, shape::MAX_BYTES as u64)?;
+        let bytes = read_input(path, shape::MAX_BYTES as u64)?;
         let read = shape::read(&Place::file(path.display().to_string()), &bytes);
         read.map(Some).map_err(|findings| failure(&findings))
     }
@@ -199,7 +195,7 @@ fn read_or_usual(path: Option<&Path>) -> anyhow::Result<Parameters> {
     let Some(path) = path else {
         return Ok(Parameters::usual());
     };
-    let bytes = read_file(path, MAX_PARAMETERS_BYTES)?;
+    let bytes = read_input(path, MAX_PARAMETERS_BYTES)?;
     read_parameters(&Place::file(path.display().to_string()), &bytes)
         .map_err(|findings| failure(&findings))
 }
@@ -216,7 +212,7 @@ fn files(paths: &[PathBuf]) -> anyhow::Result<Vec<SourceFile>> {
             };
             files.extend(inside.into_iter().map(named));
         } else {
-            let bytes = read_file(path, update_history::MAX_BYTES as u64)?;
+            let bytes = read_input(path, update_history::MAX_BYTES as u64)?;
             files.push(SourceFile::new(path.display().to_string(), bytes));
         }
         if files.len() > MAX_FILES {

@@ -1,7 +1,6 @@
 //! The example that is served when nothing is configured. It is built in, with dates around today.
 
 use std::fs;
-use std::io::{self, Write};
 use std::net::SocketAddr;
 use std::path::Path;
 
@@ -17,6 +16,7 @@ use towpath_formats::SourceFile;
 use towpath_web::Service;
 
 use crate::cli;
+use crate::terminal::aside;
 
 const FLEET_POLICY: &str = include_str!("../../examples/fleet/organisation.yaml");
 const CLUSTERS: &str = include_str!("../../examples/fleet/clusters.json");
@@ -59,11 +59,7 @@ impl Origin {
     /// Says so where other flags name one's own.
     pub(crate) fn tell_how(self, how: &str) {
         if self == Self::Example {
-            // Nothing is left to be done if even that cannot be said.
-            let _ = writeln!(
-                io::stderr(),
-                "towpath: this uses the built-in example; {how}"
-            );
+            aside(None, &format!("this uses the built-in example; {how}"));
         }
     }
 
@@ -120,6 +116,12 @@ fn dated(text: &str, today: Date) -> String {
 
 /// Writes the example to a directory.
 pub(crate) fn write(directory: &Path, now: Timestamp) -> anyhow::Result<()> {
+    if directory.is_file() {
+        bail!(
+            "{} is a file; name a directory that does not exist yet",
+            directory.display()
+        );
+    }
     if directory
         .read_dir()
         .is_ok_and(|mut entries| entries.next().is_some())
@@ -133,7 +135,11 @@ pub(crate) fn write(directory: &Path, now: Timestamp) -> anyhow::Result<()> {
         path: "fleet/organisation.yaml".to_owned(),
         ..fleet_policy()
     };
-    let others = [releases(), fleet, clusters()].into_iter();
+    let cluster = cluster().into_iter().map(|file| SourceFile {
+        path: format!("cluster/{}", file.path),
+        ..file
+    });
+    let others = [releases(), fleet, clusters()].into_iter().chain(cluster);
     let graph_data = graph_data(now)?;
     let graph_data = graph_data.into_iter().map(|file| SourceFile {
         path: format!("graph-data/{}", file.path),
@@ -150,7 +156,8 @@ pub(crate) fn write(directory: &Path, now: Timestamp) -> anyhow::Result<()> {
     let shown = directory.display();
     cli::print(&format!(
         "The example is in {shown}. Serve it, and change it while it is served:\n\n  towpath serve --graph-data {shown}/graph-data --releases {shown}/releases.json\n\n\
-         Its fleet:\n\n  towpath fleet plan --fleet {shown}/fleet --clusters {shown}/clusters.json\n"
+         Its fleet:\n\n  towpath fleet plan --fleet {shown}/fleet --clusters {shown}/clusters.json\n\n\
+         One cluster's objects:\n\n  towpath ready {shown}/cluster\n"
     ))
 }
 

@@ -3,16 +3,19 @@
 use anyhow::Context;
 use clap::Args;
 use jiff::Timestamp;
+use towpath_core::cluster::way::skipped_minor;
 use towpath_core::cluster::{Cluster, ClusterId, Fact, Platform};
 use towpath_core::graph::{ChannelName, ReleaseStanding, Situation, explain as explained};
 use towpath_core::version::{Arch, Version};
 use towpath_formats::graph::explain::{ExplainReport, json, text};
 
+use crate::cli::print;
 use crate::clock::NowArgs;
 use crate::config::SourceArgs;
-use crate::output::OutputArgs;
+use crate::output::{Output, OutputArgs};
 use crate::server::{Server, ServerArgs, query};
 use crate::sources::{Needs, Sources};
+use crate::terminal::room;
 
 #[derive(Debug, Args)]
 pub(crate) struct ExplainArgs {
@@ -58,6 +61,11 @@ pub(crate) fn explain(args: ExplainArgs) -> anyhow::Result<bool> {
         Some(server) => args.ask(&server, args.now.given())?,
         None => args.look(&cluster, args.now.at())?,
     };
+    if args.output.form == Output::Text
+        && let Some(command) = args.way_command(std::env::args())
+    {
+        print(&format!("\nThis finds the way:\n\n  {command}\n"))?;
+    }
     Ok(found.is_in_channel && (found.is_offered || args.to.is_none()))
 }
 
@@ -99,7 +107,7 @@ impl ExplainArgs {
             explanation: &explanation,
         };
         self.output
-            .print(sources.origin(), || text(&told), || json(&told))?;
+            .print(sources.origin(), || text(&told, room()), || json(&told))?;
         let mut candidates = explanation.candidates.iter();
         Ok(Explained {
             is_in_channel: explanation.standing == ReleaseStanding::InChannel,
@@ -120,6 +128,31 @@ impl ExplainArgs {
         })
     }
 
+    /// The command that finds the way, where the update that was asked about skips a minor version. It asks the same sources
+    /// about the same cluster, so it has all other flags of this command line.
+    fn way_command(&self, typed: impl Iterator<Item = String>) -> Option<String> {
+        let to = self.to.as_ref()?;
+        skipped_minor(&self.from, to)?;
+        let stream = ChannelName::new(&self.channel)?.stream().to_owned();
+        let mut words = ["towpath", "path"].map(str::to_owned).to_vec();
+        words.extend([
+            self.from.to_string(),
+            to.to_string(),
+            "--via".into(),
+            stream,
+        ]);
+        let mut typed = typed.skip(2);
+        while let Some(word) = typed.next() {
+            let flag = word.split('=').next().unwrap_or_default();
+            match ["--channel", "--from", "--to", "--output", "-o"].contains(&flag) {
+                true if word.contains('=') => {}
+                true => drop(typed.next()),
+                false => words.push(quoted(&word)),
+            }
+        }
+        Some(words.join(" "))
+    }
+
     fn target(&self, now: Option<Timestamp>, form: &str) -> String {
         let given = [
             ("channel", Some(self.channel.clone())),
@@ -132,5 +165,44 @@ impl ExplainArgs {
             ("format", Some(form.to_owned())),
         ];
         format!("/api/v1/explain?{}", query(given))
+    }
+}
+
+/// A word as a shell reads it.
+fn quoted(word: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=,@%+".contains(c);
+    match !word.is_empty() && word.chars().all(is_plain) {
+        true => word.to_owned(),
+        false => format!("'{}'", word.replace('\'', "'\\''")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Parser)]
+    struct Typed {
+        #[command(flatten)]
+        args: ExplainArgs,
+    }
+
+    fn way(typed: &str) -> Option<String> {
+        let words: Vec<String> = typed.split(' ').map(str::to_owned).collect();
+        let Typed { args } = Typed::parse_from(&words[1..]);
+        args.way_command(words.into_iter())
+    }
+
+    #[test]
+    fn where_a_minor_version_is_skipped_the_way_is_asked_of_the_same_sources() {
+        let typed = "towpath explain --channel=eus-4.16 --from 4.14.16 --to 4.16.30 --graph-data my;data --releases r.json -o text --platform AWS";
+        let command = "towpath path 4.14.16 4.16.30 --via eus --graph-data 'my;data' --releases r.json --platform AWS";
+        assert_eq!(way(typed).as_deref(), Some(command));
+        assert_eq!(
+            way("towpath explain --channel eus-4.16 --from 4.15.1 --to 4.16.30"),
+            None
+        );
     }
 }

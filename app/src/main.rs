@@ -10,10 +10,13 @@ mod example;
 mod explain;
 mod fleet;
 mod graph;
+mod input;
+mod listen;
 mod log;
 mod mirror;
 mod output;
 mod path;
+mod progress;
 mod ready;
 mod reason;
 mod releases;
@@ -22,6 +25,7 @@ mod serve;
 mod server;
 mod signatures;
 mod sources;
+mod terminal;
 
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;

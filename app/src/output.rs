@@ -3,7 +3,7 @@
 use clap::{Args, ValueEnum};
 use serde_json::Value;
 
-use crate::cli::print;
+use crate::cli::{print, say};
 use crate::example::Origin;
 
 /// `--output`, as every command has it. Commands with more forms than two bring their own list.
@@ -41,9 +41,9 @@ impl OutputArgs {
         text: impl FnOnce() -> String,
         json: impl FnOnce() -> Value,
     ) -> anyhow::Result<()> {
-        print(&match self.form {
-            Output::Text => text(),
-            Output::Json => origin.mark(json()),
-        })
+        match self.form {
+            Output::Text => say(&text()),
+            Output::Json => print(&origin.mark(json())),
+        }
     }
 }

@@ -24,6 +24,7 @@ use crate::output::OutputArgs;
 use crate::ready::{max_skew, objects};
 use crate::server::{Server, ServerArgs, query};
 use crate::sources::GraphArgs;
+use crate::terminal::room;
 
 #[derive(Debug, Args)]
 pub(crate) struct PathArgs {
@@ -112,10 +113,7 @@ impl PathArgs {
         let runs = cluster
             .as_ref()
             .and_then(|cluster| cluster.facts.heads_for());
-        let version = |text: &str| -> anyhow::Result<Version> {
-            text.parse()
-                .map_err(|problem| anyhow!("{text:?} is not a release: {problem}"))
-        };
+        let version = |text: &str| -> anyhow::Result<Version> { Ok(text.parse()?) };
         let (from, to) = match (self.ends.as_slice(), runs) {
             ([from, to], None) => (version(from)?, to),
             ([from, to], Some(runs)) => match version(from)? {
@@ -166,7 +164,8 @@ impl PathArgs {
             cluster,
             fleet: None,
         };
-        self.output.print(origin, || text(&told), || json(&told))?;
+        self.output
+            .print(origin, || text(&told, room()), || json(&told))?;
         Ok(answer.is_ok() && judged.first().is_none_or(Readiness::is_ready))
     }
 

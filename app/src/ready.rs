@@ -10,6 +10,7 @@ use towpath_core::cluster::rules::MaxSkew;
 use towpath_core::cluster::way::{Stop, Way};
 use towpath_core::finding::Finding;
 use towpath_core::version::Version;
+use towpath_formats::SourceFile;
 use towpath_formats::cluster::objects::{self, ClusterObjects};
 use towpath_formats::cluster::ready::{ReadyReport, json, text};
 use towpath_formats::findings::{self, Shown};
@@ -18,14 +19,18 @@ use towpath_sources::read_directory;
 use crate::cli::warn;
 use crate::clock::NowArgs;
 use crate::example::{self, Origin};
+use crate::input::{STDIN, read_input};
 use crate::output::OutputArgs;
+use crate::terminal::room;
 
 /// How many findings of one code are shown before the others are counted.
 const SHOWN_OF_EACH_CODE: usize = 5;
+/// The most objects on standard input.
+const MAX_STDIN_BYTES: u64 = 256 << 20;
 
 #[derive(Debug, Args)]
 pub(crate) struct ReadyArgs {
-    /// A directory of the cluster's objects, as `oc get -o yaml` prints them. [default: the built-in example]
+    /// A directory of the cluster's objects, as `oc get -o yaml` prints them; or - for such objects on standard input. [default: the built-in example]
     directory: Option<PathBuf>,
     /// The goal: a release (4.10.67) or a minor version (4.10). [default: the next minor version]
     #[arg(long, value_name = "VERSION", value_parser = stop, conflicts_with = "path")]
@@ -68,7 +73,7 @@ pub(crate) fn ready(args: ReadyArgs) -> anyhow::Result<bool> {
         now,
         readiness: &readiness,
     };
-    let text = || findings::text(&warnings, Shown::All) + &text(&told);
+    let text = || findings::text(&warnings, Shown::All) + &text(&told, room());
     args.output.print(origin, text, || {
         warn(&warnings);
         json(&told)
@@ -94,6 +99,10 @@ fn read(
 ) -> anyhow::Result<(ClusterObjects, Vec<Finding>)> {
     let files = match directory {
         None => example::cluster(),
+        Some(path) if path == STDIN => {
+            let bytes = read_input(path, MAX_STDIN_BYTES)?;
+            vec![SourceFile::new("standard input", bytes)]
+        }
         Some(directory) => read_directory(directory, objects::is_part)?,
     };
     objects::read(&files, now).map_err(|findings| {

@@ -10,6 +10,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use towpath_web::{Clock, ReloadDoor, ReloadRequest, Server, Service};
 
 use crate::config::Settings;
+use crate::listen::ListenAddress;
 use crate::{cli, descriptors, example, fleet, secrets, sources};
 
 /// How long work that nobody waits for may still take once the service has stopped.
@@ -50,7 +51,10 @@ async fn serve(settings: Settings, lowered: Option<String>) -> anyhow::Result<()
     })?;
     let server = server.admitting(settings.admission()?);
     let address = server.address()?;
-    tracing::info!(%address, version = env!("CARGO_PKG_VERSION"), "listening");
+    tracing::info!(%address, version = crate::cli::VERSION, "listening");
+    if let Some(note) = ListenAddress(address).note() {
+        tracing::info!("{note}");
+    }
 
     lowered
         .iter()
@@ -78,8 +82,8 @@ async fn serve(settings: Settings, lowered: Option<String>) -> anyhow::Result<()
     tokio::spawn(prepare_loop(service.clone()));
     if settings.sources.is_example() {
         loaded.notified().await;
-        cli::print(&example::welcome(address, &service))?;
-        lowered.map_or(Ok(()), |lowered| cli::print(&format!("{lowered}\n\n")))?;
+        cli::say(&example::welcome(address, &service))?;
+        lowered.map_or(Ok(()), |lowered| cli::say(&format!("{lowered}\n\n")))?;
     }
     let (stop, at_once) = (signals(1)?, signals(2)?);
     server
@@ -101,11 +105,12 @@ fn clock(settings: &Settings) -> Clock {
     }
 }
 
-pub(crate) fn stop_signal() -> anyhow::Result<impl Future<Output = ()>> {
+/// Waits for a signal to stop, and logs what that means here.
+pub(crate) fn stop_signal(meaning: &'static str) -> anyhow::Result<impl Future<Output = ()>> {
     let stop = signals(1)?;
     Ok(async move {
         stop.await;
-        tracing::info!("stopping: no new connections, open requests may finish");
+        tracing::info!("stopping: {meaning}");
     })
 }
 

@@ -12,7 +12,7 @@ use towpath_formats::fleet::token;
 use towpath_http::{BearerToken, TokenFile};
 use towpath_sources::fetch;
 
-use crate::cli::{print, terminal_width};
+use crate::cli::{print, say, terminal_width};
 use crate::output::{Output, OutputArgs};
 use crate::secrets::tell_of_open_file;
 
@@ -78,7 +78,8 @@ const LOCAL: &[&str] = &[
     "parameters",
     "have",
     "aus_state",
-    "allowance",
+    "report_allowance",
+    "named",
 ];
 
 /// Refuses flags that a service would not hear of. What only the environment says does not count beside `--server`.
@@ -165,10 +166,10 @@ impl Server<'_> {
         question: impl Fn(&str) -> String,
     ) -> anyhow::Result<Value> {
         let facts = facts(&self.ask(&question("json"))?)?;
-        print(&match output.form {
-            Output::Text => self.ask(&question("text"))?,
-            Output::Json => format!("{facts:#}\n"),
-        })?;
+        match output.form {
+            Output::Text => say(&self.ask(&question("text"))?)?,
+            Output::Json => print(&format!("{facts:#}\n"))?,
+        }
         Ok(facts)
     }
 
@@ -198,10 +199,10 @@ impl Server<'_> {
 
     /// Prints an answer that has no pages.
     pub(crate) fn show(&self, output: OutputArgs, question: &Question) -> anyhow::Result<bool> {
-        print(&match output.form {
-            Output::Text => self.text(question, "text", None)?,
-            Output::Json => format!("{:#}\n", self.facts(question)?),
-        })?;
+        match output.form {
+            Output::Text => say(&self.text(question, "text", None)?)?,
+            Output::Json => print(&format!("{:#}\n", self.facts(question)?))?,
+        }
         Ok(true)
     }
 
@@ -232,10 +233,10 @@ impl Server<'_> {
         };
         let target = format!("{path}?format={form}");
         let answer = self.send(&target, Some(&body.to_string()))?;
-        print(&match output.form {
-            Output::Text => answer,
-            Output::Json => format!("{:#}\n", facts(&answer)?),
-        })?;
+        match output.form {
+            Output::Text => say(&answer)?,
+            Output::Json => print(&format!("{:#}\n", facts(&answer)?))?,
+        }
         Ok(true)
     }
 
@@ -250,6 +251,16 @@ impl Server<'_> {
     }
 
     fn send(&self, target: &str, posted: Option<&str>) -> anyhow::Result<String> {
+        if !["http://", "https://"]
+            .iter()
+            .any(|scheme| self.url.starts_with(scheme))
+        {
+            let host = self.url.split("://").last().unwrap_or_default();
+            bail!(
+                "--server {:?} is not an address; write http://{host}",
+                self.url
+            );
+        }
         let url = format!("{}{target}", self.url.trim_end_matches('/'));
         let token = self.token_file.map(read_token).transpose()?;
         let runtime = tokio::runtime::Builder::new_current_thread()

@@ -55,8 +55,15 @@ fn a_flag_that_a_command_does_not_honour_is_not_there() {
         assert!(text.contains(&expected), "{command}: {text}");
     }
     for (command, problem) in [
-        ("fleet run --once --every 5", "cannot be used with"),
-        ("fleet run --every 0", "0 is not in 1..=86400"),
+        ("fleet run --once --every 5s", "cannot be used with"),
+        (
+            "fleet run --every 0s",
+            "passEvery is 0s; it must be between 1s and 1d",
+        ),
+        (
+            "fleet run --every 60",
+            "\"60\" has no unit; write 60s for seconds",
+        ),
         ("fleet plan --limit 0", "number would be zero"),
         (
             "fleet plan --output markdown",
@@ -408,7 +415,7 @@ fn each_cluster_is_shown_with_its_policy_and_no_blocked_version_soaks() {
         serde_json::from_str::<serde_json::Value>(&told(site.path(), &command).0).expect("JSON")
     };
     let expected = serde_json::json!([{
-        "cluster": "prod", "id": "1", "organisation": "org", "version": "4.12.1", "channel": "stable-4.12",
+        "cluster": "1", "name": "prod", "organisation": "org", "version": "4.12.1", "channel": "stable-4.12",
         "schedule": "0 10 * * 1-5", "sector": "late", "mutexes": ["m"], "soakDays": 4, "workloads": ["web"],
         "soaking": ["4.12.2"],
     }]);

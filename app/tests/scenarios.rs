@@ -1,15 +1,12 @@
-//! Operator stories: each `scenarios/*/story.md` is run as it is written, command by command, and must print what it says.
-//!
-//! A folder `history` becomes the git repository `graph-data`: each of its folders is a commit, made on the day that it is named after.
+//! Operator stories: each `scenarios/*/story.md` is run as it is written, command by command in one shell, and must print what it
+//! says. `scenarios/README.md` lists them all.
 //!
 //! `UPDATE_EXPECT=1 cargo test --test scenarios` writes down what is printed now; look at the difference before you commit it.
 
-use std::fmt::Write;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use libtest_mimic::{Arguments, Failed, Trial};
-use towpath_testing_services::git;
+use towpath_testing_services::{Shell, tell_story};
 
 fn main() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../scenarios");
@@ -20,6 +17,8 @@ fn main() {
         .filter(|path| path.join("story.md").exists())
         .collect();
     folders.sort();
+    // Runs on a Kubernetes API, in app/tests/agent/story.rs.
+    let on_a_cluster = |folder: &PathBuf| folder.ends_with("agent");
     let trial = |folder: PathBuf| {
         let name = folder
             .file_name()
@@ -28,118 +27,45 @@ fn main() {
             .into_owned();
         Trial::test(name, move || tell(&folder))
     };
-    libtest_mimic::run(
-        &Arguments::from_args(),
-        folders.into_iter().map(trial).collect(),
-    )
-    .exit();
+    let listed = Trial::test("the_index_lists_every_story", {
+        let folders = folders.clone();
+        move || index(&root.join("README.md"), &folders)
+    });
+    let here = folders.into_iter().filter(|folder| !on_a_cluster(folder));
+    let trials = here.map(trial).chain([listed]).collect();
+    libtest_mimic::run(&Arguments::from_args(), trials).exit();
+}
+
+/// Each story has a row in the index: its folder, and its title.
+fn index(page: &Path, folders: &[PathBuf]) -> Result<(), Failed> {
+    let page = std::fs::read_to_string(page)?;
+    let rows = page.lines().filter(|line| line.starts_with("| ["));
+    let mut expected = Vec::new();
+    for folder in folders {
+        let name = folder.file_name().expect("a name").to_string_lossy();
+        let story = std::fs::read_to_string(folder.join("story.md"))?;
+        let title = story.lines().next().unwrap_or_default();
+        let title = title.trim_start_matches("# ");
+        expected.push(format!("| [{name}]({name}/story.md) | {title} |"));
+    }
+    let mut rows: Vec<&str> = rows.collect();
+    rows.sort_unstable();
+    match rows == expected {
+        true => Ok(()),
+        false => Err(format!(
+            "scenarios/README.md should have these rows, in any order:\n{}",
+            expected.join("\n")
+        )
+        .into()),
+    }
 }
 
 /// Tells a story in a copy of its folder.
 fn tell(folder: &Path) -> Result<(), Failed> {
     let scratch = tempfile::tempdir()?;
     copy(folder, scratch.path())?;
-    commit_history(
-        &scratch.path().join("history"),
-        &scratch.path().join("graph-data"),
-    )?;
     let path = folder.join("story.md");
-    let written = std::fs::read_to_string(&path)?;
-    let told = retold(&written, scratch.path())?;
-    if told == written {
-        return Ok(());
-    }
-    if std::env::var_os("UPDATE_EXPECT").is_some() {
-        std::fs::write(&path, told)?;
-        return Ok(());
-    }
-    let different = written
-        .lines()
-        .zip(told.lines())
-        .find(|(then, now)| then != now);
-    Err(format!(
-        "{} comes out differently, first at {different:?}:\n{told}",
-        path.display()
-    )
-    .into())
-}
-
-/// The story with what its commands print now.
-fn retold(written: &str, scratch: &Path) -> Result<String, Failed> {
-    let (mut told, mut in_console) = (String::new(), false);
-    for line in written.lines() {
-        if let Some(file) = line.strip_prefix("$ cat ").filter(|_| in_console) {
-            write!(
-                told,
-                "{line}\n{}",
-                std::fs::read_to_string(scratch.join(file))?
-            )?;
-            continue;
-        }
-        match (in_console, line.strip_prefix("$ towpath ")) {
-            (false, _) => in_console = line == "```console",
-            (true, None) if line == "```" => in_console = false,
-            // What the last command printed then.
-            (true, None) => continue,
-            (true, Some(arguments)) => {
-                writeln!(told, "{line}")?;
-                told.push_str(&output(arguments, scratch)?);
-                continue;
-            }
-        }
-        writeln!(told, "{line}")?;
-    }
-    Ok(told)
-}
-
-fn output(arguments: &str, scratch: &Path) -> Result<String, Failed> {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_towpath"));
-    let done = command
-        .args(arguments.split_whitespace())
-        .current_dir(scratch)
-        .env("TOWPATH_LOG", "error")
-        .output()?;
-    let mut text = String::from_utf8(done.stdout)? + &String::from_utf8(done.stderr)?;
-    if let Some(code) = done.status.code().filter(|code| *code != 0) {
-        writeln!(text, "[exit {code}]")?;
-    }
-    Ok(text)
-}
-
-/// Makes a repository of the states that a folder was in; nothing if there are none.
-fn commit_history(states: &Path, repository: &Path) -> Result<(), Failed> {
-    if !states.exists() {
-        return Ok(());
-    }
-    let mut days: Vec<PathBuf> = std::fs::read_dir(states)?
-        .map(|entry| Ok(entry?.path()))
-        .collect::<Result<_, Failed>>()?;
-    days.sort();
-    std::fs::create_dir(repository)?;
-    git(repository, "", &["init", "-q", "-b", "main"]);
-    for day in days {
-        for entry in std::fs::read_dir(repository)? {
-            let path = entry?.path();
-            match path.is_dir() {
-                true if path.ends_with(".git") => {}
-                true => std::fs::remove_dir_all(path)?,
-                false => std::fs::remove_file(path)?,
-            }
-        }
-        copy(&day, repository)?;
-        let day = day
-            .file_name()
-            .expect("a name")
-            .to_string_lossy()
-            .into_owned();
-        git(repository, "", &["add", "-A"]);
-        git(
-            repository,
-            &format!("{day}T00:00:00Z"),
-            &["commit", "-q", "-m", &day],
-        );
-    }
-    Ok(std::fs::remove_dir_all(states)?)
+    tell_story(&path, &mut Shell::at(scratch.path())).map_err(Failed::from)
 }
 
 fn copy(from: &Path, to: &Path) -> Result<(), Failed> {

@@ -468,6 +468,11 @@ fn what_can_never_work_ends_the_start_of_the_service() {
             "--clusters nope.json: there is no such file",
         ),
         ("--fleet . --store mysql://x", "--store cannot be used"),
+        ("--store mysql://x", "--store cannot be used"),
+        (
+            "--token-keys nope",
+            "--token-keys nope: there is no such file",
+        ),
         (
             "--graph-data nope --releases nope.json",
             "--graph-data nope: there is no such file",
@@ -483,6 +488,7 @@ fn what_can_never_work_ends_the_start_of_the_service() {
         assert_eq!(done.status.code(), Some(2), "{options}: {told}");
         assert!(told.contains(problem), "{options}: {told}");
         assert!(done.stdout.is_empty(), "{options}: no happy banner");
+        assert!(!told.contains("listening"), "{options}: {told}");
     }
 }
 

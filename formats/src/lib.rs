@@ -17,9 +17,11 @@ pub mod mirror;
 pub mod path;
 mod read;
 pub mod reason;
+pub mod room;
 pub mod signatures;
 pub mod sources;
 mod tables;
+pub mod timespan;
 pub mod verdict;
 pub mod words;
 

@@ -46,8 +46,7 @@ fn value(of: &Value) -> Json {
         Value::Text(text) => json!(**text),
         Value::Command(command) => json!(command),
         Value::Number(number) => json!(number),
-        // In days, rounded down as people read it: 6.999 days are not seven.
-        Value::Seconds(seconds) => json!((seconds * 100 / 86_400) as f64 / 100.0),
+        Value::Seconds(seconds) => days(*seconds),
         Value::Time(time) => json!(time.to_string()),
         Value::Share(share) => json!((share.as_fraction() * 10_000.0).round() / 10_000.0),
         Value::List(values) => values.iter().map(value).collect(),
@@ -57,6 +56,11 @@ fn value(of: &Value) -> Json {
             .collect::<Map<String, Json>>()
             .into(),
     }
+}
+
+/// A span in days, rounded down as people read it: 6.999 days are not seven.
+pub(crate) fn days(seconds: i64) -> Json {
+    json!((seconds * 100 / 86_400) as f64 / 100.0)
 }
 
 /// A reason on one line: the sentence, its place, and its code.
@@ -77,7 +81,12 @@ pub struct HelpOnce(BTreeSet<(String, Option<String>)>);
 impl HelpOnce {
     /// A reason as a point of a list, with what helps below it unless it was told before.
     pub fn point(&mut self, first: &str, reason: &Reason) -> String {
-        let mut text = wrapped(first, &line(reason));
+        self.point_of(first, reason, &line(reason))
+    }
+
+    /// The same, in other words.
+    pub(crate) fn point_of(&mut self, first: &str, reason: &Reason, said: &str) -> String {
+        let mut text = wrapped(first, said);
         let (help, command) = (reason.help(), reason.command());
         if self.0.insert((help.clone(), command.clone())) {
             let indent = " ".repeat(first.chars().count());

@@ -7,9 +7,9 @@ use jiff::Timestamp;
 use towpath_core::cluster::{Fact, Platform};
 use towpath_core::graph::Graph;
 use towpath_core::path::RiskPolicy;
+use towpath_core::verdict::Answer;
 
-/// Lines are broken before this column, commands never.
-const WIDTH: usize = 110;
+use crate::room::{BELOW, Tone, toned};
 
 /// Where a cluster runs, as part of a sentence.
 pub(crate) fn on_platform(platform: &Fact<Platform>) -> String {
@@ -28,26 +28,26 @@ pub fn platform_warning(platform: &Fact<Platform>) -> Option<String> {
     ))
 }
 
-/// A text in lines, the first after `start` and the others below it.
+/// A sentence of a draft. [`Room::fit`] breaks it into lines: the first after `start`, the others below it.
+///
+/// [`Room::fit`]: crate::room::Room::fit
 pub(crate) fn wrapped(start: &str, text: &str) -> String {
-    let indent = " ".repeat(start.chars().count());
-    let (mut lines, mut line) = (String::new(), start.to_owned());
-    let mut is_first = true;
-    for word in text.split_whitespace() {
-        let length = line.chars().count() + 1 + word.chars().count();
-        if !is_first && length > WIDTH {
-            lines.push_str(line.trim_end());
-            lines.push('\n');
-            line = indent.clone();
-            is_first = true;
-        }
-        if !is_first {
-            line.push(' ');
-        }
-        line.push_str(word);
-        is_first = false;
+    let words: Vec<&str> = text.split_whitespace().collect();
+    format!("{start}{BELOW}{}\n", words.join(" "))
+}
+
+/// The word of an answer, in its colour.
+pub(crate) fn answer_word(answer: &Answer) -> String {
+    toned(tone(answer), answer.word())
+}
+
+/// Green for what may be taken, yellow for what needs a look or time, red for what must not be.
+pub(crate) fn tone(answer: &Answer) -> Tone {
+    match answer {
+        Answer::Recommend => Tone::Good,
+        Answer::RecommendUnless(_) | Answer::Wait { .. } => Tone::Careful,
+        Answer::Refuse => Tone::Bad,
     }
-    lines + line.trim_end() + "\n"
 }
 
 /// A text from outside on one line, as it is but for what a terminal would obey: control characters, and those that turn the direction
@@ -141,17 +141,6 @@ pub fn counted(number: usize, noun: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn long_lines_go_on_below_and_long_words_stay_whole() {
-        let word = "x".repeat(60);
-        assert_eq!(
-            wrapped("- ", &format!("{word} {word}")),
-            format!("- {word}\n  {word}\n")
-        );
-        let long = "y".repeat(200);
-        assert_eq!(wrapped("- ", &long), format!("- {long}\n"));
-    }
 
     #[test]
     fn what_a_terminal_would_obey_is_shown_instead() {

@@ -103,7 +103,7 @@ fn schema_versions() {
             "1.0.7\n"
                 is taken
             no file `version`
-                version: there is no schema version: the file `version` is missing; this towpath reads schema 1.0.0, 1.1.0 and 2.0.0
+                version: the file `version` is missing, so this is no graph data; name the directory that holds version, channels/ and blocked-edges/; or write the schema into `version`, as in 2.0.0
         "#]],
     );
 }
@@ -355,7 +355,7 @@ fn releases_of_channels() {
             replaces: 4.9.1 => replaces: 4.9.2
                 channels/c.yaml:15:13: 4.9.2 cannot replace 4.9.2; name a release of this file with an earlier start
             replaces: 4.9.1 => replaces: the last one
-                channels/c.yaml:15:13: "the last one" is not a version: unexpected character 't' while parsing major version number; write it as in 4.9.7 or 4.9.7+amd64
+                channels/c.yaml:15:13: "the last one" is not a version: a release has three numbers, as in 4.20.3; write it as in 4.9.7 or 4.9.7+amd64
         "#]],
     );
 }
@@ -482,7 +482,7 @@ fn blocks() {
             from: 4[.]8[.].* => from: (\w{100}){100}
                 blocked-edges/b.yaml:2:7: `from` is not a regular expression that towpath accepts: it is too large when compiled; use smaller repetitions; correct it; `.*` means every release
             fixedIn: 4.9.3 => fixedIn: soon
-                is taken, with a warning: blocked-edges/b.yaml:6:10: "soon" is not a version: unexpected character 's' while parsing major version number; name the first release without the problem
+                is taken, with a warning: blocked-edges/b.yaml:6:10: "soon" is not a version: a release has three numbers, as in 4.20.3; name the first release without the problem
             fixedIn: 4.9.3 => fixed_in: 4.9.3
                 is taken, with a warning: blocked-edges/b.yaml:6:1: a block has no field "fixed_in"; the edge is blocked for every cluster; correct its name, or remove it
         "#]],
@@ -807,7 +807,7 @@ fn raw_metadata() {
             {"4.9.2": "url"}
                 raw/metadata.json:1:15: invalid type: string "url", expected an object; correct the file
             {"4.9": {}}
-                raw/metadata.json: the key "4.9" is not a version: unexpected end of input while parsing minor version number; write it as in 4.9.7 or 4.9.7+amd64
+                raw/metadata.json: the key "4.9" is not a version: a release has three numbers, as in 4.9.3; write it as in 4.9.7 or 4.9.7+amd64
             {"4.9.2": {
                 raw/metadata.json:1:11: the file is cut short; write it again
             ["4.9.2"]
@@ -819,7 +819,7 @@ fn raw_metadata() {
             {"4.9.2": {"io.openshift.upgrades.graph.previous.remove_regex": "("}}
                 raw/metadata.json: io.openshift.upgrades.graph.previous.remove_regex of "4.9.2": "(": unclosed group; write a comma list of versions, or a regular expression for remove_regex
             (nothing)
-                raw/metadata.json:1: the file is cut short; write it again
+                raw/metadata.json: the file is empty; write a JSON object: {"4.9.7": {"url": "https://…"}}
         "#]],
     );
 }
@@ -849,7 +849,7 @@ fn every_problem_of_every_file_is_reported_at_once() {
                 channels/a.yaml:2:12: version 4.9.1 has no start; add `start: <RFC 3339 time>`
                 channels/a.yaml:2:27: the release has no name; add `name: <version>`
                 raw/metadata.json:1:3: trailing characters; correct the file
-                and a warning: blocked-edges/c.yaml:2:10: "never" is not a version: unexpected character 'n' while parsing major version number; name the first release without the problem
+                and a warning: blocked-edges/c.yaml:2:10: "never" is not a version: a release has three numbers, as in 4.20.3; name the first release without the problem
         "#]],
     );
 }
@@ -898,13 +898,13 @@ fn releases_files() {
         ],
         expect![[r#"
             (all) => (nothing)
-                releases.json:1: the file is cut short; write it again
+                releases.json: the file is empty; give a graph in JSON, with nodes and edges: `towpath releases scrape` writes one, and update services answer with one
             (all) => []
-                releases.json:1:2: invalid length 0, expected a graph: an object with nodes and edges; write the graph again from its source
+                releases.json:1:2: invalid length 0, expected a graph: an object with nodes and edges; give a graph in JSON, with nodes and edges: `towpath releases scrape` writes one, and update services answer with one
             (all) => <html>
-                releases.json:1:1: expected value; write the graph again from its source
+                releases.json: this is not JSON; give a graph in JSON, with nodes and edges: `towpath releases scrape` writes one, and update services answer with one
             (all) => {"nodes": []}
-                releases.json:1:13: missing field `edges`; write the graph again from its source
+                releases.json:1:13: missing field `edges`; give a graph in JSON, with nodes and edges: `towpath releases scrape` writes one, and update services answer with one
             {"url": "u"}},\n  {"version": "4.9.2+amd64", "payload": "p2" … => (nothing)
                 releases.json:2:58: the file is cut short; write it again
             "version": "4.9.1+amd64", => (nothing)
@@ -912,7 +912,7 @@ fn releases_files() {
             "version": "4.9.1+amd64" => "version": 4.9
                 releases.json:2:17: invalid type: floating point `4.9`, expected a string; write the graph again from its source
             "version": "4.9.1+amd64" => "version": "4.9"
-                releases.json: nodes[0]: "4.9" is not a version: unexpected end of input while parsing minor version number; write it as in 4.9.7 or 4.9.7+amd64
+                releases.json: nodes[0]: "4.9" is not a version: a release has three numbers, as in 4.9.3; write it as in 4.9.7 or 4.9.7+amd64
             "payload": "p1" => "payload": 1
                 releases.json:2:41: invalid type: integer `1`, expected a string; write the graph again from its source
             "payload": "p1" => "payload": ""
@@ -941,7 +941,7 @@ fn releases_files() {
             [{"type": "Always"}] => []
                 is taken
             "to": "4.9.2" => "to": "4.9"
-                releases.json: conditionalEdges: "4.9" is not a version: unexpected end of input while parsing minor version number; write the graph again from its source
+                releases.json: conditionalEdges: "4.9" is not a version: a release has three numbers, as in 4.9.3; write the graph again from its source
         "#]],
     );
 }

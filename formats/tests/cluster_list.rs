@@ -120,7 +120,7 @@ fn what_is_wrong_is_left_out() {
                 [missing-field] list:4:3: a cluster has no `id`; add `id`
                 clusters [1], 1 upgrades
             "version": "4.12.1", "channel" => "version": "4.12", "channel"
-                [bad-version] list:4:3: "4.12" is not a version: unexpected end of input while parsing minor version number; write it as in 4.16.3
+                [bad-version] list:4:3: "4.12" is not a version: a release has three numbers, as in 4.12.3; write it as in 4.16.3
                 clusters [1], 1 upgrades
             "healthy": false => "healthy": "no"
                 [wrong-kind] list:4:3: healthy is true or false, and this is "no"; write `true` or `false`, without quotes
@@ -142,13 +142,13 @@ fn what_is_wrong_is_left_out() {
                 [unknown-cluster] warning: list:10:15: there is an upgrade of cluster 1, which is not in the list; add the cluster
                 clusters [2], 0 upgrades
             ["4.13.2", "4.12.2"] => ["4.13.2", "4.12"]
-                [bad-version] warning: list:8:3: "4.12" is not a version: unexpected end of input while parsing minor version number; it is not offered; write it as in 4.16.3
+                [bad-version] warning: list:8:3: "4.12" is not a version: a release has three numbers, as in 4.12.3; it is not offered; write it as in 4.16.3
                 clusters [1, 2], 1 upgrades
             "cluster": "1" => "cluster": "7"
                 [unknown-cluster] warning: list:10:15: there is an upgrade of cluster 7, which is not in the list; add the cluster
                 clusters [1, 2], 0 upgrades
             "to": "4.12.2" => "to": "soon"
-                [bad-version] list:10:15: "soon" is not a version: unexpected character 's' while parsing major version number; write it as in 4.16.3
+                [bad-version] list:10:15: "soon" is not a version: a release has three numbers, as in 4.20.3; write it as in 4.16.3
                 clusters [1, 2], 1 upgrades
             "state": "scheduled" => "state": "odd"
                 [unknown-state] warning: list:10:15: "odd" is not a state of an upgrade; it counts as started; write planned, started, finished, failed or cancelled

@@ -2,14 +2,20 @@
 
 #![allow(clippy::unwrap_used, reason = "in a test, a panic is the finding")]
 
+use expect_test::expect;
 use jiff::{SignedDuration, Timestamp};
 use proptest::prelude::*;
-use towpath_core::cluster::Cluster;
-use towpath_core::graph::{ExplainedRelease, Graph, ReleaseId, Situation, explain, recommend};
+use towpath_core::cluster::{Cluster, Fact};
+use towpath_core::graph::{
+    ChannelName, ExplainedRelease, Graph, ReleaseId, Situation, explain, recommend,
+};
 use towpath_core::rules::Policy;
 use towpath_core::verdict::Answer;
+use towpath_core::version::Arch;
 use towpath_formats::graph::explain::{ExplainReport, json, text};
+use towpath_formats::room::Room;
 
+use towpath_testing_graphs::graph;
 use towpath_testing_graphs::random::{HOURS, any_cluster, any_graph, at};
 
 /// Whether a client that asks for its graph then is shown the edge.
@@ -61,7 +67,7 @@ proptest! {
                 let asked = explain(&situation, &release.version, Some(&graph.release(to).version), None);
                 prop_assert_eq!(&asked.candidates[0].verdict, verdict);
                 let told = ExplainReport { at: &situation, from: &release.version, explanation: &asked };
-                prop_assert!(!text(&told).is_empty() && json(&told)["candidates"].as_array().unwrap().len() == 1);
+                prop_assert!(!text(&told, Room::default()).is_empty() && json(&told)["candidates"].as_array().unwrap().len() == 1);
             }
             // Whatever it is shown, it is told of.
             for (edge, _) in recommend(Policy::graph(), &situation).offered().filter(|(edge, _)| edge.from == from) {
@@ -69,4 +75,39 @@ proptest! {
             }
         }
     }
+}
+
+/// Releases next to each other with one answer and one reason are a range; the files that say so are counted.
+#[test]
+fn the_same_is_said_once() {
+    let graph = graph(
+        "
+        channel stable-4.10 4.9.0 4.9.1 4.9.2 4.9.3 4.9.4 4.9.5 4.9.6 4.9.7 4.9.8 4.9.9 4.9.10 4.10.1 4.10.2
+        edges 4.9.0 -> 4.9.1 4.9.2 4.9.3 4.9.4 4.9.5 4.9.6 4.9.7 4.9.8 4.9.9 4.9.10 4.10.1 4.10.2
+        block a.yaml 4.9.3
+        block b.yaml 4.9.4
+        risk Slow c.yaml 4.9.7 rules query
+        risk Slow d.yaml 4.9.8 rules query
+        ",
+    );
+    let cluster = Cluster {
+        id: Fact::Unknown,
+        platform: Fact::Unknown,
+        channel: ChannelName::new("stable-4.10").unwrap(),
+        arch: Arch::default(),
+    };
+    let (from, now) = ("4.9.0".parse().unwrap(), at(0));
+    let situation = Situation {
+        graph: &graph,
+        cluster: &cluster,
+        now,
+    };
+    let explanation = explain(&situation, &from, None, None);
+    let told = ExplainReport {
+        at: &situation,
+        from: &from,
+        explanation: &explanation,
+    };
+    assert_eq!(json(&told)["candidates"].as_array().unwrap().len(), 12);
+    expect![[""]].assert_eq(&text(&told, Room::default()));
 }

@@ -470,7 +470,7 @@ fn entries_of_clusters() {
             ("- name: prod-1\n", "- name:\n"),
             ("- name: prod-1\n", "- name: prod-1\n  note: x\n"),
             ("start: 0 22 * * 1-5", "start: at night"),
-            ("duration: PT4H", "duration: 4h"),
+            ("duration: PT4H", "duration: 4x"),
             ("duration: PT4H", "duration: P8D"),
             ("duration: PT4H", "duration: P1M"),
             ("duration: PT4H", "duration: PT0S"),
@@ -559,7 +559,7 @@ fn entries_of_clusters() {
                 [wrong-kind] one.yml:43:10: a version is a text, and this is the number 4.16; put it in quotes
                 held back: prod-1
             pin: 4.16.3 => pin: v4.16.3
-                [bad-version] one.yml:43:10: "v4.16.3" is not a version: unexpected character 'v' while parsing major version number; write it as in 4.16.3
+                [bad-version] one.yml:43:10: "v4.16.3" is not a version: leave out the v; write it as in 4.16.3
                 held back: prod-1
             - name: prod-1 => - name:
                 [missing-field] one.yml:23:3: a cluster has no `name`; add `name: <cluster>`
@@ -570,17 +570,17 @@ fn entries_of_clusters() {
             start: 0 22 * * 1-5 => start: at night
                 [bad-window] one.yml:35:14: "at night" is not a schedule: it has 2 fields, and a schedule has five; write minute, hour, day of month, month, day of week: `0 22 * * 1-5`
                 held back: prod-1
-            duration: PT4H => duration: 4h
-                [bad-window] one.yml:36:17: "4h" is not a length of a maintenance window; write it as in PT4H, at most PT168H
+            duration: PT4H => duration: 4x
+                [bad-window] one.yml:36:17: "4x" is not a length of a maintenance window; write it as in 4h or PT4H, at most 168h
                 held back: prod-1
             duration: PT4H => duration: P8D
-                [bad-window] one.yml:36:17: "P8D" is not a length of a maintenance window; write it as in PT4H, at most PT168H
+                [bad-window] one.yml:36:17: "P8D" is not a length of a maintenance window; write it as in 4h or PT4H, at most 168h
                 held back: prod-1
             duration: PT4H => duration: P1M
-                [bad-window] one.yml:36:17: "P1M" is not a length of a maintenance window; write it as in PT4H, at most PT168H
+                [bad-window] one.yml:36:17: "P1M" is not a length of a maintenance window; write it as in 4h or PT4H, at most 168h
                 held back: prod-1
             duration: PT4H => duration: PT0S
-                [bad-window] one.yml:36:17: "PT0S" is not a length of a maintenance window; write it as in PT4H, at most PT168H
+                [bad-window] one.yml:36:17: "PT0S" is not a length of a maintenance window; write it as in 4h or PT4H, at most 168h
                 held back: prod-1
             Europe/Berlin => Europe/Berin
                 [bad-time-zone] one.yml:37:17: there is no time zone "Europe/Berin"; write its name: UTC, Europe/Berlin, America/New_York

@@ -201,7 +201,7 @@ fn blocks() {
                 warning unknown-release: blocked-edges/4.9.2-SlowStart.yaml:6:10: there is no release 4.9.7 for amd64; the fix cannot be in it; correct the version, or wait until it is published
             4.9.2-SlowStart: fixedIn: 4.9.3 => fixedIn: soon
                 warning risk-ends: blocked-edges/4.9.2-SlowStart.yaml:4:7: 4.9.2 has the risk SlowStart, the next release 4.9.3 has not, and no file says that it is fixed there; add `fixedIn: 4.9.3` if it is fixed there, or declare the risk for 4.9.3 too
-                warning bad-fixed-in: blocked-edges/4.9.2-SlowStart.yaml:6:10: "soon" is not a version: unexpected character 's' while parsing major version number; name the first release without the problem
+                warning bad-fixed-in: blocked-edges/4.9.2-SlowStart.yaml:6:10: "soon" is not a version: a release has three numbers, as in 4.20.3; name the first release without the problem
             4.9.3-data-loss: to: 4.9.3\nfrom: ^4[.]8[.]1[+].*$ => to: 4.9.2\nfrom: .*
                 warning risk-behind-block: blocked-edges/4.9.2-SlowStart.yaml:2:7: blocked-edges/4.9.3-data-loss.yaml stops 4.8.1 to 4.9.2 and one more edge for every cluster, so this risk is not shown there; keep the block or the risk, or narrow `from`
                 warning misleading-file-name: blocked-edges/4.9.3-data-loss.yaml:1:5: the file's name does not have 4.9.2, the release that it blocks; correct `to`, or rename the file to begin with 4.9.2

@@ -7,6 +7,7 @@ use towpath_core::finding::Finding;
 use towpath_formats::SourceFile;
 use towpath_formats::cluster::objects;
 use towpath_formats::cluster::ready::{ReadyReport, json, text};
+use towpath_formats::room::Room;
 
 pub fn fuzz(data: &[u8]) {
     let now: jiff::Timestamp = "2026-05-12T10:00:00Z".parse().expect("a time");
@@ -43,5 +44,5 @@ pub fn fuzz(data: &[u8]) {
         now,
         readiness: &readiness,
     };
-    assert!(!text(&told).is_empty() && json(&told).is_object());
+    assert!(!text(&told, Room::default()).is_empty() && json(&told).is_object());
 }

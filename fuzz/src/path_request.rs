@@ -7,6 +7,7 @@ use towpath_core::path::{Pace, Request, paths};
 use towpath_formats::graph::{data, releases};
 use towpath_formats::mirror;
 use towpath_formats::path::{PathReport, ShapeIs, json, read, text};
+use towpath_formats::room::Room;
 
 const RELEASES: &str = r#"{"nodes": [{"version": "4.9.1", "payload": "r@sha256:1"}, {"version": "4.10.2", "payload": "r@sha256:2"}], "edges": [[0, 1]]}"#;
 const CHANNEL: &str = "name: stable-4.10\nversions: [4.9.1, 4.10.2]\n";
@@ -42,7 +43,7 @@ pub fn fuzz(data: &[u8]) {
         cluster: None,
         fleet: None,
     };
-    assert!(!text(&told).is_empty() && json(&told)["found"].is_boolean());
+    assert!(!text(&told, Room::default()).is_empty() && json(&told)["found"].is_boolean());
 }
 
 fn graph() -> Graph {

@@ -85,7 +85,15 @@ pub(crate) async fn client(
                 ..KubeConfigOptions::default()
             };
             let remedy = "give a kubeconfig that kubectl accepts";
-            let file = file.map_err(|error| wrong(&error, remedy))?;
+            if path.as_ref().is_some_and(|path| !path.exists()) {
+                return Err(wrong(&"there is no such file", remedy));
+            }
+            // What follows the first line is a picture of the file.
+            let first_line = |error: &dyn std::fmt::Display| {
+                let problem = error.to_string();
+                problem.lines().next().unwrap_or_default().to_owned()
+            };
+            let file = file.map_err(|error| wrong(&first_line(&error), remedy))?;
             kube::Config::from_custom_kubeconfig(file, &options)
                 .await
                 .map_err(|error| wrong(&error, remedy))?

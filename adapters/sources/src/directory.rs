@@ -205,7 +205,7 @@ fn open(path: &Path, flags: OFlags) -> Result<fs::File, Finding> {
         .is_file()
     {
         true => Ok(file),
-        false => Err(unreadable(path, &std::io::Error::other("it is not a file"))),
+        false => Err(not_a_file(path)),
     }
 }
 
@@ -227,7 +227,7 @@ fn file_stamp(path: &Path) -> Result<Stamp, Finding> {
     let metadata = fs::metadata(path).map_err(|error| unreadable(path, &error))?;
     match metadata.is_file() {
         true => Ok(Stamp::new(String::new(), PathBuf::new(), &metadata)),
-        false => Err(unreadable(path, &std::io::Error::other("it is not a file"))),
+        false => Err(not_a_file(path)),
     }
 }
 
@@ -268,6 +268,11 @@ struct Walk {
 impl Walk {
     fn of(root: &Path, wanted: fn(&str) -> bool) -> Result<Self, Finding> {
         let real = fs::canonicalize(root).map_err(|error| unreadable(root, &error))?;
+        if real.is_file() {
+            let problem = "this is a file, and a directory belongs here";
+            let remedy = "name the directory";
+            return Err(Finding::error("unreadable", root, problem, remedy));
+        }
         let mut walk = Self {
             wanted,
             shown_root: root.to_owned(),
@@ -414,6 +419,14 @@ fn unreadable(path: &Path, error: &std::io::Error) -> Finding {
     let problem = format!("it cannot be read: {error}");
     let remedy = "check the path and its permissions";
     Finding::error("unreadable", path, problem, remedy)
+}
+
+fn not_a_file(path: &Path) -> Finding {
+    let problem = match path.is_dir() {
+        true => "this is a directory, and a file belongs here",
+        false => "this is not a file",
+    };
+    Finding::error("unreadable", path, problem, "name the file")
 }
 
 fn too_large(path: &Path, problem: &str) -> Finding {

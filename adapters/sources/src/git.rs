@@ -61,8 +61,22 @@ impl Git {
         let git = Self {
             folder: folder.to_owned(),
         };
-        git.run(&["rev-parse", "--git-dir"])?;
+        git.run(&["rev-parse", "--git-dir"])
+            .map_err(|finding| git.outside(finding))?;
         Ok(git)
+    }
+
+    /// The same in plain words where the folder is in no repository. Other problems stay as git tells them.
+    fn outside(&self, finding: Finding) -> Finding {
+        match finding.problem.contains("not a git repository") {
+            true => Finding {
+                problem: "this folder is not in a git repository".into(),
+                remedy: "name a folder in one with --graph-data; or compare with a directory instead of a revision"
+                    .into(),
+                ..finding
+            },
+            false => finding,
+        }
     }
 
     /// The commit of a revision.

@@ -117,10 +117,9 @@ fn what_is_not_there_is_told() {
         "\"--all\" is not a revision of this repository"
     );
     let elsewhere = tempfile::tempdir().unwrap();
-    assert!(
-        told(Git::at(elsewhere.path()).unwrap_err())
-            .1
-            .starts_with("git rev-parse failed: not a git repository")
+    assert_eq!(
+        told(Git::at(elsewhere.path()).unwrap_err()).1,
+        "this folder is not in a git repository"
     );
 }
 

@@ -204,6 +204,14 @@ fn partial_of(to: &Path) -> Result<PathBuf> {
     let name = to
         .file_name()
         .ok_or_else(|| StoreError::Bad(format!("{} names no file", to.display())))?;
+    let folder = to.parent().filter(|folder| !folder.as_os_str().is_empty());
+    if let Some(folder) = folder.filter(|folder| !folder.is_dir()) {
+        return Err(StoreError::Bad(format!(
+            "{}: there is no directory {}; make it first",
+            to.display(),
+            folder.display()
+        )));
+    }
     let mut partial = std::ffi::OsString::from(".");
     partial.push(name);
     partial.push(format!(".{}.partial", std::process::id()));

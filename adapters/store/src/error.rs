@@ -36,6 +36,15 @@ pub enum StoreError {
 }
 
 impl StoreError {
+    /// The same, with the store that could not be opened.
+    pub(crate) fn at(self, place: impl std::fmt::Display) -> Self {
+        match self {
+            Self::Unavailable(text) => Self::Unavailable(format!("{place}: {text}")),
+            Self::Corrupt(text) => Self::Corrupt(format!("{place}: {text}")),
+            other => other,
+        }
+    }
+
     /// The stable name: for metrics and JSON.
     pub fn code(&self) -> &'static str {
         match self {
@@ -108,10 +117,19 @@ fn of_code(code: &str, text: String) -> StoreError {
         (Some(10 | 13), _) => StoreError::Unavailable(format!(
             "{text}; the store's disk may be full: free space, or check the disk"
         )),
+        // cannot open
+        (Some(14), _) => StoreError::Unavailable(
+            "the file cannot be opened; check that this user may read and write it, and its directory"
+                .to_owned(),
+        ),
         // busy, locked, no memory, read-only, interrupted, I/O, full, cannot open, protocol
         (Some(5..=10 | 13..=15), _) => StoreError::Unavailable(text),
-        // corrupt, not a database
-        (Some(11 | 26), _) => StoreError::Corrupt(text),
+        // not a database
+        (Some(26), _) => StoreError::Corrupt(
+            "the file is not an SQLite database; check the address".to_owned(),
+        ),
+        // corrupt
+        (Some(11), _) => StoreError::Corrupt(text),
         (Some(_), _) => StoreError::Bad(text),
         // connections, authorisation, rollbacks, resources, limits, locks, the operator's doing, the system's
         (None, Some("08" | "28" | "3D" | "40" | "53" | "55" | "57" | "58")) => {
@@ -135,6 +153,16 @@ mod tests {
             let told = of_code(code, "disk I/O error".to_owned()).to_string();
             assert!(told.contains("free space"), "{told}");
         }
+    }
+
+    #[test]
+    fn a_file_that_cannot_be_opened_is_named() {
+        let told = of_code("14", "(code: 14) unable to open database file".to_owned());
+        let told = told.at("sqlite:/srv/fleet.db").to_string();
+        let expected =
+            "the store is not available: sqlite:/srv/fleet.db: the file cannot be opened; check";
+        assert!(told.starts_with(expected), "{told}");
+        assert!(!told.contains("code"), "{told}");
     }
 
     #[test]

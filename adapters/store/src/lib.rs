@@ -141,7 +141,12 @@ impl Store {
     }
 
     async fn connect(place: Place) -> Result<Self> {
-        let (writer, reader) = place.pools().await?;
+        let opened = place.pools().await;
+        let (writer, reader) = opened.map_err(|error| match place.backend() {
+            Backend::Sqlite => error.at(&place),
+            // Its address may hold a password, and the server's own words name it.
+            Backend::Postgres => error,
+        })?;
         Ok(Self {
             inner: Arc::new(Inner {
                 place,

@@ -29,8 +29,7 @@ pub(crate) fn prepare(path: &Path) -> Result<()> {
         Ok(_) => Ok(()),
         Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(()),
         Err(error) => Err(StoreError::Unavailable(format!(
-            "{} cannot be made: {error}",
-            path.display()
+            "the file cannot be made: {error}; make its directory, or correct the address"
         ))),
     }
 }

@@ -16,6 +16,7 @@ use towpath_core::graph::{Situation, explain, rollouts};
 use towpath_core::rules::Rule;
 use towpath_formats::graph::explain::{self as format, ExplainReport, ExplainRequest, Form};
 use towpath_formats::graph::rollouts as told_rollouts;
+use towpath_formats::room::Room;
 
 use crate::body::{self, AnswerBody};
 use crate::enrolment::{ClusterView, View};
@@ -77,7 +78,7 @@ pub(crate) fn rollouts_question(service: &Arc<Service>, request: &Parts) -> OrRe
             let now = now.unwrap_or_else(|| service.now());
             let rows = rollouts(snapshot.graph(), now);
             match form {
-                Form::Text => plain(told_rollouts::text(&rows, now, asked.bars)),
+                Form::Text => plain(told_rollouts::text(&rows, now, asked.bars, asked.room)),
                 Form::Json => {
                     let told = told_rollouts::json(&rows, now);
                     body::json(StatusCode::OK, format!("{told:#}\n"))
@@ -180,7 +181,7 @@ impl ExplainQuestion {
         };
         match form {
             Form::Json => body::json(StatusCode::OK, format!("{:#}\n", format::json(&told))),
-            Form::Text => plain(format::text(&told)),
+            Form::Text => plain(format::text(&told, Room::default())),
         }
     }
 }

@@ -13,6 +13,7 @@ use towpath_formats::SourceFile;
 use towpath_formats::graph::data::tarball;
 
 use crate::body::{self, AnswerBody};
+use crate::fleet::query;
 use crate::questions::Work;
 use crate::refusal::OrRefusal;
 use crate::{Service, Snapshot, explain};
@@ -61,6 +62,7 @@ impl Archive {
 }
 
 pub(crate) fn question(service: &Arc<Service>, request: &Parts) -> OrRefusal<Work> {
+    query::nothing(request)?;
     let snapshot = service.snapshot().ok_or_else(explain::not_ready)?;
     let known = KnownTags::of(&request.headers);
     Ok(Box::new(move |_| answer(&snapshot, &known)))

@@ -17,7 +17,7 @@ use crate::routes::{Cost, ROUTES, Role, Route, Verb};
 static DESCRIPTION: LazyLock<String> = LazyLock::new(|| format!("{:#}\n", description()));
 
 pub(crate) fn answer(_: &Service, head: &Parts, _: &str) -> OrRefusal<Response<AnswerBody>> {
-    query::nothing(head.uri.query().unwrap_or_default())?;
+    query::nothing(head)?;
     Ok(body::json(StatusCode::OK, DESCRIPTION.clone()))
 }
 
@@ -27,13 +27,18 @@ fn description() -> Value {
     let operations = description["operations"].take();
     let path = |route: &Route| {
         let operation = operation(route, operations[route.label].clone());
-        (route.path.to_owned(), json!({ method(route): operation }))
+        let mut methods = json!({ method(route): operation.clone() });
+        if route.verb == Verb::Get {
+            methods["head"] = without_bodies(route, operation);
+        }
+        (route.path.to_owned(), methods)
     };
     let paths: Map<String, Value> = ROUTES.iter().map(path).collect();
     let members = description.as_object_mut().expect("it is an object");
     members.remove("operations");
     members.insert("paths".to_owned(), paths.into());
     let rules: Vec<&str> = RuleId::all().map(RuleId::name).collect();
+    description["info"]["version"] = json!(env!("CARGO_PKG_VERSION"));
     description["components"]["parameters"]["held-by"]["schema"]["enum"] = json!(rules);
     description
 }
@@ -73,6 +78,18 @@ fn add_forms(route: &Route, written: &mut Value) {
     let parameters = parameters.unwrap_or_default().into_iter().chain(forms);
     written["parameters"] = parameters.collect();
     written["responses"]["200"]["content"]["text/plain"] = json!({"schema": {"type": "string"}});
+}
+
+/// The same question with HEAD: the status and headers of the answer, and no body.
+fn without_bodies(route: &Route, mut operation: Value) -> Value {
+    operation["operationId"] = json!(format!("{}Head", route.label));
+    operation["summary"] = json!(format!("{}: only the head of the answer", route.summary));
+    for response in operation["responses"].as_object_mut().into_iter().flatten() {
+        if let Some(response) = response.1.as_object_mut() {
+            response.remove("content");
+        }
+    }
+    operation
 }
 
 fn method(route: &Route) -> &'static str {

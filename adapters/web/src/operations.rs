@@ -11,6 +11,7 @@ use towpath_formats::findings;
 
 use crate::body::{self, AnswerBody};
 use crate::ending::Stage;
+use crate::fleet::query;
 use crate::questions::Work;
 use crate::refusal::OrRefusal;
 use crate::{Reload, ReloadResult, Service, fleet, signatures, sources};
@@ -19,7 +20,8 @@ use crate::{Reload, ReloadResult, Service, fleet, signatures, sources};
 const MAX_FINDINGS: usize = 50;
 const DRAINING: &str = "not ready: draining, the service is about to stop";
 
-pub(crate) fn liveness(_: &Service, _: &Parts, _: &str) -> OrRefusal<Response<AnswerBody>> {
+pub(crate) fn liveness(_: &Service, head: &Parts, _: &str) -> OrRefusal<Response<AnswerBody>> {
+    query::nothing(head)?;
     let text = json!({"status": "alive"}).to_string();
     Ok(body::json(StatusCode::OK, text))
 }
@@ -30,6 +32,7 @@ pub(crate) fn readiness(
     head: &Parts,
     _: &str,
 ) -> OrRefusal<Response<AnswerBody>> {
+    query::nothing(head)?;
     let snapshot = service.snapshot();
     let reload = service.reload.load();
     let graph = snapshot.as_ref().map(|snapshot| {
@@ -122,6 +125,7 @@ fn last_reload(reload: &Reload) -> serde_json::Value {
 
 /// There may be thousands of series.
 pub(crate) fn metrics(service: &Arc<Service>, head: &Parts) -> OrRefusal<Work> {
+    query::nothing(head)?;
     let (service, sight) = (service.clone(), fleet::sight(service, &head.headers));
     Ok(Box::new(move |_| written(&service, sight)))
 }

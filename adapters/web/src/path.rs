@@ -12,6 +12,7 @@ use towpath_core::graph::Situation;
 use towpath_core::path::{Budget, FoundPaths, Pace, Unfinished, paths_within};
 use towpath_formats::graph::explain::Form;
 use towpath_formats::path::{self as format, PathReport, PathRequest, ShapeIs};
+use towpath_formats::room::Room;
 
 use crate::body::{self, AnswerBody};
 use crate::enrolment::View;
@@ -117,7 +118,7 @@ impl PathQuestion {
         };
         match form {
             Form::Json => body::json(StatusCode::OK, format!("{:#}\n", format::json(&told))),
-            Form::Text => explain::plain(format::text(&told)),
+            Form::Text => explain::plain(format::text(&told, Room::default())),
         }
     }
 }

@@ -60,7 +60,7 @@ pub(crate) async fn answer(
     );
     let keys = door.as_ref().and_then(|door| door.keys.as_ref());
     check_token(keys, Purpose::Reload, headers, now)?;
-    query::nothing(head.uri.query().unwrap_or_default())?;
+    query::nothing(head)?;
     let text = match receive::is_empty(incoming) {
         true => "{}".to_owned(),
         false => receive::text(headers, incoming, around.body_timeout).await?,

@@ -23,6 +23,8 @@ use super::metrics::AgentMetrics;
 use super::pass::{Judge, Judgement, Proofs};
 use super::service::Service;
 
+/// What a signal to stop means for the agent.
+const STOPPING: &str = "no further pass; an update that has started continues";
 /// Changes come in groups: the wait for more of them.
 const SETTLE: Duration = Duration::from_secs(1);
 /// The time between two passes without changes.
@@ -84,7 +86,7 @@ pub(super) async fn run(
     let cluster = connect(args).await?;
     let metrics = Arc::new(AgentMetrics::new());
     let at_door = metrics.clone();
-    let probes = Probes::bind(args.listen, move |probe| at_door.answer(probe)).await;
+    let probes = Probes::bind(args.listen.0, move |probe| at_door.answer(probe)).await;
     let probes = probes.with_context(|| {
         format!(
             "cannot listen on {}; choose another with --listen",
@@ -113,7 +115,7 @@ pub(super) async fn run(
         sends: false,
         elector: Elector::new(terms),
     };
-    let mut stop = std::pin::pin!(crate::serve::stop_signal()?);
+    let mut stop = std::pin::pin!(crate::serve::stop_signal(STOPPING)?);
     tokio::select! {
         biased;
         () = &mut stop => return Ok(()),

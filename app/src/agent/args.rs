@@ -1,19 +1,19 @@
 //! The agent's options.
 
-use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use anyhow::{Context, bail};
 use clap::Args;
 use towpath_core::finding::Finding;
 use towpath_formats::sources::oci::Repository;
+use towpath_formats::timespan::TimeSpan;
 use towpath_kube::{Access, LeaseTerms};
 
 use super::proof::Prover;
 use super::service::ServiceOptions;
 use crate::clock::NowArgs;
-use crate::config::LogFormat;
+use crate::config::{HOUR, LogFormat};
+use crate::listen::ListenAddress;
 use crate::output::OutputArgs;
 
 #[derive(Debug, Args)]
@@ -46,14 +46,14 @@ pub(crate) struct AgentArgs {
     pub(super) now: NowArgs,
     #[command(flatten)]
     pub(super) output: OutputArgs,
-    /// Serve /livez, /readyz and /metrics on this address.
+    /// Serve /livez, /readyz and /metrics on this address; :8080 is all interfaces.
     #[arg(
         long,
         env = "TOWPATH_LISTEN",
         default_value = "127.0.0.1:8080",
         value_name = "ADDRESS"
     )]
-    pub(super) listen: SocketAddr,
+    pub(super) listen: ListenAddress,
     /// The namespace of the Lease for leader election.
     #[arg(
         long,
@@ -66,8 +66,8 @@ pub(crate) struct AgentArgs {
     #[arg(long, env = "POD_NAME", value_name = "NAME")]
     holder: Option<String>,
     /// How long a Lease lasts without renewal. After an agent has died, the next one takes over after this time.
-    #[arg(long, default_value_t = 300, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(15..=3_600))]
-    lease_seconds: u64,
+    #[arg(long, default_value = "5m", value_name = "DURATION", value_parser = TimeSpan::between(TimeSpan::seconds(15), HOUR))]
+    lease_for: TimeSpan,
     /// What to log: error, warn, info, debug, trace.
     #[arg(
         long,
@@ -137,7 +137,7 @@ impl AgentArgs {
             namespace: self.namespace.clone(),
             name: "towpath-agent".to_owned(),
             holder,
-            term: Duration::from_secs(self.lease_seconds),
+            term: self.lease_for.unsigned(),
         }
     }
 

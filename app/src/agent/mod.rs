@@ -19,8 +19,9 @@ use towpath_formats::agent::{json, text};
 
 pub(crate) use args::AgentArgs;
 
-use crate::cli::{failure, print};
+use crate::cli::{failure, print, say};
 use crate::output::Output;
+use crate::terminal::room;
 use act::Action;
 use pass::{Judge, Judgement};
 use policy::PolicyFile;
@@ -50,7 +51,7 @@ pub(crate) fn run(args: &AgentArgs) -> anyhow::Result<bool> {
         let service = Service::start(&args.service, args.state_folder("reports")?)?;
         if needs_stamps && service.is_none() {
             tracing::warn!(
-                "the policy has maxGraphAge, but only a Towpath service says how old its graph is: no update will start; add --service"
+                "the policy has maxGraphAge, but only a Towpath service says how old its graph is: no update will start; add --server"
             );
         }
         if args.once {
@@ -79,7 +80,7 @@ fn tell(args: &AgentArgs, judgement: &Judgement, done: &Action) -> anyhow::Resul
     match args.output.form {
         Output::Text => {
             let done = done.map_or_else(String::new, |done| format!("\n{done}\n"));
-            print(&(text(&judgement.report()) + &done))
+            say(&(text(&judgement.report(), room()) + &done))
         }
         Output::Json => {
             let mut told = json(&judgement.report());

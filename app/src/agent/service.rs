@@ -18,11 +18,13 @@ use towpath_core::hex;
 use towpath_formats::agent::stamp::Nonce;
 use towpath_formats::fleet::report::{Report, Seen, write};
 use towpath_formats::fleet::token::{Claims, Grant};
+use towpath_formats::timespan::TimeSpan;
 use towpath_service::{
     Bounds, Event, Outbox, Pace, Queue, Sender, ServiceClient, ServiceConfig, SystemClock,
 };
 
 use super::pass::Judgement;
+use crate::config::DAY;
 
 /// A token that ends within this time is warned of.
 const TOKEN_ENDS_SOON: SignedDuration = SignedDuration::from_hours(14 * 24);
@@ -33,14 +35,14 @@ const STAMP_LASTS: SignedDuration = SignedDuration::from_mins(5);
 #[derive(Debug, Args)]
 pub(crate) struct ServiceOptions {
     /// Report to the Towpath service at this address, and ask it how old its graph is.
-    #[arg(long = "service", env = "TOWPATH_SERVICE", value_name = "URL", requires_all = ["token_file", "organisation"])]
+    #[arg(long = "server", env = "TOWPATH_SERVER", value_name = "URL", requires_all = ["token_file", "org"])]
     url: Option<String>,
     /// The file with this cluster's token, made with `towpath fleet token --cluster ID --org ID --name NAME`. The agent reads it again for each request.
-    #[arg(long, env = "TOWPATH_TOKEN_FILE", value_name = "FILE")]
+    #[arg(long, env = "TOWPATH_SERVER_TOKEN_FILE", value_name = "FILE")]
     pub(super) token_file: Option<PathBuf>,
     /// The organisation that the cluster belongs to.
-    #[arg(long, env = "TOWPATH_ORGANISATION", value_name = "NAME")]
-    organisation: Option<String>,
+    #[arg(long, env = "TOWPATH_ORG", value_name = "ID")]
+    org: Option<String>,
     /// The cluster's name in reports. [default: its id]
     #[arg(long, env = "TOWPATH_CLUSTER_NAME", value_name = "NAME")]
     cluster_name: Option<String>,
@@ -48,11 +50,11 @@ pub(crate) struct ServiceOptions {
     #[arg(long, value_name = "NAME=VALUE", value_parser = label)]
     label: Vec<(String, String)>,
     /// Trust only the certificates in this PEM file for the service.
-    #[arg(long, env = "TOWPATH_SERVICE_CA_FILE", value_name = "FILE")]
-    service_ca_file: Option<PathBuf>,
+    #[arg(long, env = "TOWPATH_SERVER_CA_FILE", value_name = "FILE")]
+    server_ca_file: Option<PathBuf>,
     /// Report this often if nothing changes.
-    #[arg(long, default_value_t = 600, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(30..=86_400))]
-    report_seconds: u64,
+    #[arg(long, default_value = "10m", value_name = "DURATION", value_parser = TimeSpan::between(TimeSpan::seconds(30), DAY))]
+    report_every: TimeSpan,
 }
 
 fn label(text: &str) -> Result<(String, String), String> {
@@ -101,15 +103,15 @@ impl Service {
         folder: Option<PathBuf>,
     ) -> anyhow::Result<Option<Self>> {
         let (Some(url), Some(token_file), Some(organisation)) =
-            (&options.url, &options.token_file, &options.organisation)
+            (&options.url, &options.token_file, &options.org)
         else {
             return Ok(None);
         };
         let config = ServiceConfig {
-            ca_file: options.service_ca_file.clone(),
+            ca_file: options.server_ca_file.clone(),
             ..ServiceConfig::new(url, token_file)
         };
-        let client = ServiceClient::new(config).context("--service")?;
+        let client = ServiceClient::new(config).context("--server")?;
         check_token(
             client.claims().context("--token-file")?.as_ref(),
             organisation,
@@ -131,7 +133,7 @@ impl Service {
             organisation: organisation.clone(),
             name: options.cluster_name.clone(),
             labels: options.label.iter().cloned().collect(),
-            every: Duration::from_secs(options.report_seconds),
+            every: options.report_every.unsigned(),
             seed: RandomState::new().hash_one("seed"),
             sender: None,
             results: Arc::default(),
@@ -304,7 +306,7 @@ fn check_token(
     };
     if enrolment.organisation != organisation {
         let of = &enrolment.organisation;
-        bail!("--organisation is {organisation}, but the token is for {of}; use the same in both");
+        bail!("--org is {organisation}, but the token is for {of}; use the same in both");
     }
     if let Some(name) = name.filter(|name| *name != enrolment.name) {
         let of = &enrolment.name;

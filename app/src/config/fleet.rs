@@ -3,17 +3,19 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use anyhow::bail;
+use anyhow::{Context, bail};
 use jiff::{SignedDuration, Timestamp};
+use towpath_formats::timespan::TimeSpan;
 use towpath_ocm::Login;
 use towpath_store::StoreAddress;
 use towpath_web::Reads;
 
-use super::{ServeOptions, within};
+use super::{DAY, HOUR, SECOND, ServeOptions, within};
 use crate::clock::day_or_time;
 
-/// Days for which decisions and single spans are kept.
-const KEEP_DAYS: u32 = 90;
+/// How long decisions and single spans are kept.
+const KEEP_FOR: TimeSpan = TimeSpan::days(90);
+const PASS_EVERY: TimeSpan = TimeSpan::seconds(60);
 
 /// A fleet to look after.
 #[derive(Debug, Clone)]
@@ -104,12 +106,10 @@ impl FleetSettings {
 
 impl ServeOptions {
     pub(super) fn fleet_settings(&self) -> anyhow::Result<Option<FleetSettings>> {
-        let pass = within("passSeconds", self.pass_seconds.unwrap_or(60), 1..=86_400)?;
-        let allowance = within(
-            "reportAllowanceSeconds",
-            self.report_allowance_seconds.unwrap_or(3_600),
-            1..=604_800,
-        )?;
+        let pass = self.pass_every.unwrap_or(PASS_EVERY);
+        let pass = within("passEvery", pass, SECOND..=DAY)?;
+        let allowance = self.report_allowance.unwrap_or(HOUR);
+        let allowance = within("reportAllowance", allowance, SECOND..=TimeSpan::days(7))?;
         let ocm = OcmOptions {
             url: self.ocm.clone(),
             token: self.ocm_token.clone(),
@@ -130,7 +130,14 @@ impl ServeOptions {
                 "--store-password-file {file} needs a PostgreSQL store; add --store postgres://USER@HOST/DATABASE, or remove it"
             );
         }
-        let keep_days = within("keepDays", self.keep_days.unwrap_or(KEEP_DAYS), 0..=36_500)?;
+        if let Some(url) = self.store.clone() {
+            let address = StoreAddress {
+                url,
+                password_file: self.store_password_file.clone(),
+            };
+            address.check().context("--store cannot be used")?;
+        }
+        let keep_for = self.keep_for.unwrap_or(KEEP_FOR);
         let Some(policy) = self.fleet.clone() else {
             return Ok(None);
         };
@@ -148,15 +155,12 @@ impl ServeOptions {
             clusters: self.clusters.clone(),
             store: self.store.clone(),
             store_password_file: self.store_password_file.clone(),
-            keep_for: (keep_days > 0)
-                .then(|| SignedDuration::from_hours(i64::from(keep_days) * 24)),
+            keep_for: keep_for.unless_zero(),
             token_keys: self.token_keys.clone(),
             unbound_until: self.unbound_until()?,
             reads,
-            pass_every: Duration::from_secs(pass),
-            allowance: SignedDuration::from_secs(
-                i64::try_from(allowance).expect("it is within its limits"),
-            ),
+            pass_every: pass.unsigned(),
+            allowance: allowance.signed(),
             ocm,
         }))
     }

@@ -14,22 +14,29 @@ use std::fmt;
 use std::net::SocketAddr;
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use anyhow::{Context, bail};
 use clap::Args;
 use jiff::Timestamp;
 use serde::Deserialize;
 use serde::de::{DeserializeOwned, IgnoredAny};
+use towpath_formats::timespan::TimeSpan;
 use towpath_web::{
     Admission, AllowedHosts, ClientContract, Limits, REPORTS_PER_MINUTE, TrustedProxies,
 };
 
 pub(crate) use self::fleet::{FleetSettings, OcmOptions, OcmSettings};
+pub(crate) use self::redact::written;
 pub(crate) use self::sources::{SignatureOption, SourceArgs, SourceOptions};
 use crate::clock::NowArgs;
+use crate::listen::ListenAddress;
 use crate::sources::address::{Intervals, Location};
 use crate::sources::{Needs, SourceSettings};
+
+pub(crate) const SECOND: TimeSpan = TimeSpan::seconds(1);
+pub(crate) const HOUR: TimeSpan = TimeSpan::seconds(3_600);
+pub(crate) const DAY: TimeSpan = TimeSpan::days(1);
+pub(crate) const YEAR: TimeSpan = TimeSpan::days(365);
 
 /// A file with every option, commented out, and what each is for.
 pub(crate) const DEFAULT_FILE: &str = include_str!("../../towpath.yaml");
@@ -38,105 +45,251 @@ pub(crate) const DEFAULT_FILE: &str = include_str!("../../towpath.yaml");
 #[derive(Debug, Default, Clone, Deserialize, Args)]
 #[serde(rename_all = "camelCase", default)]
 pub(crate) struct ServeOptions {
-    /// Listen on this address. [default: 127.0.0.1:8080]
+    /// Listen on this address: 127.0.0.1:8080, localhost:8080, or :8080 for all interfaces. [default: 127.0.0.1:8080]
     #[arg(long, env = "TOWPATH_LISTEN", value_name = "ADDR")]
-    pub(crate) listen: Option<SocketAddr>,
+    pub(crate) listen: Option<ListenAddress>,
     #[command(flatten)]
     #[serde(skip)]
     pub(crate) sources: SourceOptions,
-    /// Read remote sources this often. [default: 300]
-    #[arg(long, env = "TOWPATH_REFRESH_SECONDS", value_name = "SECONDS")]
-    pub(crate) refresh_seconds: Option<u64>,
-    /// Report as degraded when a source could not be read for this long. [default: 900]
-    #[arg(long, env = "TOWPATH_DEGRADED_AFTER_SECONDS", value_name = "SECONDS")]
-    pub(crate) degraded_after_seconds: Option<u64>,
+    /// Read remote sources this often. [default: 5m]
+    #[arg(
+        long,
+        env = "TOWPATH_REFRESH_EVERY",
+        value_name = "DURATION",
+        help_heading = "Sources"
+    )]
+    pub(crate) refresh_every: Option<TimeSpan>,
+    /// Report as degraded when a source could not be read for this long. [default: 15m]
+    #[arg(
+        long,
+        env = "TOWPATH_DEGRADED_AFTER",
+        value_name = "DURATION",
+        help_heading = "Sources"
+    )]
+    pub(crate) degraded_after: Option<TimeSpan>,
     /// Look up here the platform of clusters that do not send it. Each line is `id,platform`.
-    #[arg(long, env = "TOWPATH_PLATFORMS", value_name = "FILE")]
+    #[arg(
+        long,
+        env = "TOWPATH_PLATFORMS",
+        value_name = "FILE",
+        help_heading = "Sources"
+    )]
     pub(crate) platforms: Option<PathBuf>,
     /// Read the fleet's policy (organisations, clusters) from this directory.
-    #[arg(long, env = "TOWPATH_FLEET", value_name = "DIR")]
+    #[arg(
+        long,
+        env = "TOWPATH_FLEET",
+        value_name = "DIR",
+        help_heading = "Fleet"
+    )]
     pub(crate) fleet: Option<PathBuf>,
     /// Read clusters from this list, in addition to those that report.
-    #[arg(long, env = "TOWPATH_CLUSTERS", value_name = "FILE")]
+    #[arg(
+        long,
+        env = "TOWPATH_CLUSTERS",
+        value_name = "FILE",
+        help_heading = "Fleet"
+    )]
     pub(crate) clusters: Option<PathBuf>,
     /// Keep the fleet's state here: `sqlite:PATH`, or `postgres://…` for several replicas. [default: sqlite:towpath.db]
-    #[arg(long, env = "TOWPATH_STORE", value_name = "URL")]
+    #[arg(
+        long,
+        env = "TOWPATH_STORE",
+        value_name = "URL",
+        help_heading = "Fleet"
+    )]
     pub(crate) store: Option<String>,
     /// Read the password of the PostgreSQL store from this file. Towpath reads it again when the server refuses the password.
-    #[arg(long, env = "TOWPATH_STORE_PASSWORD_FILE", value_name = "FILE")]
+    #[arg(
+        long,
+        env = "TOWPATH_STORE_PASSWORD_FILE",
+        value_name = "FILE",
+        help_heading = "Fleet"
+    )]
     pub(crate) store_password_file: Option<PathBuf>,
-    /// Number of days to keep decisions and single spans of observed time; 0 keeps them for ever. [default: 90]
-    #[arg(long, env = "TOWPATH_KEEP_DAYS", value_name = "DAYS")]
-    pub(crate) keep_days: Option<u32>,
+    /// Keep decisions and single spans of observed time for this long; 0 keeps them for ever. [default: 90d]
+    #[arg(
+        long,
+        env = "TOWPATH_KEEP_FOR",
+        value_name = "DURATION",
+        help_heading = "Fleet"
+    )]
+    pub(crate) keep_for: Option<TimeSpan>,
     /// Sign and check tokens of clusters and administrators with the keys in this file.
-    #[arg(long, env = "TOWPATH_TOKEN_KEYS", value_name = "FILE")]
+    #[arg(
+        long,
+        env = "TOWPATH_TOKEN_KEYS",
+        value_name = "FILE",
+        help_heading = "Fleet"
+    )]
     pub(crate) token_keys: Option<PathBuf>,
     /// Accept tokens of the first version (tpc_, tpa_, tpr_) until this day. Their clusters stay unbound and earn no soak.
-    #[arg(long, env = "TOWPATH_ACCEPT_UNBOUND_TOKENS_UNTIL", value_name = "DATE")]
+    #[arg(
+        long,
+        env = "TOWPATH_ACCEPT_UNBOUND_TOKENS_UNTIL",
+        value_name = "DATE",
+        help_heading = "Fleet"
+    )]
     pub(crate) accept_unbound_tokens_until: Option<String>,
     /// Let anybody read the fleet without a token. [default: true without --token-keys, else false]
-    #[arg(long, env = "TOWPATH_OPEN_READS", num_args = 0..=1, default_missing_value = "true", value_name = "BOOL")]
+    #[arg(long, env = "TOWPATH_OPEN_READS", num_args = 0..=1, default_missing_value = "true", value_name = "BOOL", help_heading = "Fleet")]
     pub(crate) open_reads: Option<bool>,
-    /// Make a scheduling pass over the fleet this often. [default: 60]
-    #[arg(long, env = "TOWPATH_PASS_SECONDS", value_name = "SECONDS")]
-    pub(crate) pass_seconds: Option<u64>,
-    /// The longest time between two reports of a cluster that still counts as soak. [default: 3600]
-    #[arg(long, env = "TOWPATH_REPORT_ALLOWANCE_SECONDS", value_name = "SECONDS")]
-    pub(crate) report_allowance_seconds: Option<u64>,
+    /// Make a scheduling pass over the fleet this often. [default: 1m]
+    #[arg(
+        long,
+        visible_alias = "every",
+        env = "TOWPATH_PASS_EVERY",
+        value_name = "DURATION",
+        help_heading = "Fleet"
+    )]
+    pub(crate) pass_every: Option<TimeSpan>,
+    /// The longest time between two reports of a cluster that still counts as soak. [default: 1h]
+    #[arg(
+        long,
+        env = "TOWPATH_REPORT_ALLOWANCE",
+        value_name = "DURATION",
+        help_heading = "Fleet"
+    )]
+    pub(crate) report_allowance: Option<TimeSpan>,
     /// Read clusters from the OCM-style API at this address, and schedule upgrades there.
-    #[arg(long, env = "TOWPATH_OCM", value_name = "URL")]
+    #[arg(long, env = "TOWPATH_OCM", value_name = "URL", help_heading = "OCM")]
     pub(crate) ocm: Option<String>,
     /// The file with the token for the API of --ocm. Somebody else renews it.
-    #[arg(long, env = "TOWPATH_OCM_TOKEN", value_name = "FILE")]
+    #[arg(
+        long,
+        env = "TOWPATH_OCM_TOKEN",
+        value_name = "FILE",
+        help_heading = "OCM"
+    )]
     pub(crate) ocm_token: Option<PathBuf>,
     /// Log in to the API of --ocm as this service account. Needs --ocm-client-secret.
-    #[arg(long, env = "TOWPATH_OCM_CLIENT_ID", value_name = "ID")]
+    #[arg(
+        long,
+        env = "TOWPATH_OCM_CLIENT_ID",
+        value_name = "ID",
+        help_heading = "OCM"
+    )]
     pub(crate) ocm_client_id: Option<String>,
     /// The file with the secret of --ocm-client-id.
-    #[arg(long, env = "TOWPATH_OCM_CLIENT_SECRET", value_name = "FILE")]
+    #[arg(
+        long,
+        env = "TOWPATH_OCM_CLIENT_SECRET",
+        value_name = "FILE",
+        help_heading = "OCM"
+    )]
     pub(crate) ocm_client_secret: Option<PathBuf>,
     /// Log in to the API of --ocm with the offline token in this file.
-    #[arg(long, env = "TOWPATH_OCM_OFFLINE_TOKEN", value_name = "FILE")]
+    #[arg(
+        long,
+        env = "TOWPATH_OCM_OFFLINE_TOKEN",
+        value_name = "FILE",
+        help_heading = "OCM"
+    )]
     pub(crate) ocm_offline_token: Option<PathBuf>,
     /// The service that gives tokens for --ocm-client-id and --ocm-offline-token. [default: Red Hat's]
-    #[arg(long, env = "TOWPATH_OCM_TOKEN_URL", value_name = "URL")]
+    #[arg(
+        long,
+        env = "TOWPATH_OCM_TOKEN_URL",
+        value_name = "URL",
+        help_heading = "OCM"
+    )]
     pub(crate) ocm_token_url: Option<String>,
-    /// Check local files for changes this often where the kernel does not report changes. [default: 30]
-    #[arg(long, env = "TOWPATH_POLL_SECONDS", value_name = "SECONDS")]
-    pub(crate) poll_seconds: Option<u64>,
+    /// Check local files for changes this often where the kernel does not report changes. [default: 30s]
+    #[arg(
+        long,
+        env = "TOWPATH_POLL_EVERY",
+        value_name = "DURATION",
+        help_heading = "Sources"
+    )]
+    pub(crate) poll_every: Option<TimeSpan>,
     /// The most connections at once. [default: 10000]
-    #[arg(long, env = "TOWPATH_MAX_CONNECTIONS", value_name = "N")]
+    #[arg(
+        long,
+        env = "TOWPATH_MAX_CONNECTIONS",
+        value_name = "N",
+        help_heading = "Connections"
+    )]
     pub(crate) max_connections: Option<usize>,
     /// The most connections from one address at once; 0 is no limit. [default: half of --max-connections]
-    #[arg(long, env = "TOWPATH_MAX_CONNECTIONS_PER_ADDRESS", value_name = "N")]
+    #[arg(
+        long,
+        env = "TOWPATH_MAX_CONNECTIONS_PER_ADDRESS",
+        value_name = "N",
+        help_heading = "Connections"
+    )]
     pub(crate) max_connections_per_address: Option<usize>,
     /// Trust X-Forwarded-For and Forwarded from these addresses and networks, separated by commas. Their own address has no connection limit.
-    #[arg(long, env = "TOWPATH_TRUSTED_PROXIES", value_name = "CIDR,…")]
+    #[arg(
+        long,
+        env = "TOWPATH_TRUSTED_PROXIES",
+        value_name = "CIDR,…",
+        help_heading = "Connections"
+    )]
     pub(crate) trusted_proxies: Option<String>,
     /// Answer only requests whose Host is one of these names, `localhost` or an IP address; `*` allows any name. [default: on loopback none more,
     /// elsewhere any]
-    #[arg(long, env = "TOWPATH_ALLOWED_HOSTS", value_name = "NAME,…")]
+    #[arg(
+        long,
+        env = "TOWPATH_ALLOWED_HOSTS",
+        value_name = "NAME,…",
+        help_heading = "Connections"
+    )]
     pub(crate) allowed_hosts: Option<String>,
     /// Answer graphs under this path too, as in `/updates/graph`. [default: /api/upgrades_info alone]
-    #[arg(long, env = "TOWPATH_PATH_PREFIX", value_name = "PATH")]
+    #[arg(
+        long,
+        env = "TOWPATH_PATH_PREFIX",
+        value_name = "PATH",
+        help_heading = "Connections"
+    )]
     pub(crate) path_prefix: Option<String>,
     /// Refuse graph requests without these parameters, besides channel. [default: none]
-    #[arg(long, env = "TOWPATH_MANDATORY_PARAMS", value_name = "NAME,…")]
+    #[arg(
+        long,
+        env = "TOWPATH_MANDATORY_PARAMS",
+        value_name = "NAME,…",
+        help_heading = "Connections"
+    )]
     pub(crate) mandatory_params: Option<String>,
-    /// After a signal to stop, accept connections for this long while /readyz answers 503; 0 stops at once. [default: 5]
-    #[arg(long, env = "TOWPATH_DRAIN_SECONDS", value_name = "SECONDS")]
-    pub(crate) drain_seconds: Option<u64>,
+    /// After a signal to stop, accept connections for this long while /readyz answers 503; 0 stops at once. [default: 5s]
+    #[arg(
+        long,
+        env = "TOWPATH_DRAIN_FOR",
+        value_name = "DURATION",
+        help_heading = "Connections"
+    )]
+    pub(crate) drain_for: Option<TimeSpan>,
     /// The most reports of one cluster in a minute; 0 is no limit. [default: 60]
-    #[arg(long, env = "TOWPATH_REPORTS_PER_MINUTE", value_name = "N")]
+    #[arg(
+        long,
+        env = "TOWPATH_REPORTS_PER_MINUTE",
+        value_name = "N",
+        help_heading = "Fleet"
+    )]
     pub(crate) reports_per_minute: Option<u32>,
-    /// Close a connection that has not sent a whole request, or has not read from its answer, for this long. [default: 30]
-    #[arg(long, env = "TOWPATH_CLIENT_TIMEOUT_SECONDS", value_name = "SECONDS")]
-    pub(crate) client_timeout_seconds: Option<u64>,
+    /// Close a connection that has not sent a whole request, or has not read from its answer, for this long. [default: 30s]
+    #[arg(
+        long,
+        env = "TOWPATH_CLIENT_TIMEOUT",
+        value_name = "DURATION",
+        help_heading = "Connections"
+    )]
+    pub(crate) client_timeout: Option<TimeSpan>,
     /// What to log: error, warn, info, debug, trace, or a filter such as `towpath_web=debug`. [default: info]
-    #[arg(long, env = "TOWPATH_LOG", value_name = "LEVEL")]
+    #[arg(
+        long,
+        env = "TOWPATH_LOG",
+        value_name = "LEVEL",
+        help_heading = "Logging"
+    )]
     pub(crate) log: Option<String>,
     /// The format of log lines: text or json. [default: text]
-    #[arg(long, env = "TOWPATH_LOG_FORMAT", value_name = "FORMAT")]
+    #[arg(
+        long,
+        env = "TOWPATH_LOG_FORMAT",
+        value_name = "FORMAT",
+        help_heading = "Logging"
+    )]
     pub(crate) log_format: Option<LogFormat>,
     #[command(flatten)]
     #[serde(skip)]
@@ -209,6 +362,9 @@ fn parse_file(text: &str) -> anyhow::Result<ServeOptions> {
         .collect();
     let keys: BTreeMap<String, IgnoredAny> = part(text)?;
     if let Some(unknown) = keys.keys().find(|key| !known.contains(*key)) {
+        if let Some(renamed) = RENAMED.iter().find(|renamed| renamed.old == *unknown) {
+            bail!("{renamed}");
+        }
         let known: Vec<&str> = known.iter().map(String::as_str).collect();
         bail!(
             "{unknown:?} is not an option; the options are {}",
@@ -222,11 +378,81 @@ fn parse_file(text: &str) -> anyhow::Result<ServeOptions> {
     })
 }
 
+/// An option that had another name, and was a number.
+struct Renamed {
+    old: &'static str,
+    new: &'static str,
+    example: &'static str,
+}
+
+/// Options that were numbers of seconds or days. A variable of the environment that nobody reads any more would be ignored in silence.
+const RENAMED: [Renamed; 9] = [
+    renamed("refreshSeconds", "refreshEvery", "5m"),
+    renamed("degradedAfterSeconds", "degradedAfter", "15m"),
+    renamed("closedAfterSeconds", "closedAfter", "1d"),
+    renamed("keepDays", "keepFor", "90d"),
+    renamed("passSeconds", "passEvery", "60s"),
+    renamed("reportAllowanceSeconds", "reportAllowance", "1h"),
+    renamed("pollSeconds", "pollEvery", "30s"),
+    renamed("drainSeconds", "drainFor", "5s"),
+    renamed("clientTimeoutSeconds", "clientTimeout", "30s"),
+];
+
+const fn renamed(old: &'static str, new: &'static str, example: &'static str) -> Renamed {
+    Renamed { old, new, example }
+}
+
+impl fmt::Display for Renamed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { old, new, example } = self;
+        write!(
+            f,
+            "{old:?} is called {new} now; write {new}: {example}, or the like"
+        )
+    }
+}
+
+/// `passSeconds`, as the environment has it: `TOWPATH_PASS_SECONDS`.
+fn variable(key: &str) -> String {
+    let letter = |c: char| match c.is_ascii_uppercase() {
+        true => format!("_{c}"),
+        false => c.to_ascii_uppercase().to_string(),
+    };
+    format!("TOWPATH_{}", key.chars().map(letter).collect::<String>())
+}
+
+/// Refuses variables that had a meaning once.
+fn check_environment() -> anyhow::Result<()> {
+    let is_set = |key: &str| std::env::var_os(variable(key)).is_some();
+    match RENAMED.iter().find(|renamed| is_set(renamed.old)) {
+        None => Ok(()),
+        Some(Renamed { old, new, example }) => bail!(
+            "{} is called {} now; write {example}, or the like",
+            variable(old),
+            variable(new)
+        ),
+    }
+}
+
+/// What a variable of the environment says, for flags that clap cannot read from there.
+pub(crate) fn from_environment(name: &str) -> anyhow::Result<Option<TimeSpan>> {
+    let text = std::env::var(name).ok().filter(|text| !text.is_empty());
+    let wrong = |problem| anyhow::anyhow!("{name}: {problem}");
+    text.map(|text| text.parse().map_err(wrong)).transpose()
+}
+
 /// What a file says about one group of options.
 fn part<T: Default + DeserializeOwned>(text: &str) -> anyhow::Result<T> {
     // A file in which everything is commented out is an empty document.
-    let options: Option<T> = serde_saphyr::from_str(text)
-        .map_err(|error| anyhow::anyhow!("{}", error.without_snippet()))?;
+    let options: Option<T> = serde_saphyr::from_str(text).map_err(|error| {
+        let problem = error.without_snippet().to_string();
+        match problem.contains("expected mapping start") {
+            true => anyhow::anyhow!(
+                "it is not a list of options (`listen: 127.0.0.1:8080`); `towpath config --default` prints one to start from"
+            ),
+            false => anyhow::anyhow!("{problem}"),
+        }
+    })?;
     Ok(options.unwrap_or_default())
 }
 
@@ -251,6 +477,7 @@ use first_given;
 impl ServeOptions {
     /// With what a file says where nothing was typed.
     fn with_file(self, file: Option<&Path>) -> anyhow::Result<Self> {
+        check_environment()?;
         let Some(path) = file else {
             return Ok(self);
         };
@@ -263,12 +490,12 @@ impl ServeOptions {
 
     fn or(self, other: Self) -> Self {
         first_given! { self, other;
-            listen, sources, refresh_seconds, degraded_after_seconds, platforms, fleet, clusters,
-            store, store_password_file, keep_days, token_keys, accept_unbound_tokens_until,
-            open_reads, pass_seconds, report_allowance_seconds, ocm, ocm_token, ocm_client_id,
-            ocm_client_secret, ocm_offline_token, ocm_token_url, poll_seconds,
+            listen, sources, refresh_every, degraded_after, platforms, fleet, clusters,
+            store, store_password_file, keep_for, token_keys, accept_unbound_tokens_until,
+            open_reads, pass_every, report_allowance, ocm, ocm_token, ocm_client_id,
+            ocm_client_secret, ocm_offline_token, ocm_token_url, poll_every,
             max_connections, max_connections_per_address, trusted_proxies, allowed_hosts,
-            path_prefix, mandatory_params, drain_seconds, reports_per_minute, client_timeout_seconds, log, log_format, now
+            path_prefix, mandatory_params, drain_for, reports_per_minute, client_timeout, log, log_format, now
         }
     }
 
@@ -284,9 +511,9 @@ impl ServeOptions {
             1..=1_000_000,
         )?;
         let timeout = self
-            .client_timeout_seconds
-            .map(|seconds| within("clientTimeoutSeconds", seconds, 1..=3_600));
-        let timeout = timeout.transpose()?.map(Duration::from_secs);
+            .client_timeout
+            .map(|timeout| within("clientTimeout", timeout, SECOND..=HOUR));
+        let timeout = timeout.transpose()?.map(TimeSpan::unsigned);
         let for_one_address = match self.max_connections_per_address {
             None => AddressLimit::Half,
             Some(0) => AddressLimit::NoLimit,
@@ -295,8 +522,8 @@ impl ServeOptions {
             }
         };
         let drain = self
-            .drain_seconds
-            .map(|seconds| within("drainSeconds", seconds, 0..=3_600))
+            .drain_for
+            .map(|drain| within("drainFor", drain, TimeSpan::ZERO..=HOUR))
             .transpose()?;
         let reports = within(
             "reportsPerMinute",
@@ -320,9 +547,10 @@ impl ServeOptions {
             self.mandatory_params.as_deref(),
         )?;
         Ok(Settings {
-            listen: self
-                .listen
-                .unwrap_or_else(|| SocketAddr::from(([127, 0, 0, 1], 8080))),
+            listen: self.listen.map_or(
+                SocketAddr::from(([127, 0, 0, 1], 8080)),
+                |ListenAddress(address)| address,
+            ),
             sources,
             intervals,
             fleet,
@@ -331,7 +559,7 @@ impl ServeOptions {
             limits: Limits {
                 connections,
                 connections_per_address: for_one_address.of(connections),
-                drain: drain.map_or(defaults.drain, Duration::from_secs),
+                drain: drain.map_or(defaults.drain, TimeSpan::unsigned),
                 head_timeout: timeout.unwrap_or(defaults.head_timeout),
                 write_timeout: timeout.unwrap_or(defaults.write_timeout),
                 ..defaults
@@ -381,7 +609,10 @@ impl Settings {
             let clusters = fleet.clusters.iter().map(|path| ("--clusters", path));
             std::iter::once(("--fleet", &fleet.policy)).chain(clusters)
         });
-        match sources.chain(fleet).find(|(_, path)| !path.exists()) {
+        let keys = self.token_keys.iter().map(|path| ("--token-keys", path));
+        let all = sources.chain(fleet).chain(keys);
+        let mut all = all.filter(|(_, path)| !path.exists());
+        match all.next() {
             None => Ok(()),
             Some((flag, path)) => anyhow::bail!(
                 "{flag} {}: there is no such file or directory; correct the path",

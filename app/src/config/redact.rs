@@ -3,6 +3,8 @@
 use std::fmt;
 use std::path::Path;
 
+use jiff::SignedDuration;
+use towpath_formats::timespan;
 use towpath_ocm::Login;
 use towpath_web::Reads;
 
@@ -21,8 +23,8 @@ impl fmt::Display for Settings {
         if let Some(until) = self.unbound_until {
             writeln!(f, "acceptUnboundTokensUntil: \"{until}\"")?;
         }
-        writeln!(f, "pollSeconds: {}", self.intervals.local.as_secs())?;
-        writeln!(f, "refreshSeconds: {}", self.intervals.remote.as_secs())?;
+        writeln!(f, "pollEvery: {}", written(self.intervals.local))?;
+        writeln!(f, "refreshEvery: {}", written(self.intervals.remote))?;
         writeln!(f, "maxConnections: {}", self.limits.connections)?;
         match self.for_one_address {
             AddressLimit::Half => writeln!(f, "# maxConnectionsPerAddress: half of all places")?,
@@ -45,13 +47,9 @@ impl fmt::Display for Settings {
             text.iter()
                 .try_for_each(|text| writeln!(f, "{name}: {text:?}"))?;
         }
-        writeln!(f, "drainSeconds: {}", self.limits.drain.as_secs())?;
+        writeln!(f, "drainFor: {}", written(self.limits.drain))?;
         writeln!(f, "reportsPerMinute: {}", self.reports_per_minute)?;
-        writeln!(
-            f,
-            "clientTimeoutSeconds: {}",
-            self.limits.head_timeout.as_secs()
-        )?;
+        writeln!(f, "clientTimeout: {}", written(self.limits.head_timeout))?;
         writeln!(f, "log: {:?}", self.log)?;
         let format = if self.log_format == LogFormat::Json {
             "json"
@@ -83,16 +81,12 @@ impl fmt::Display for FleetSettings {
         self.store_password_file
             .iter()
             .try_for_each(|file| writeln!(f, "storePasswordFile: {}", path(file)))?;
-        writeln!(
-            f,
-            "keepDays: {}",
-            self.keep_for.map_or(0, |keep| keep.as_hours() / 24)
-        )?;
+        writeln!(f, "keepFor: {}", written(self.keep_for.unwrap_or_default()))?;
         self.token_keys
             .iter()
             .try_for_each(|keys| writeln!(f, "tokenKeys: {}", path(keys)))?;
         writeln!(f, "openReads: {}", self.reads == Reads::Open)?;
-        writeln!(f, "passSeconds: {}", self.pass_every.as_secs())?;
+        writeln!(f, "passEvery: {}", written(self.pass_every))?;
         if let Some(OcmSettings { url, login }) = &self.ocm {
             writeln!(f, "ocm: {url:?}")?;
             let file = path(login.file());
@@ -116,8 +110,13 @@ impl fmt::Display for FleetSettings {
                 )?,
             }
         }
-        write!(f, "reportAllowanceSeconds: {}", self.allowance.as_secs())
+        write!(f, "reportAllowance: {}", written(self.allowance))
     }
+}
+
+/// A length of time, as a file has it.
+pub(crate) fn written(length: impl TryInto<SignedDuration>) -> String {
+    timespan::written(length.try_into().unwrap_or(SignedDuration::MAX))
 }
 
 /// An address without what may be a password in it.

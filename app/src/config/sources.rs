@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use serde::Deserialize;
+use towpath_formats::timespan::TimeSpan;
 
 use super::{ServeOptions, first_given};
 use crate::sources::{Needs, SourceSettings};
@@ -38,9 +39,9 @@ pub(crate) struct SourceOptions {
     /// The directory with the newest good copy of each source. `serve` writes it, so that it can restart without the sources; other commands read it.
     #[arg(long, env = "TOWPATH_STATE", value_name = "DIR")]
     pub(crate) state: Option<PathBuf>,
-    /// Stop recommending updates when a source could not be read for this long; 0 never stops. [default: 86400]
-    #[arg(long, env = "TOWPATH_CLOSED_AFTER_SECONDS", value_name = "SECONDS")]
-    pub(crate) closed_after_seconds: Option<u64>,
+    /// Stop recommending updates when a source could not be read for this long; 0 never stops. [default: 1d]
+    #[arg(long, env = "TOWPATH_CLOSED_AFTER", value_name = "DURATION")]
+    pub(crate) closed_after: Option<TimeSpan>,
     /// Refuse a copy of a source that has lost more than this share of what it had in the last seven days. [default: 10]
     #[arg(long, env = "TOWPATH_MAX_SHRINK_PERCENT", value_name = "PERCENT")]
     pub(crate) max_shrink_percent: Option<u8>,
@@ -124,7 +125,7 @@ impl SourceArgs {
 impl SourceOptions {
     pub(super) fn or(self, other: Self) -> Self {
         first_given! { self, other;
-            graph_data, releases, state, closed_after_seconds, max_shrink_percent, allow,
+            graph_data, releases, state, closed_after, max_shrink_percent, allow,
             ca_file, registry_auth_file, signatures, keyring, signature_policy, plain_http
         }
     }

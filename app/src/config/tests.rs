@@ -140,6 +140,15 @@ fn mistakes_are_told() {
         );
     }
     for (text, expected) in [
+        ("pollSeconds: 30", "\"pollSeconds\" is called pollEvery now"),
+        ("keepDays: 90", "write keepFor: 90d, or the like"),
+        ("pollEvery: 30", "\"30\" has no unit; write 30s for seconds"),
+        ("pollEvery: soon", "\"soon\" is not a length of time"),
+    ] {
+        let error = format!("{:#}", parse_file(text).unwrap_err());
+        assert!(error.contains(expected), "{error}");
+    }
+    for (text, expected) in [
         (
             "trustedProxies: 10.0.0.0/99",
             "--trusted-proxies: \"10.0.0.0/99\" is not a network",
@@ -148,7 +157,7 @@ fn mistakes_are_told() {
             "allowedHosts: http://x",
             "--allowed-hosts: \"http://x\" is not a host name",
         ),
-        ("drainSeconds: 3601", "it must be between 0 and 3600"),
+        ("drainFor: 3601s", "it must be between 0s and 1h"),
     ] {
         let error = parse_file(text)
             .unwrap()
@@ -188,18 +197,79 @@ fn mistakes_are_told() {
     );
     let told = parse_file("now: tomorrow").unwrap_err().to_string();
     assert!(told.contains("+2d or -3h"), "{told}");
-    for number in [
-        "maxConnections: 0",
-        "pollSeconds: 0",
-        "clientTimeoutSeconds: 18446744073709551615",
-    ] {
+    for number in ["maxConnections: 0", "pollEvery: 0s", "clientTimeout: 2h"] {
         assert!(
             parse_file(number)
                 .unwrap()
                 .validated()
                 .unwrap_err()
                 .to_string()
-                .contains("it must be between 1 and")
+                .contains("it must be between 1")
         );
     }
+}
+
+/// The flags of `serve` with what their help says about the default, where that is one word.
+fn told_defaults() -> Vec<(String, String)> {
+    let serve = ServeOptions::augment_args(clap::Command::new("serve"));
+    let told = |flag: &clap::Arg| {
+        let help = flag.get_help()?.to_string();
+        let (_, default) = help.rsplit_once("[default: ")?;
+        let (default, _) = default.split_once([']', ';'])?;
+        let is_a_word = !default.contains([' ', '\'']) && default != "none";
+        is_a_word.then(|| (camel_case(flag.get_id().as_str()), default.to_owned()))
+    };
+    serve.get_arguments().filter_map(told).collect()
+}
+
+#[test]
+fn the_help_names_the_defaults_that_hold() {
+    let in_force = |file: &str| {
+        let settings = parse_file(&format!("fleet: f\n{file}")).unwrap();
+        settings.validated().unwrap()
+    };
+    let usual = in_force("");
+    let told = told_defaults();
+    assert!(told.len() >= 15, "{told:?}");
+    for (option, default) in &told {
+        let settings = in_force(&format!("{option}: {default}"));
+        let store = |settings: &Settings| settings.fleet.as_ref().unwrap().store_address().url;
+        match option.as_str() {
+            "store" => assert_eq!(store(&settings), store(&usual)),
+            _ => assert_eq!(
+                settings.to_string(),
+                usual.to_string(),
+                "{option}: {default}"
+            ),
+        }
+    }
+    // What would not be seen if it were another one is no test.
+    for other in ["pollEvery: 31s", "keepFor: 91d", "listen: 127.0.0.1:8081"] {
+        assert_ne!(in_force(other).to_string(), usual.to_string(), "{other}");
+    }
+}
+
+#[test]
+fn the_flags_of_serve_stand_under_headings() {
+    let serve = ServeOptions::augment_args(clap::Command::new("serve"));
+    let headings: BTreeMap<&str, usize> = serve
+        .get_arguments()
+        .map(|flag| flag.get_help_heading().unwrap_or("Options"))
+        .fold(BTreeMap::new(), |mut counts, heading| {
+            *counts.entry(heading).or_default() += 1;
+            counts
+        });
+    let names: Vec<&str> = headings.keys().copied().collect();
+    assert_eq!(
+        names,
+        [
+            "Connections",
+            "Fleet",
+            "Logging",
+            "OCM",
+            "Options",
+            "Sources"
+        ]
+    );
+    assert!(headings["Options"] <= 3, "{headings:?}");
 }

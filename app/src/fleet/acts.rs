@@ -2,7 +2,8 @@
 //! changes nothing.
 
 use jiff::Timestamp;
-use towpath_core::fleet::{Approval, BadQuestion, KnownFleet, Pause};
+use towpath_core::cluster::ClusterId;
+use towpath_core::fleet::{Approval, BadQuestion, KnownFleet, Name, Pause};
 use towpath_core::graph::Graph;
 use towpath_core::version::Version;
 use towpath_formats::fleet::acts::{Act, PausePlace};
@@ -132,29 +133,44 @@ impl People<'_> {
         cluster: &str,
         by: &str,
     ) -> Result<Act, NotDone> {
-        let found = self.known.cluster(cluster, None);
-        let state = found.map_err(not("acknowledged"))?;
+        let (id, name) = self.cluster(cluster, "acknowledged").await?;
         self.known.gate(gate).map_err(not("acknowledged"))?;
-        let (id, name) = (state.id.to_string(), state.name.to_string());
-        self.store
-            .acknowledge_gate(&state.id, gate, by, self.now)
-            .await?;
+        self.store.acknowledge_gate(&id, gate, by, self.now).await?;
         Ok(Act::Acknowledged {
             gate: gate.to_owned(),
-            id,
-            name,
+            id: id.to_string(),
+            name: name.to_string(),
         })
     }
 
     pub(super) async fn forget(&self, cluster: &str) -> Result<Act, NotDone> {
-        let found = self.known.cluster(cluster, None);
-        let state = found.map_err(not("forgotten"))?;
-        let (id, name) = (state.id.to_string(), state.name.to_string());
-        match self.store.forget(&state.id).await? {
-            true => Ok(Act::Forgotten { id, name }),
+        let (id, name) = self.cluster(cluster, "forgotten").await?;
+        match self.store.forget(&id).await? {
+            true => Ok(Act::Forgotten {
+                id: id.to_string(),
+                name: name.to_string(),
+            }),
             // Somebody else was faster, and no pass has been made since.
             false => Err(NotDone::Unknown(format!("{name} is forgotten already"))),
         }
+    }
+
+    /// The cluster with this name or id. One that came after the last pass is found by its id.
+    async fn cluster(
+        &self,
+        called: &str,
+        done: &'static str,
+    ) -> Result<(ClusterId, Name), NotDone> {
+        let problem = match self.known.cluster(called, None) {
+            Ok(state) => return Ok((state.id.clone(), state.name.clone())),
+            Err(problem) => not(done)(problem),
+        };
+        let stored = match ClusterId::new(called) {
+            Some(id) => self.store.cluster(&id).await?,
+            None => None,
+        };
+        let stored = stored.ok_or(problem)?;
+        Ok((stored.state.id, stored.state.name))
     }
 }
 

@@ -42,7 +42,11 @@ fn made(
         FleetForm::Markdown => None,
     };
     let rows = filter.limit;
-    Ok(Made::Text(text(Room { rows, width })))
+    Ok(Made::Text(text(Room {
+        rows,
+        width,
+        ..Room::default()
+    })))
 }
 
 pub(super) fn bad_filter(sentence: String) -> FleetAnswer {
@@ -170,7 +174,12 @@ pub(super) fn forecast(
         FleetForm::Markdown => None,
     };
     let rows = filter.limit;
-    let text = text::forecast(&outlook, days, Room { rows, width });
+    let room = Room {
+        rows,
+        width,
+        ..Room::default()
+    };
+    let text = text::forecast(&outlook, days, room);
     Ok(Made::Text(text))
 }
 

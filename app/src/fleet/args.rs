@@ -7,6 +7,7 @@ use clap::{Args, Subcommand, ValueEnum};
 use towpath_core::fleet::Filter;
 use towpath_core::version::Version;
 use towpath_formats::fleet::Room;
+use towpath_formats::timespan::TimeSpan;
 
 use super::{export, import, operator_acts, replay};
 use crate::cli::terminal_width;
@@ -83,12 +84,18 @@ pub(crate) enum FleetCommand {
         /// Stop after one pass.
         #[arg(long)]
         once: bool,
-        /// Make a scheduling pass this often.
-        #[arg(long, default_value_t = 60, value_name = "SECONDS", conflicts_with = "once", value_parser = clap::value_parser!(u64).range(1..=86_400))]
-        every: u64,
-        /// Number of days to keep decisions and single spans of observed time; 0 keeps them for ever. [default: 90]
-        #[arg(long, env = "TOWPATH_KEEP_DAYS", value_name = "DAYS")]
-        keep_days: Option<u32>,
+        /// Make a scheduling pass this often. [env: TOWPATH_PASS_EVERY=] [default: 1m]
+        // The environment is read by hand: for clap, a variable would be in conflict with --once.
+        #[arg(
+            long,
+            visible_alias = "every",
+            value_name = "DURATION",
+            conflicts_with = "once"
+        )]
+        pass_every: Option<TimeSpan>,
+        /// Keep decisions and single spans of observed time for this long; 0 keeps them for ever. [default: 90d]
+        #[arg(long, env = "TOWPATH_KEEP_FOR", value_name = "DURATION")]
+        keep_for: Option<TimeSpan>,
         /// What to log: error, warn, info, debug, trace, or a filter such as `towpath=debug`. [default: info]
         #[arg(long, env = "TOWPATH_LOG", value_name = "LEVEL")]
         log: Option<String>,
@@ -130,7 +137,7 @@ pub(crate) enum FleetCommand {
     /// List upgrades: planned, started, finished, failed, cancelled.
     #[command(after_help = "Example:\n  towpath fleet upgrades --limit 20")]
     Upgrades(operator_acts::UpgradesArgs),
-    /// Repeat past decisions from the log, and check that the results are identical.
+    /// List past decisions, repeat each from the log, and check that the results are identical.
     #[command(after_help = "Example:\n  towpath fleet replay --store sqlite:towpath.db")]
     Replay(replay::ReplayArgs),
     /// Check the store's integrity.
@@ -289,6 +296,7 @@ impl Filters {
         Room {
             rows: self.limit(),
             width: terminal_width(),
+            ..Room::default()
         }
     }
 

@@ -18,10 +18,11 @@ use towpath_formats::SourceFile;
 use towpath_formats::fleet::cluster_list::{self, ClusterList, LIST_IS_GONE, labels};
 use towpath_formats::fleet::policy::{self, PolicyRead};
 use towpath_formats::words::counted;
-use towpath_sources::{Contents, Directory, read_file};
+use towpath_sources::{Contents, Directory};
 use towpath_store::{Store, StoreError, UpgradeSelection};
 
 use crate::example;
+use crate::input::read_input;
 use crate::sources::Sources;
 
 /// A folder in which no file is a policy.
@@ -350,7 +351,7 @@ fn is_within(path: &str, folder: &str) -> bool {
 }
 
 fn list_file(path: &Path) -> Result<SourceFile, Finding> {
-    let bytes = read_file(path, cluster_list::MAX_BYTES as u64)?;
+    let bytes = read_input(path, cluster_list::MAX_BYTES as u64)?;
     Ok(SourceFile::new(path.display().to_string(), bytes))
 }
 

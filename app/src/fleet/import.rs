@@ -12,13 +12,14 @@ use towpath_formats::findings::one_a_line;
 use towpath_formats::fleet::acts::{self, Act, Imported, ImportedClusters, ImportedSoak};
 use towpath_formats::fleet::aus_state;
 use towpath_formats::fleet::cluster_list::{self, ClusterList};
-use towpath_sources::read_file;
+use towpath_formats::timespan::TimeSpan;
 use towpath_store::{ClusterReport, RecordOutcome, Store, StoreError};
 
 use super::facts::{Files, StoredFleet};
 use super::open_or_make;
 use super::operator_acts::StoreArgs;
 use crate::example::Origin;
+use crate::input::read_input;
 use crate::output::OutputArgs;
 use crate::server::{Server, ServerArgs};
 
@@ -29,7 +30,7 @@ const MAX_PART: usize = 48 << 10;
 
 #[derive(Debug, Args)]
 pub(crate) struct ImportArgs {
-    /// A list of clusters: JSON or YAML.
+    /// A list of clusters: JSON or YAML; - is standard input.
     #[arg(required_unless_present = "aus_state", conflicts_with = "aus_state")]
     list: Option<PathBuf>,
     /// The soak history that AUS keeps of one organisation, as JSON. Needs --org.
@@ -55,11 +56,11 @@ pub(crate) struct ImportArgs {
     /// The longest time since a cluster was last seen that still counts as soak.
     #[arg(
         long,
-        default_value_t = 3_600,
-        value_name = "SECONDS",
+        default_value = "1h",
+        value_name = "DURATION",
         conflicts_with = "aus_state"
     )]
-    allowance: u32,
+    report_allowance: TimeSpan,
 }
 
 pub(super) async fn import(args: ImportArgs) -> anyhow::Result<bool> {
@@ -143,7 +144,7 @@ fn parts(list: &ClusterList) -> anyhow::Result<Vec<String>> {
 }
 
 fn read_list(path: &Path, now: Timestamp) -> anyhow::Result<(ClusterList, Vec<Finding>)> {
-    let bytes = read_file(path, cluster_list::MAX_BYTES as u64)?;
+    let bytes = read_input(path, cluster_list::MAX_BYTES as u64)?;
     let (list, findings) = cluster_list::read(&Place::from(path), &bytes, now);
     ensure!(!list.is_unusable, "{}", one_a_line(&findings).trim_end());
     Ok((list, findings))
@@ -151,7 +152,7 @@ fn read_list(path: &Path, now: Timestamp) -> anyhow::Result<(ClusterList, Vec<Fi
 
 async fn import_list(args: &ImportArgs, path: &Path, now: Timestamp) -> anyhow::Result<Imported> {
     let (list, findings) = read_list(path, now)?;
-    let allowance = SignedDuration::from_secs(args.allowance.into());
+    let allowance = args.report_allowance.signed();
     let policy = policy(args, now)?;
     let store = open_or_make(&args.store).await?;
     let recorded = record(&store, list, &policy, allowance, now).await?;
@@ -208,7 +209,7 @@ async fn import_aus_state(
     organisation: &str,
     now: Timestamp,
 ) -> anyhow::Result<Imported> {
-    let bytes = read_file(path, aus_state::MAX_BYTES as u64)?;
+    let bytes = read_input(path, aus_state::MAX_BYTES as u64)?;
     let (sums, findings) = aus_state::read(&Place::from(path), &bytes, &organisation.into())?;
     let policy = policy(args, now)?;
     let store = open_or_make(&args.store).await?;

@@ -303,7 +303,7 @@ pub(super) async fn why(
         || text::why(planner, decision, member, &why, &updates),
         || json::with_updates(json::why(planner, decision, member, &why), Some(&updates)),
     )?;
-    Ok(to.is_none_or(|to| decision.starts_to(&state.id, to)))
+    Ok(to.is_none_or(|to| planner.starts_to(decision, member, to)))
 }
 
 pub(super) async fn history(

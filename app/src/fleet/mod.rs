@@ -65,14 +65,18 @@ async fn answer(command: FleetCommand) -> anyhow::Result<bool> {
         FleetCommand::Run {
             rehearse,
             once,
-            every,
-            keep_days,
+            pass_every,
+            keep_for,
             log,
             log_format,
             look,
         } => {
             let settings = look.settings_with(ServeOptions {
-                keep_days,
+                pass_every: match pass_every {
+                    Some(_) => pass_every,
+                    None => config::from_environment("TOWPATH_PASS_EVERY")?,
+                },
+                keep_for,
                 log,
                 log_format,
                 ..ServeOptions::default()
@@ -84,7 +88,7 @@ async fn answer(command: FleetCommand) -> anyhow::Result<bool> {
             );
             crate::log::start(&settings.log, settings.log_format)?;
             crate::secrets::warn_of_open_files(settings.secret_files());
-            run::run(settings, once, every).await
+            run::run(settings, once).await
         }
         FleetCommand::Pause(args) => operator_acts::pause(args).await,
         FleetCommand::Resume(args) => operator_acts::resume(args).await,

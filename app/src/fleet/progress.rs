@@ -1,15 +1,13 @@
-//! Shows the progress of long work at a terminal.
-
-use std::io::{IsTerminal, Write};
+//! How far a forecast has come, in days.
 
 use jiff::Timestamp;
 
-/// How far a forecast has come, on a terminal.
+use crate::progress::WorkBar;
+
 pub(super) struct Progress {
     from: Timestamp,
     days: u32,
-    shown: Option<i64>,
-    on_terminal: bool,
+    bar: WorkBar,
 }
 
 impl Progress {
@@ -17,22 +15,18 @@ impl Progress {
         Self {
             from,
             days,
-            shown: None,
-            on_terminal: std::io::stderr().is_terminal(),
+            bar: WorkBar::new(),
         }
     }
 
     pub(super) fn tell(&mut self, at: Timestamp) {
         let day = self.from.duration_until(at).as_hours() / 24;
-        if self.on_terminal && self.shown.replace(day) != Some(day) {
-            // A terminal that takes nothing is no reason to stop.
-            let _ = write!(std::io::stderr(), "\rday {} of {}", day + 1, self.days);
-        }
+        let day = u64::try_from(day).unwrap_or(0);
+        self.bar.tell("days", day, u64::from(self.days));
     }
 
-    pub(super) fn end(&self) {
-        if self.shown.is_some() {
-            let _ = write!(std::io::stderr(), "\r\x1b[K");
-        }
+    /// The bar is gone before the answer comes.
+    pub(super) fn end(self) {
+        drop(self.bar);
     }
 }

@@ -5,7 +5,7 @@ use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::{Value, json};
 
 use super::args::{FleetCommand, FleetPartArgs, HistoryOutput};
-use crate::cli::print;
+use crate::cli::{print, say};
 use crate::output::{Output, OutputArgs};
 use crate::server::{Question, Server};
 
@@ -109,20 +109,20 @@ fn shown(
     form: Option<&str>,
     limit: Option<usize>,
 ) -> anyhow::Result<bool> {
-    print(&match form {
-        Some(form) => server.text(question, form, limit)?,
-        None => format!("{:#}\n", server.pages(question, limit)?),
-    })?;
+    match form {
+        Some(form) => say(&server.text(question, form, limit)?)?,
+        None => print(&format!("{:#}\n", server.pages(question, limit)?))?,
+    }
     Ok(true)
 }
 
 /// Prints why. If it is about one version, says whether that starts.
 fn why(server: &Server<'_>, output: OutputArgs, question: &Question) -> anyhow::Result<bool> {
     let facts = server.facts(question)?;
-    print(&match output.form {
-        Output::Text => server.text(question, "text", None)?,
-        Output::Json => format!("{facts:#}\n"),
-    })?;
+    match output.form {
+        Output::Text => say(&server.text(question, "text", None)?)?,
+        Output::Json => print(&format!("{facts:#}\n"))?,
+    }
     starts(&facts, question.word("version"))
 }
 

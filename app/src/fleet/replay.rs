@@ -1,16 +1,17 @@
-//! Replay: repeats past decisions from their saved input. The results must be identical.
+//! Replay: repeats past decisions from their saved input, and lists the newest. The results must be identical.
 
 use anyhow::{Context, bail};
 use clap::Args;
-use towpath_core::fleet::{dispatch, find_cluster};
-use towpath_formats::fleet::log::{self, Replay};
+use towpath_core::fleet::{Decision, FleetPlanner, dispatch, find_cluster};
+use towpath_formats::fleet::log::{self, DecisionRow, Replay};
 use towpath_formats::fleet::{input, text};
 use towpath_formats::words::counted;
 use towpath_store::{Store, StoredDecision};
 
 use super::open;
 use super::operator_acts::StoreArgs;
-use crate::cli::print;
+use crate::cli::{print, say};
+use crate::terminal::room;
 
 /// Decisions that are read at once.
 const PAGE: u32 = 100;
@@ -20,6 +21,9 @@ pub(crate) struct ReplayArgs {
     /// Only the decision with this number.
     #[arg(long, value_name = "N")]
     decision: Option<i64>,
+    /// How many of the newest decisions to list. All are repeated.
+    #[arg(long, value_name = "N", default_value_t = 20, conflicts_with = "decision", value_parser = clap::value_parser!(u16).range(0..=10_000))]
+    limit: u16,
     /// Explain this cluster at the time of that decision.
     #[arg(long, value_name = "NAME", requires = "decision")]
     why: Option<String>,
@@ -31,17 +35,19 @@ pub(super) async fn replay(args: ReplayArgs) -> anyhow::Result<bool> {
     let store = open(&args.store).await?;
     let chain = store.verify_chain().await?;
     for problem in &chain.problems {
-        print(&format!("the log: {problem}\n"))?;
+        say(&format!("the log: {problem}\n"))?;
     }
     if let (Some(checkpoint), Some(wanted)) = (&chain.checkpoint, args.decision)
         && wanted <= checkpoint.seq
     {
         let (seq, at) = (checkpoint.seq, checkpoint.at);
         bail!(
-            "decision {wanted} was pruned: decisions up to {seq} were removed by {at}; --keep-days sets how long they are kept"
+            "decision {wanted} was pruned: decisions up to {seq} were removed by {at}; --keep-for sets how long they are kept"
         );
     }
     let (mut same, mut but_words, mut different) = (0, 0, 0);
+    let listed_after = store.newest_decision().await? - i64::from(args.limit);
+    let mut listed = Vec::new();
     let mut after = args.decision.map_or(0, |seq| seq - 1);
     loop {
         let page = store
@@ -55,7 +61,11 @@ pub(super) async fn replay(args: ReplayArgs) -> anyhow::Result<bool> {
                     store.newest_decision().await?
                 );
             }
-            match again(&store, decision, args.why.as_deref()).await? {
+            let (planner, made, replay) = again(&store, decision, args.why.as_deref()).await?;
+            if args.decision.is_none() && decision.seq > listed_after {
+                listed.push(DecisionRow::new(decision.seq, &planner, &made, replay));
+            }
+            match replay {
                 Replay::Same => same += 1,
                 Replay::SameButWords => but_words += 1,
                 Replay::Different => different += 1,
@@ -65,16 +75,23 @@ pub(super) async fn replay(args: ReplayArgs) -> anyhow::Result<bool> {
             Some(last) if args.decision.is_none() => after = last.seq,
             Some(_) => break,
             None if args.decision.is_some() && same + but_words + different == 0 => {
-                bail!("there is no such decision")
+                bail!(
+                    "there is no decision {}; the newest is {}",
+                    args.decision.unwrap_or_default(),
+                    store.newest_decision().await?
+                )
             }
             None => break,
         }
+    }
+    if !listed.is_empty() {
+        print(&format!("{}\n", text::decisions(&listed, room())))?;
     }
     let pruned = chain
         .checkpoint
         .as_ref()
         .map(|checkpoint| format!(", from its checkpoint after decision {}", checkpoint.seq));
-    print(&format!(
+    say(&format!(
         "{} repeated: {same} identical, {different} different; the chain of {} is {}{}.\n",
         counted(same + but_words + different, "decision"),
         chain.entries,
@@ -85,8 +102,14 @@ pub(super) async fn replay(args: ReplayArgs) -> anyhow::Result<bool> {
         },
         pruned.unwrap_or_default(),
     ))?;
+    if let Some(newest) = listed.last() {
+        say(&format!(
+            "To see why at the time of one: towpath fleet replay --decision {} --why CLUSTER\n",
+            newest.seq
+        ))?;
+    }
     if but_words > 0 {
-        print(&format!(
+        say(&format!(
             "{} more gave the same result. They are in the first format, so the reasons for cancelled plans were not compared.\n",
             counted(but_words, "decision")
         ))?;
@@ -99,7 +122,7 @@ async fn again(
     store: &Store,
     stored: &StoredDecision,
     why: Option<&str>,
-) -> anyhow::Result<Replay> {
+) -> anyhow::Result<(FleetPlanner, Decision, Replay)> {
     let mut parts = Vec::with_capacity(stored.input.len());
     for (name, digest) in &stored.input {
         let body = store
@@ -116,7 +139,7 @@ async fn again(
         .map_err(|problem| anyhow::anyhow!("decision {}: {problem}", stored.seq))?;
     if replay == Replay::Different {
         let was = String::from_utf8_lossy(&stored.body);
-        print(&format!(
+        say(&format!(
             "decision {} at {} is different now:\n  then {was}\n  now  {made}\n",
             stored.seq, stored.at
         ))?;
@@ -124,7 +147,7 @@ async fn again(
     if let Some(name) = why {
         let member = find_cluster(&planner, name)?;
         let why = planner.why(member, stored.at);
-        print(&text::why(&planner, &decision, member, &why, &[]))?;
+        say(&text::why(&planner, &decision, member, &why, &[]))?;
     }
-    Ok(replay)
+    Ok((planner, decision, replay))
 }

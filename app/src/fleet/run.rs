@@ -35,10 +35,12 @@ const LATELY: SignedDuration = SignedDuration::from_hours(24);
 /// How long a pass may take to end when the service stops.
 const SHUTDOWN: Duration = Duration::from_secs(10);
 
+/// What a signal to stop means for `fleet run`.
+const STOPPING: &str = "no further pass; upgrades that have started continue";
+
 /// Decides and acts until told to stop.
-pub(crate) async fn run(settings: Settings, once: bool, every: u64) -> anyhow::Result<bool> {
-    let mut fleet = needed(&settings)?;
-    fleet.pass_every = Duration::from_secs(every.max(1));
+pub(crate) async fn run(settings: Settings, once: bool) -> anyhow::Result<bool> {
+    let fleet = needed(&settings)?;
     let now = settings.now.unwrap_or_else(Timestamp::now);
     let graph = facts::graph(&settings, now)?.map_or(GraphSource::None, |graph| {
         GraphSource::Fixed(Arc::new(graph))
@@ -78,9 +80,9 @@ async fn pass_once(
         bail!("{finding}");
     }
     tell(&outcome);
-    crate::cli::print(&outcome.to_string())?;
+    crate::cli::say(&outcome.to_string())?;
     if outcome.planned > 0 && fleet.ocm.is_none() {
-        crate::cli::print(&next_pass_note())?;
+        crate::cli::say(&next_pass_note())?;
     }
     Ok(())
 }
@@ -93,7 +95,7 @@ async fn pass_for_ever(
 ) -> anyhow::Result<()> {
     let published = Arc::new(PublishedFleet::default());
     let mut scheduler = Scheduler::new(store.clone(), fleet.clone(), graph, published)?;
-    let mut stop = std::pin::pin!(crate::serve::stop_signal()?);
+    let mut stop = std::pin::pin!(crate::serve::stop_signal(STOPPING)?);
     let (mut complaint, began) = (Complaint::default(), Instant::now());
     let mut ticks = ticks(fleet.pass_every);
     let taken_over = scheduler.taken_over();
@@ -192,8 +194,11 @@ pub(crate) fn token_keys(
     path: &Path,
     unbound_until: Option<Timestamp>,
 ) -> anyhow::Result<TokenKeys> {
-    let text = std::fs::read_to_string(path)
-        .with_context(|| format!("{} cannot be read", path.display()))?;
+    let text = std::fs::read_to_string(path).map_err(|error| {
+        let path = path.display();
+        let remedy = format!("make one with `(umask 077; openssl rand -base64 48 > {path})`");
+        anyhow::anyhow!("the file of keys {path} cannot be read: {error}; {remedy}")
+    })?;
     let keys = TokenKeys::parse(&text)
         .map_err(|problem| anyhow::anyhow!("{}: {problem}", path.display()))?;
     Ok(keys.accepting_unbound_until(unbound_until))

@@ -187,7 +187,7 @@ impl Scheduler {
         let clock = match self.pruning_clock(lease, now, keep_for).await {
             Ok(clock) => clock,
             Err(error) => {
-                return tracing::error!(%error, "data older than --keep-days could not be pruned");
+                return tracing::error!(%error, "data older than --keep-for could not be pruned");
             }
         };
         let Ok(before) = clock.checked_sub(keep_for) else {
@@ -213,11 +213,11 @@ impl Scheduler {
                         sums,
                         decisions,
                         checkpoint,
-                        "data older than --keep-days was pruned"
+                        "data older than --keep-for was pruned"
                     );
                 }
                 Err(error) => {
-                    return tracing::error!(%error, "data older than --keep-days could not be pruned");
+                    return tracing::error!(%error, "data older than --keep-for could not be pruned");
                 }
             }
         }

@@ -7,7 +7,7 @@ use towpath_formats::graph::lint;
 use towpath_sources::Contents;
 
 use super::presubmit::PresubmitArgs;
-use crate::cli::print;
+use crate::cli::{print, say};
 use crate::clock::NowArgs;
 use crate::config::SourceArgs;
 use crate::output::OutputArgs;
@@ -74,7 +74,7 @@ pub(super) fn lint(args: LintArgs) -> anyhow::Result<bool> {
         false => Shown::FirstOfEachCode(SHOWN_OF_EACH_CODE),
     };
     match args.output.form {
-        LintOutput::Text => print(&lint::text(&linted, shown))?,
+        LintOutput::Text => say(&lint::text(&linted, shown))?,
         LintOutput::Json => print(&sources.origin().mark(lint::json(&linted)))?,
         LintOutput::Sarif => print(&format!("{:#}\n", findings::sarif(&linted.findings, &root)))?,
         LintOutput::Github => print(&findings::annotations(&linted.findings, &root))?,

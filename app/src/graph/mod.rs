@@ -33,7 +33,7 @@ pub(crate) enum GraphCommand {
     Migrate(migrate::MigrateArgs),
     /// Show every rollout window that is running or planned: whom it has reached, when it reaches the others, and what is blocked.
     #[command(
-        after_help = "Example:\n  towpath graph rollouts --graph-data ./graph-data --releases releases.json"
+        after_help = "Example:\n  towpath graph rollouts ./graph-data --releases releases.json"
     )]
     Rollouts(rollouts::RolloutsArgs),
 }

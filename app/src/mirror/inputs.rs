@@ -12,10 +12,10 @@ use towpath_formats::fleet::cluster_list;
 use towpath_formats::mirror::aims::MirrorClients;
 use towpath_formats::words::platform_warning;
 use towpath_formats::{SourceFile, mirror};
-use towpath_sources::read_file;
 
 use crate::cli::failure;
 use crate::example;
+use crate::input::read_input;
 
 /// The largest list of what is there that we read.
 const MAX_HAVE_BYTES: u64 = 256 << 20;
@@ -28,7 +28,7 @@ pub(super) fn listed(
     let file = match file {
         None => example::clusters(),
         Some(path) => {
-            let bytes = read_file(path, cluster_list::MAX_BYTES as u64)?;
+            let bytes = read_input(path, cluster_list::MAX_BYTES as u64)?;
             SourceFile::new(path.display().to_string(), bytes)
         }
     };
@@ -58,7 +58,7 @@ pub(super) fn platform(name: Option<&str>) -> anyhow::Result<Fact<Platform>> {
 
 /// What is there already.
 pub(super) fn have(path: &Path) -> anyhow::Result<Have> {
-    let bytes = read_file(path, MAX_HAVE_BYTES)?;
+    let bytes = read_input(path, MAX_HAVE_BYTES)?;
     let text = String::from_utf8(bytes)
         .map_err(|_| anyhow!("{}: this is not text; list digests", path.display()))?;
     mirror::read_have(&Place::file(path.display().to_string()), &text)

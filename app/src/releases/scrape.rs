@@ -1,12 +1,11 @@
 //! `towpath releases scrape`: writes a registry's releases to a file for use offline.
 
-use std::io::{IsTerminal, Write, stderr};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::Context;
 use clap::Args;
-use indicatif::{ProgressBar, ProgressStyle};
 use towpath_core::finding::{Finding, Place};
 use towpath_core::intake::Recheck;
 use towpath_core::version::Arch;
@@ -22,6 +21,7 @@ use towpath_sources::{
 use crate::cli::failure;
 use crate::example::Origin;
 use crate::output::OutputArgs;
+use crate::progress::WorkBar;
 
 /// How many findings of one code are shown before the others are counted.
 const SHOWN_OF_EACH_CODE: usize = 5;
@@ -36,10 +36,10 @@ pub(crate) struct ScrapeArgs {
     out: PathBuf,
     /// Registry credentials, in Docker's config.json format; a pull secret is one.
     #[arg(long, env = "TOWPATH_REGISTRY_AUTH_FILE", value_name = "FILE")]
-    auth_file: Option<PathBuf>,
+    registry_auth_file: Option<PathBuf>,
     /// Also trust the certificate authorities in this PEM file.
-    #[arg(long, value_name = "FILE")]
-    ca: Option<PathBuf>,
+    #[arg(long, env = "TOWPATH_CA_FILE", value_name = "FILE")]
+    ca_file: Option<PathBuf>,
     /// Use plain HTTP, without TLS.
     #[arg(long)]
     plain_http: bool,
@@ -67,13 +67,13 @@ pub(crate) struct ScrapeArgs {
 
 pub(super) fn scrape(args: &ScrapeArgs) -> anyhow::Result<bool> {
     let options = RegistryOptions {
-        auth_file: args.auth_file.clone(),
-        ca_file: args.ca.clone(),
+        auth_file: args.registry_auth_file.clone(),
+        ca_file: args.ca_file.clone(),
         plain_http: args.plain_http,
         ..RegistryOptions::default()
     };
     let registry = Registry::new(options)?;
-    let bar = progress_bar();
+    let bar = WorkBar::new();
     let wish = Scrape {
         arches: args
             .arch
@@ -90,16 +90,14 @@ pub(super) fn scrape(args: &ScrapeArgs) -> anyhow::Result<bool> {
         } else {
             Recheck::InTurn
         },
-        progress: bar.as_ref().map(told_to).unwrap_or_default(),
+        progress: told_to(&bar),
         ..Scrape::of(args.repository.clone())
     };
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()?;
     let end = runtime.block_on(scraped(&registry, &wish));
-    if let Some(bar) = bar {
-        bar.finish_and_clear();
-    }
+    drop((wish, bar));
     let (file, findings) = end?;
     let (releases, _) = releases::read(&Place::file(file.path.as_str()), &file.bytes)
         .map_err(|found| failure(&found))?;
@@ -143,22 +141,13 @@ fn write(path: &Path, file: &SourceFile) -> anyhow::Result<()> {
     written.with_context(|| format!("{} cannot be written", path.display()))
 }
 
-fn progress_bar() -> Option<ProgressBar> {
-    let style = ProgressStyle::with_template("{msg:<6} {bar:40} {pos}/{len} {elapsed}").ok()?;
-    stderr()
-        .is_terminal()
-        .then(|| ProgressBar::new(0).with_style(style))
-}
-
-fn told_to(bar: &ProgressBar) -> Progress {
+fn told_to(bar: &WorkBar) -> Progress {
     let bar = bar.clone();
     Progress::new(move |step| {
         let (what, done, total) = match step {
             Step::Tags(done, total) => ("tags", done, total),
             Step::Images(done, total) => ("images", done, total),
         };
-        bar.set_message(what);
-        bar.set_length(total as u64);
-        bar.set_position(done as u64);
+        bar.tell(what, done as u64, total as u64);
     })
 }

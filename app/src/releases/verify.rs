@@ -18,6 +18,7 @@ use crate::example::Origin;
 use crate::output::OutputArgs;
 use crate::signatures::{Go, Verifier};
 use crate::sources::{Needs, SourceSettings, Sources};
+use crate::terminal::room;
 
 #[derive(Debug, Args)]
 pub(crate) struct VerifyArgs {
@@ -71,7 +72,7 @@ pub(crate) fn verify(args: &VerifyArgs) -> anyhow::Result<bool> {
         .map(|release| SignedRelease::new(release, &verdicts))
         .collect();
     args.output
-        .print(Origin::Named, || text(&judged), || json(&judged))?;
+        .print(Origin::Named, || text(&judged, room()), || json(&judged))?;
     Ok(judged.iter().all(SignedRelease::is_verified))
 }
 

@@ -9,7 +9,7 @@
 //!
 //! `oci+http://` is a registry without TLS. With `#edges=no` its releases count and the edges that they declare do not.
 //!
-//! Behind the `#` there may be `name=…` and `every=SECONDS`, joined by `&`; a path has no options, since it may have any character.
+//! Behind the `#` there may be `name=…` and `every=DURATION`, joined by `&`; a path has no options, since it may have any character.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -21,8 +21,11 @@ use sha2::{Digest, Sha256};
 use towpath_core::graph::ChannelName;
 use towpath_core::hex;
 use towpath_formats::sources::oci::{ImageName, Repository};
+use towpath_formats::timespan::TimeSpan;
 use towpath_http::is_loopback;
 use towpath_sources::{GitRemote, without_credentials};
+
+use crate::config::{DAY, SECOND};
 
 /// The most channels, and the most architectures, that a service is asked for.
 const MAX_ASKED: usize = 200;
@@ -149,7 +152,7 @@ impl SourceSpec {
             check_plain_http(address, plain_http)?;
             let every = options
                 .take("every")
-                .map(|text| seconds(&text))
+                .map(|text| every(&text))
                 .transpose()?
                 .unwrap_or(intervals.remote);
             let name = options.take("name").unwrap_or_else(|| name.to_owned());
@@ -452,14 +455,11 @@ fn check_plain_http(address: &str, plain_http: bool) -> anyhow::Result<()> {
     }
 }
 
-fn seconds(text: &str) -> anyhow::Result<Duration> {
-    let seconds: u64 = text
-        .parse()
-        .with_context(|| format!("every={text} is not a number of seconds"))?;
-    match (1..=86_400).contains(&seconds) {
-        true => Ok(Duration::from_secs(seconds)),
-        false => bail!("every={seconds}: it must be between 1 and 86400"),
-    }
+fn every(text: &str) -> anyhow::Result<Duration> {
+    let every = TimeSpan::between(SECOND, DAY)(text);
+    every
+        .map(TimeSpan::unsigned)
+        .map_err(|problem| anyhow!("every={text}: {problem}"))
 }
 
 /// What stands behind the `#`.
@@ -486,7 +486,7 @@ impl Options {
                     };
                     options.bare = Some(with_folder);
                 }
-                None => bail!("{part:?}: an option has a key and a value, as in every=60"),
+                None => bail!("{part:?}: an option has a key and a value, as in every=60s"),
             }
         }
         Ok(options)

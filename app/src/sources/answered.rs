@@ -11,12 +11,12 @@ use towpath_core::graph::Graph;
 use towpath_core::path::Request;
 use towpath_formats::SourceFile;
 use towpath_formats::path::read_graphs;
-use towpath_sources::read_file;
 
 use super::{Needs, Sources};
 use crate::cli::failure;
 use crate::config::SourceArgs;
 use crate::example::Origin;
+use crate::input::read_input;
 
 /// The largest file of a channel's graph that we read.
 const MAX_GRAPH_BYTES: u64 = 64 << 20;
@@ -47,7 +47,7 @@ impl GraphArgs {
             );
         }
         let read = |path: &PathBuf| {
-            let bytes = read_file(path, MAX_GRAPH_BYTES)?;
+            let bytes = read_input(path, MAX_GRAPH_BYTES)?;
             Ok(SourceFile::new(path.display().to_string(), bytes))
         };
         let files: Vec<SourceFile> = self.graph.iter().map(read).collect::<anyhow::Result<_>>()?;

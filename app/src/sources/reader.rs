@@ -8,13 +8,13 @@ use towpath_core::finding::{Finding, Place};
 use towpath_formats::SourceFile;
 use towpath_formats::graph::data;
 use towpath_sources::{
-    Contents, Directory, GetOutcome, Git, GitMirror, Http, HttpAccess, Upstream, Validators,
-    read_file, unpack,
+    Contents, Directory, GetOutcome, Git, GitMirror, Http, HttpAccess, Upstream, Validators, unpack,
 };
 
 use super::address::{Location, Role, SourceSpec};
 use super::images::ImagesReader;
 use crate::example;
+use crate::input::read_input;
 
 /// The largest file of releases, and of platforms, that we read.
 const MAX_FILE_BYTES: u64 = 512 << 20;
@@ -242,6 +242,6 @@ pub(super) fn runtime() -> Result<tokio::runtime::Runtime, Finding> {
 fn source_file(path: &Path) -> Result<SourceFile, Finding> {
     Ok(SourceFile::new(
         path.display().to_string(),
-        read_file(path, MAX_FILE_BYTES)?,
+        read_input(path, MAX_FILE_BYTES)?,
     ))
 }

@@ -2,32 +2,30 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
-use std::time::Duration;
 
 use anyhow::{Context, bail};
-use jiff::SignedDuration;
 use towpath_core::intake::{Ages, CopyObjection};
 use towpath_core::signatures::SignaturePolicy;
+use towpath_formats::timespan::TimeSpan;
 use towpath_sources::{HttpAccess, without_credentials};
 
 use super::address::{Intervals, Location, Role, SourceSpec};
 use super::{Access, Needs, SignatureSettings, SourceSettings};
-use crate::config::{ServeOptions, SignatureOption, within};
+use crate::config::{DAY, SECOND, ServeOptions, SignatureOption, YEAR, within, written};
 
 /// The most sources of releases.
 const MAX_SOURCES: usize = 16;
+const POLL_EVERY: TimeSpan = TimeSpan::seconds(30);
+const REFRESH_EVERY: TimeSpan = TimeSpan::seconds(300);
+const DEGRADED_AFTER: TimeSpan = TimeSpan::seconds(900);
 
 impl ServeOptions {
     pub(crate) fn intervals(&self) -> anyhow::Result<Intervals> {
-        let local = within("pollSeconds", self.poll_seconds.unwrap_or(30), 1..=86_400)?;
-        let remote = within(
-            "refreshSeconds",
-            self.refresh_seconds.unwrap_or(300),
-            1..=86_400,
-        )?;
+        let local = self.poll_every.unwrap_or(POLL_EVERY);
+        let remote = self.refresh_every.unwrap_or(REFRESH_EVERY);
         Ok(Intervals {
-            local: Duration::from_secs(local),
-            remote: Duration::from_secs(remote),
+            local: within("pollEvery", local, SECOND..=DAY)?.unsigned(),
+            remote: within("refreshEvery", remote, SECOND..=DAY)?.unsigned(),
         })
     }
 
@@ -36,26 +34,18 @@ impl ServeOptions {
         intervals: Intervals,
         needs: Needs,
     ) -> anyhow::Result<SourceSettings> {
-        let degraded = within(
-            "degradedAfterSeconds",
-            self.degraded_after_seconds.unwrap_or(900),
-            1..=31_536_000,
-        )?;
-        let closed = within(
-            "closedAfterSeconds",
-            self.sources.closed_after_seconds.unwrap_or(86_400),
-            0..=31_536_000,
-        )?;
-        let span =
-            |seconds: u64| SignedDuration::from_secs(i64::try_from(seconds).unwrap_or(i64::MAX));
+        let degraded = self.degraded_after.unwrap_or(DEGRADED_AFTER);
+        let degraded = within("degradedAfter", degraded, SECOND..=YEAR)?;
+        let closed = self.sources.closed_after.unwrap_or(DAY);
+        let closed = within("closedAfter", closed, TimeSpan::ZERO..=YEAR)?;
         let specs = self.specs(intervals, needs)?;
         Ok(SourceSettings {
             allow: self.allowances(&specs)?,
             specs,
             state: self.sources.state.clone(),
             ages: Ages {
-                degraded_after: span(degraded),
-                closed_after: (closed > 0).then(|| span(closed)),
+                degraded_after: degraded.signed(),
+                closed_after: closed.unless_zero(),
             },
             max_shrink_percent: within(
                 "maxShrinkPercent",
@@ -237,16 +227,9 @@ impl fmt::Display for SourceSettings {
         self.state
             .iter()
             .try_for_each(|state| writeln!(f, "state: {:?}", state.display().to_string()))?;
-        writeln!(
-            f,
-            "degradedAfterSeconds: {}",
-            self.ages.degraded_after.as_secs()
-        )?;
-        writeln!(
-            f,
-            "closedAfterSeconds: {}",
-            self.ages.closed_after.map_or(0, |age| age.as_secs())
-        )?;
+        writeln!(f, "degradedAfter: {}", written(self.ages.degraded_after))?;
+        let closed = self.ages.closed_after.unwrap_or_default();
+        writeln!(f, "closedAfter: {}", written(closed))?;
         writeln!(f, "maxShrinkPercent: {}", self.max_shrink_percent)?;
         let allowed = |(source, all): (&String, &BTreeSet<CopyObjection>)| {
             all.iter()

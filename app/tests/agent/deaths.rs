@@ -73,8 +73,8 @@ async fn of_several_agents_one_acts_and_a_stopped_one_makes_way_at_once() {
             site.agent(&[
                 "--holder",
                 &format!("agent-{number}"),
-                "--lease-seconds",
-                "600",
+                "--lease-for",
+                "600s",
             ])
         })
         .collect();
@@ -104,7 +104,7 @@ async fn of_several_agents_one_acts_and_a_stopped_one_makes_way_at_once() {
     };
     // It has given the lease back, so that nobody waits for the end of its term: whoever looks next has it.
     assert_ne!(lease(), format!("agent-{leader}"));
-    agents.push(site.agent(&["--holder", "next", "--lease-seconds", "600"]));
+    agents.push(site.agent(&["--holder", "next", "--lease-for", "600s"]));
     wait_for("another leads", || async {
         leaders(&agents).first().copied()
     })

@@ -16,4 +16,5 @@ mod process;
 mod quiet;
 mod reports;
 mod site;
+mod story;
 mod updates;

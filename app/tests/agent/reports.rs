@@ -67,8 +67,8 @@ impl<'a> Fleet<'a> {
             &releases,
             "--store",
             &store,
-            "--pass-seconds",
-            "1",
+            "--pass-every",
+            "1s",
         ];
         let more = [
             "--fleet",
@@ -86,11 +86,11 @@ impl<'a> Fleet<'a> {
         let path = |name: &str| self.site.path(name).display().to_string();
         let service = format!("http://{}", self.address);
         let own = [
-            "--service",
+            "--server",
             &service,
             "--token-file",
             &path("token"),
-            "--organisation",
+            "--org",
             "demo",
             "--state",
             &path("state"),

@@ -195,10 +195,10 @@ impl Site {
             &text("store"),
             "--plain-http",
         ];
-        let lease: &[&str] = if more.contains(&"--lease-seconds") {
+        let lease: &[&str] = if more.contains(&"--lease-for") {
             &[]
         } else {
-            &["--lease-seconds", "15"]
+            &["--lease-for", "15s"]
         };
         own.iter()
             .chain(lease)

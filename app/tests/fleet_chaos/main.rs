@@ -149,7 +149,7 @@ impl Chaos {
             "run",
             "--rehearse",
             "--every",
-            "1",
+            "1s",
             "--store",
             &self.store(),
             "--now",

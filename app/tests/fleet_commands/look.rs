@@ -234,7 +234,7 @@ fn a_plan_tells_apart_what_starts_what_is_planned_and_who_waits() {
     for waiting in facts["waiting"].as_array().expect("a list") {
         let mut starts = starts.as_array().expect("a list").iter();
         let first = starts
-            .find(|start| start["cluster"] == waiting["name"])
+            .find(|start| start["name"] == waiting["name"])
             .expect("it starts");
         assert_eq!(waiting["expected"]["at"], first["at"], "{waiting}");
         let minute = first["at"].as_str().expect("a time")[..16].replace('T', " ");
@@ -263,9 +263,9 @@ fn a_forecast_names_those_who_do_not_start() {
         "{text}"
     );
     let facts = asked(site.path(), "forecast --days 3");
-    assert_eq!(facts["starts"][0]["cluster"], "goes");
+    assert_eq!(facts["starts"][0]["name"], "goes");
     assert_eq!(
-        (&facts["idle"][0]["cluster"], &facts["idleLeftOut"]),
+        (&facts["idle"][0]["name"], &facts["idleLeftOut"]),
         (&json!("bank"), &json!(0))
     );
     assert_eq!(

@@ -70,8 +70,8 @@ impl Ground {
             &store,
             "--token-keys",
             text(&keys),
-            "--pass-seconds",
-            "1",
+            "--pass-every",
+            "1s",
         ];
         let graph = [
             "--graph-data",

@@ -60,8 +60,8 @@ impl Fleet {
             &store,
             "--token-keys",
             text(&keys),
-            "--pass-seconds",
-            "1",
+            "--pass-every",
+            "1s",
         ];
         let more = &[&["--open-reads"], more].concat();
         let towpath = Towpath::serve_folder(

@@ -34,7 +34,7 @@ fn is_kept(stream: &mut TcpStream) -> bool {
 
 #[test]
 fn no_request_is_lost_on_new_and_on_kept_connections() {
-    let mut towpath = Towpath::serve(&["--drain-seconds", "600"]);
+    let mut towpath = Towpath::serve(&["--drain-for", "600s"]);
     towpath.until("it is ready", |t| t.get("/readyz").status == 200);
     let (address, is_draining, begun) =
         (towpath.address, AtomicBool::new(false), AtomicUsize::new(0));
@@ -96,7 +96,7 @@ fn no_request_is_lost_on_new_and_on_kept_connections() {
 
 #[test]
 fn who_was_connected_before_the_end_may_still_ask_once() {
-    let mut towpath = Towpath::serve(&["--drain-seconds", "1"]);
+    let mut towpath = Towpath::serve(&["--drain-for", "1s"]);
     towpath.until("it is ready", |t| t.get("/readyz").status == 200);
     let (mut kept, mut fresh) = (connect(towpath.address), connect(towpath.address));
     assert!(is_kept(&mut kept));

@@ -38,8 +38,8 @@ fn with_one_pass(fleet: &Fleet) -> Towpath {
     let once = [
         "--now",
         "2026-11-16T12:00:00Z",
-        "--pass-seconds",
-        "3600",
+        "--pass-every",
+        "3600s",
         "--open-reads",
     ];
     Towpath::serve_folder(&fleet.path("data"), &[&options[..], &once].concat())

@@ -52,11 +52,11 @@ upgradePolicyClusters:
 
     /// The same, where only who has a token may look at the fleet.
     pub(crate) fn serve_closed(&self, store: &str, more: &[&str]) -> Towpath {
-        self.serve_every("1", store, more)
+        self.serve_every("1s", store, more)
     }
 
-    /// The same, with that many seconds between passes.
-    fn serve_every(&self, seconds: &str, store: &str, more: &[&str]) -> Towpath {
+    /// The same, with that much time between passes.
+    fn serve_every(&self, every: &str, store: &str, more: &[&str]) -> Towpath {
         let (policy, keys) = (self.path("policy"), self.path("keys"));
         let options = [
             "--fleet",
@@ -65,8 +65,8 @@ upgradePolicyClusters:
             store,
             "--token-keys",
             text(&keys),
-            "--pass-seconds",
-            seconds,
+            "--pass-every",
+            every,
         ];
         let towpath = Towpath::serve_folder(&self.path("data"), &[&options, more].concat());
         towpath.until("a pass was made", |t| {
@@ -387,9 +387,9 @@ fn when_a_scheduler_is_killed_another_acts_long_before_its_next_pass() {
     let fleet = Fleet::new();
     let is_scheduler =
         |towpath: &Towpath| towpath.get("/readyz").json()["fleet"]["isScheduler"] == true;
-    let first = fleet.serve_every("3600", &fleet.sqlite(), &[]);
+    let first = fleet.serve_every("3600s", &fleet.sqlite(), &[]);
     first.until("the first one schedules", is_scheduler);
-    let second = fleet.serve_every("3600", &fleet.sqlite(), &[]);
+    let second = fleet.serve_every("3600s", &fleet.sqlite(), &[]);
     assert!(!is_scheduler(&second), "one at a time");
     drop(first);
     second.until("the second one schedules", is_scheduler);

@@ -66,8 +66,8 @@ fn killed_a_hundred_times_it_never_serves_nothing_nor_a_mixture() {
         &releases,
         "--state",
         &state,
-        "--poll-seconds",
-        "3600",
+        "--poll-every",
+        "3600s",
     ];
     write_turn(folder.path(), 0);
     let first = Towpath::serve(&options);

@@ -64,7 +64,7 @@ fn a_body_is_ignored() {
 
 #[test]
 fn a_client_that_does_not_finish_its_head_is_closed() {
-    let towpath = Towpath::serve(&["--client-timeout-seconds", "1"]);
+    let towpath = Towpath::serve(&["--client-timeout", "1s"]);
     for begun in [&b""[..], b"GET /livez HTTP/1.1\r\nhost: "] {
         let mut rest = Vec::new();
         towpath
@@ -77,7 +77,7 @@ fn a_client_that_does_not_finish_its_head_is_closed() {
 
 #[test]
 fn a_client_that_does_not_read_is_closed() {
-    let towpath = Towpath::serve(&["--client-timeout-seconds", "1"]);
+    let towpath = Towpath::serve(&["--client-timeout", "1s"]);
     towpath.until("it is ready", |t| t.get("/readyz").status == 200);
     // More answers than any socket buffer holds, none of which is read.
     let mut stream = towpath.send(b"");
@@ -243,8 +243,8 @@ fn idle_connections_leave_descriptors_for_files() {
         &data,
         "--releases",
         &releases,
-        "--poll-seconds",
-        "1",
+        "--poll-every",
+        "1s",
     ];
     let towpath = Towpath::serve_with_descriptors(
         300,
@@ -282,7 +282,7 @@ fn what_there_are_no_descriptors_for_is_told_at_the_start() {
 
 #[test]
 fn it_stops_quietly() {
-    let mut towpath = Towpath::serve(&["--drain-seconds", "0"]);
+    let mut towpath = Towpath::serve(&["--drain-for", "0s"]);
     let mut idle = towpath.send(REQUEST);
     assert_eq!(Response::read(&mut idle, false).status, 200);
     towpath.signal(Signal::TERM);

@@ -12,6 +12,7 @@ mod guards;
 mod kill;
 mod large_fleet;
 mod limits;
+mod openapi;
 mod path;
 mod registry;
 mod reload;

@@ -158,7 +158,7 @@ fn a_start_without_a_valid_graph_is_not_ready_and_says_why() {
 
 #[test]
 fn a_hangup_looks_at_once() {
-    let towpath = Towpath::serve(&["--poll-seconds", "3600"]);
+    let towpath = Towpath::serve(&["--poll-every", "3600s"]);
     towpath.until("it is ready", |t| t.get("/readyz").status == 200);
     let unchanged = |t: &Towpath| {
         t.get("/metrics")

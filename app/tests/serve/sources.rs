@@ -70,7 +70,7 @@ impl Site {
             "--token-keys",
             &keys,
         ];
-        let seldom = ["--refresh-seconds", "3600", "--poll-seconds", "3600"];
+        let seldom = ["--refresh-every", "3600s", "--poll-every", "3600s"];
         let towpath = Towpath::serve(&[&own[..], &seldom, options].concat());
         towpath.until("it is ready", |t| t.get("/readyz").status == 200);
         towpath
@@ -161,7 +161,7 @@ fn a_block_that_is_pushed_reaches_every_answer_within_an_interval_and_within_a_s
     let site = Site::new();
     let repository = site.repository();
     let own_interval = site.serve(
-        &format!("{repository}&every=1"),
+        &format!("{repository}&every=1s"),
         &site.text("releases.json"),
         &[],
     );
@@ -686,4 +686,27 @@ fn only_who_may_wakes_the_readers() {
         &[("authorization", &format!("Bearer {}", site.token))],
     );
     assert_eq!(kind(&refused), (403, "no_token_key".to_owned()));
+}
+
+/// Only what is on this machine has to be there at the start.
+#[test]
+fn a_remote_that_does_not_answer_keeps_nobody_from_starting() {
+    let folder = Towpath::demo();
+    let releases = folder.path().join("releases.json");
+    let towpath = Towpath::serve(&[
+        "--graph-data",
+        "http://127.0.0.1:1/graph-data.tar.gz",
+        "--releases",
+        releases.to_str().expect("UTF-8"),
+    ]);
+    towpath.until("the source's problem is told", |t| {
+        t.get("/readyz").text().contains("cannot be reached")
+    });
+    let ready = towpath.get("/readyz");
+    assert_eq!(ready.status, 503);
+    assert_eq!(
+        ready.json()["status"],
+        "not ready: no graph could be loaded"
+    );
+    assert_eq!(towpath.get("/livez").status, 200);
 }

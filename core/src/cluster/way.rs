@@ -58,7 +58,7 @@ pub enum NotAWay {
     Backwards(String, Stop),
     /// A minor version is left out.
     #[error(
-        "from {0} to {1} it skips a minor version, which no cluster accepts; put a release of {2} between them"
+        "from {0} to {1} it skips a minor version, which no cluster accepts; put a release of {2} between them: `towpath path` finds one"
     )]
     Skips(String, Stop, Minor),
 }
@@ -149,6 +149,14 @@ impl Way {
         self.stops
             .last()
             .map_or_else(|| Minor::of(&self.from), Stop::minor)
+    }
+}
+
+/// The first minor version that an update leaves out; none if no cluster minds.
+pub fn skipped_minor(from: &Version, to: &Version) -> Option<Minor> {
+    match Way::new(from.clone(), vec![Stop::Release(to.clone())]) {
+        Err(NotAWay::Skips(_, _, between)) => Some(between),
+        _ => None,
     }
 }
 
@@ -268,7 +276,7 @@ mod tests {
             (
                 "4.6.8",
                 "4.8.1",
-                "from 4.6.8 to 4.8.1 it skips a minor version, which no cluster accepts; put a release of 4.7 between them",
+                "from 4.6.8 to 4.8.1 it skips a minor version, which no cluster accepts; put a release of 4.7 between them: `towpath path` finds one",
             ),
         ] {
             assert_eq!(way(from, stops).unwrap_err().to_string(), problem);

@@ -75,19 +75,6 @@ pub struct LockNeed {
     pub at_most: u32,
 }
 
-impl Decision {
-    /// What it starts on a cluster.
-    pub fn start_of(&self, cluster: &ClusterId) -> Option<&Start> {
-        self.starts.iter().find(|start| start.cluster == *cluster)
-    }
-
-    /// Whether it starts this version on a cluster itself, not on a node pool.
-    pub fn starts_to(&self, cluster: &ClusterId, to: &Version) -> bool {
-        self.start_of(cluster)
-            .is_some_and(|start| start.pool().is_none() && start.to == *to)
-    }
-}
-
 /// Decides about one fleet.
 #[derive(Debug, Clone)]
 pub struct FleetPlanner {
@@ -334,6 +321,30 @@ impl FleetPlanner {
     /// Why a cluster does, or does not, go where it could, after the last pass and what that started.
     pub fn why(&self, member: ClusterIdx, now: Timestamp) -> why::Why {
         why::why(&self.roster, member, now, self.started.contains(&member))
+    }
+
+    /// What a decision starts, with the cluster. What was carried out since then is planned, and starts nothing more.
+    pub fn pending_starts<'d>(
+        &self,
+        decision: &'d Decision,
+    ) -> impl Iterator<Item = (ClusterIdx, &'d Start)> {
+        decision.starts.iter().filter_map(|start| {
+            let member = self.roster.find(start.cluster.as_str())?;
+            let is_pending = self.roster.member(member).upgrade.is_none();
+            is_pending.then_some((member, start))
+        })
+    }
+
+    /// What a decision starts on a cluster.
+    pub fn start_of<'d>(&self, decision: &'d Decision, member: ClusterIdx) -> Option<&'d Start> {
+        let mut starts = self.pending_starts(decision);
+        starts.find_map(|(of, start)| (of == member).then_some(start))
+    }
+
+    /// Whether a decision starts this version on a cluster itself, not on a node pool.
+    pub fn starts_to(&self, decision: &Decision, member: ClusterIdx, to: &Version) -> bool {
+        self.start_of(decision, member)
+            .is_some_and(|start| start.pool().is_none() && start.to == *to)
     }
 
     /// The same about one version, whether or not the cluster could go there.

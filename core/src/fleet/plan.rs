@@ -54,8 +54,7 @@ impl Filter {
     pub fn plan<'a>(&self, desk: &'a FleetPlanner, decision: &'a Decision) -> FleetPlan<'a> {
         let now = decision.at;
         let meant: BTreeSet<ClusterIdx> = self.members(desk, now).collect();
-        let start = |start: &'a Start| Some((desk.roster().find(start.cluster.as_str())?, start));
-        let starts: Vec<(ClusterIdx, &Start)> = decision.starts.iter().filter_map(start).collect();
+        let starts: Vec<(ClusterIdx, &Start)> = desk.pending_starts(decision).collect();
         let active = ActiveUpgrade::all(desk);
         let busy: BTreeSet<ClusterIdx> = starts
             .iter()

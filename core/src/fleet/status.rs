@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::Timestamp;
 
 use super::dispatch::{Decision, FleetPlanner};
+use crate::cluster::ClusterId;
 use crate::fleet::{ClusterIdx, Name, RuleId, UpgradeState};
 use crate::verdict::Answer;
 use crate::version::Version;
@@ -20,8 +21,8 @@ pub struct StatusRow {
     pub versions: BTreeMap<Version, u32>,
     /// Versions that somebody here waits for to soak: how long they have, and the most that somebody needs, in seconds.
     pub soaking: BTreeMap<Version, (i64, i64)>,
-    /// Upgrades that are planned or under way: the cluster, where to, how far.
-    pub under_way: Vec<(Name, Version, UpgradeState)>,
+    /// Upgrades that are planned or under way: the cluster by id and name, where to, how far.
+    pub under_way: Vec<(ClusterId, Name, Version, UpgradeState)>,
     pub next: Option<Next>,
     /// How many clusters wait, by what for.
     pub held: BTreeMap<RuleId, u32>,
@@ -32,6 +33,7 @@ pub struct Next {
     /// When; first, so that the earliest comes first.
     pub at: Timestamp,
     pub cluster: Name,
+    pub id: ClusterId,
     pub to: Version,
     /// Whether it starts now, or is only expected.
     pub starts: bool,
@@ -44,10 +46,9 @@ pub fn status(
     is_meant: &dyn Fn(ClusterIdx) -> bool,
 ) -> Vec<StatusRow> {
     let mut rows: BTreeMap<(Name, Option<Name>, Name), StatusRow> = BTreeMap::new();
-    let starts: BTreeMap<&str, _> = decision
-        .starts
-        .iter()
-        .map(|start| (start.cluster.as_str(), start))
+    let starts: BTreeMap<&str, _> = desk
+        .pending_starts(decision)
+        .map(|(_, start)| (start.cluster.as_str(), start))
         .collect();
     let active = desk
         .roster()
@@ -72,6 +73,7 @@ pub fn status(
             Some(start) => Some(Next {
                 at: start.at,
                 cluster: state.name.clone(),
+                id: state.id.clone(),
                 to: start.to.clone(),
                 starts: true,
             }),
@@ -95,8 +97,12 @@ pub fn status(
             });
             *row.versions.entry(state.version.clone()).or_default() += 1;
             if let Some(upgrade) = active.get(state.id.as_str()) {
-                row.under_way
-                    .push((state.name.clone(), upgrade.to.clone(), upgrade.state));
+                row.under_way.push((
+                    state.id.clone(),
+                    state.name.clone(),
+                    upgrade.to.clone(),
+                    upgrade.state,
+                ));
             }
             for (version, have, need) in desk.soak_of(*member, workload) {
                 let most = row.soaking.entry(version).or_insert((have, need));
@@ -117,7 +123,7 @@ fn count(counts: &mut BTreeMap<RuleId, u32>, held: &BTreeSet<RuleId>) {
 
 /// The first version that a cluster is expected to be let to, by what can be said now.
 fn expected(desk: &FleetPlanner, member: ClusterIdx, now: Timestamp) -> Option<Next> {
-    let cluster = desk.roster().cluster(member).name.clone();
+    let state = desk.roster().cluster(member);
     let why = desk.why(member, now);
     let opens = why
         .candidates
@@ -125,7 +131,8 @@ fn expected(desk: &FleetPlanner, member: ClusterIdx, now: Timestamp) -> Option<N
         .filter_map(|candidate| match candidate.verdict.answer {
             Answer::Wait { until: Some(at) } => Some(Next {
                 at,
-                cluster: cluster.clone(),
+                cluster: state.name.clone(),
+                id: state.id.clone(),
                 to: candidate.to,
                 starts: false,
             }),

@@ -7,7 +7,7 @@ use jiff::{Span, Timestamp, tz::TimeZone};
 
 use super::{Ramp, ReleaseId, Window};
 use crate::finding::Place;
-use crate::version::{ReleaseName, Version};
+use crate::version::{Minor, ReleaseName, Version};
 
 /// A channel's name: lower-case letters, digits, `-` and `.`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -104,6 +104,12 @@ impl ChannelName {
         self.0
             .rsplit_once('-')
             .map_or(&self.0, |(stream, _)| stream)
+    }
+
+    /// Whether it ends with a minor version, as OpenShift's channels do: `stable-4.16`.
+    pub fn has_version(&self) -> bool {
+        let version = self.0.rsplit_once('-').map(|(_, version)| version);
+        version.is_some_and(|version| Minor::parse(version).is_some())
     }
 
     /// The order in which channels are listed: by version (`4.9` before `4.10`), then by name.

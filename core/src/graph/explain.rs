@@ -6,7 +6,8 @@
 
 use jiff::Timestamp;
 
-use crate::graph::rules::{Edges, NO_EDGE, UNKNOWN_RELEASE, not_in_channel};
+use crate::cluster::way::skipped_minor;
+use crate::graph::rules::{Edges, NO_EDGE, OLDER, SKIPS_MINOR, UNKNOWN_RELEASE, not_in_channel};
 use crate::graph::{
     Channel, ChannelName, Edge, ReleaseId, Risk, RiskId, Situation, channels_entered, has_entered,
 };
@@ -138,9 +139,15 @@ fn without_edge(
     to: &Version,
 ) -> ExplainedRelease {
     let release = at.graph.find(to, &at.cluster.arch);
-    let reason = match release {
-        Some(_) => NO_EDGE.because([("from", from.into()), ("to", to.into())]),
-        None => UNKNOWN_RELEASE.because([
+    let ends = [("from", from.into()), ("to", to.into())];
+    let reason = match (release, skipped_minor(from, to)) {
+        (Some(_), None) if to < from => OLDER.because(ends),
+        (Some(_), None) => NO_EDGE.because(ends),
+        (Some(_), Some(between)) => {
+            let [from, to] = ends;
+            SKIPS_MINOR.because([from, to, ("between", between.into())])
+        }
+        (None, _) => UNKNOWN_RELEASE.because([
             ("version", to.into()),
             ("arch", Value::text(&at.cluster.arch)),
         ]),

@@ -11,13 +11,13 @@ pub mod smallest;
 use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 
 use crate::cluster::{Cluster, Fact, Platform};
 use crate::graph::{ChannelName, Graph, ReleaseId};
 use crate::path::{
-    Budget, NoGoal, NoPath, Plan, RiskPolicy, StepGraphs, StrandedPath, UncachedStepGraphs,
-    Unfinished,
+    Asker, Budget, Goal, NoGoal, NoPath, PathBarrier, Plan, Preference, Request, RiskPolicy,
+    StepGraphs, StrandedPath, UncachedStepGraphs, Unfinished, paths_within,
 };
 use crate::version::{Arch, ReleaseName, Version};
 use branches::{Branch, TooManyBranches, branches};
@@ -192,8 +192,7 @@ fn search(
                         });
                         ways.best(from, target?, Limits::default())
                     };
-                    let why =
-                        || no_path(graph, &ways, (&traveller.version, arch), &wish.target, way);
+                    let why = || no_path(graph, within, wish, &ways, traveller, now, way);
                     let why = whys.entry(&traveller.version).or_insert_with(why).clone();
                     answer.stuck.push((traveller.clone(), why));
                 }
@@ -247,16 +246,18 @@ fn ways(
 /// Why nobody gets from a version to the target. `with_risks` finds the way over updates with any risks.
 fn no_path(
     graph: &Graph,
+    within: (&dyn StepGraphs, &Budget<'_>),
+    wish: &Wish,
     ways: &ReachableGraph,
-    (version, arch): (&Version, &Arch),
-    target: &Version,
+    traveller: &Traveller,
+    now: Timestamp,
     with_risks: impl FnOnce(ReleaseId) -> Option<Plan>,
 ) -> NoPath {
     let no_goal = |is| NoPath::NoGoal { is, nearest: None };
-    let Some(from) = graph.find(version, arch) else {
+    let Some(from) = graph.find(&traveller.version, &traveller.arch) else {
         return NoPath::FromUnknown;
     };
-    let Some(goal) = graph.find(target, arch) else {
+    let Some(goal) = graph.find(&wish.target, &traveller.arch) else {
         return no_goal(NoGoal::Unknown);
     };
     match (ways.holds(from), ways.holds(goal)) {
@@ -267,12 +268,44 @@ fn no_path(
             let reached = ways.reached(from);
             let nearest = reached.iter().rev().find(is_between);
             let nearest = nearest.and_then(|near| ways.best(from, *near, Limits::default()));
+            let (barriers, more_barriers) = barriers(graph, within, wish, traveller, now);
             NoPath::Stranded(Box::new(StrandedPath {
                 nearest: nearest.filter(|plan| !plan.hops.is_empty()),
                 with_risks: with_risks(from).filter(|_| from < goal),
+                barriers,
+                more_barriers,
                 ..StrandedPath::short_of(goal)
             }))
         }
+    }
+}
+
+/// What stands in the way, as a plan of this cluster's path would say it; nothing where only a release is waited for.
+fn barriers(
+    graph: &Graph,
+    (step_graphs, budget): (&dyn StepGraphs, &Budget<'_>),
+    wish: &Wish,
+    traveller: &Traveller,
+    now: Timestamp,
+) -> (Vec<PathBarrier>, usize) {
+    let request = Request {
+        from: traveller.version.clone(),
+        goal: Goal::Version(wish.target.clone()),
+        via: wish.channels.clone(),
+        risks: wish.taken.clone(),
+        prefer: Preference::FewestHops,
+        ways: 1,
+        asker: Asker {
+            id: Fact::Unknown,
+            platform: wish.platform.clone(),
+            arch: traveller.arch.clone(),
+        },
+        now,
+    };
+    let lasts = |_, _| SignedDuration::ZERO;
+    match paths_within(graph, step_graphs, &request, &lasts, budget) {
+        Ok(Err(NoPath::Stranded(stranded))) => (stranded.barriers, stranded.more_barriers),
+        _ => (Vec::new(), 0),
     }
 }
 

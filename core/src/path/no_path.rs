@@ -78,7 +78,7 @@ pub struct StrandedPath {
     pub nearest: Option<Plan>,
     /// The newest release of the goal's minor version that can be reached.
     pub of_goals_minor: Option<ReleaseId>,
-    /// Updates that would lead on and are not for this cluster, the most promising first. A mirror does not look for them.
+    /// Updates that would lead on and are not for this cluster, the most promising first.
     pub barriers: Vec<PathBarrier>,
     /// How many more there are.
     pub more_barriers: usize,

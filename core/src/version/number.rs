@@ -8,6 +8,8 @@
 use std::fmt;
 use std::sync::Arc;
 
+use super::Minor;
+
 /// The longest version we take in, so that matching costs stay bounded.
 pub const MAX_VERSION_BYTES: usize = 128;
 
@@ -113,7 +115,8 @@ impl ReleaseName {
                 "it is longer than {MAX_VERSION_BYTES} bytes"
             )));
         }
-        let mut version = semver::Version::parse(text).map_err(|e| wrong(e.to_string()))?;
+        let mut version =
+            semver::Version::parse(text).map_err(|error| wrong(problem(text, &error)))?;
         let build = std::mem::take(&mut version.build);
         let arch = (!build.is_empty()).then(|| Arch::new(build.as_str()));
         Ok(Self {
@@ -125,6 +128,21 @@ impl ReleaseName {
     /// Whether this name means the release of that architecture.
     pub fn means(&self, arch: &Arch) -> bool {
         self.arch.as_ref().is_none_or(|only| only == arch)
+    }
+}
+
+/// What is wrong with a text that is no version, in words that say what to write.
+fn problem(text: &str, error: &semver::Error) -> String {
+    let without_v = text.strip_prefix(['v', 'V']);
+    if without_v.is_some_and(|rest| semver::Version::parse(rest).is_ok()) {
+        return "leave out the v".to_owned();
+    }
+    if Minor::parse(text).is_some() {
+        return format!("a release has three numbers, as in {text}.3");
+    }
+    match text.contains('.') {
+        true => error.to_string(),
+        false => "a release has three numbers, as in 4.20.3".to_owned(),
     }
 }
 
@@ -184,8 +202,19 @@ mod tests {
 
     #[test]
     fn nonsense_is_named_in_the_error() {
-        let error = ReleaseName::parse("4.9").unwrap_err().to_string();
-        assert!(error.starts_with("\"4.9\" is not a version"), "{error}");
+        for (text, told) in [
+            ("4.9", "a release has three numbers, as in 4.9.3"),
+            ("latest", "a release has three numbers, as in 4.20.3"),
+            ("", "a release has three numbers, as in 4.20.3"),
+            ("v4.9.7", "leave out the v"),
+            (
+                "4.9.x",
+                "unexpected character 'x' while parsing patch version number",
+            ),
+        ] {
+            let error = ReleaseName::parse(text).unwrap_err().to_string();
+            assert_eq!(error, format!("{text:?} is not a version: {told}"));
+        }
         assert!(ReleaseName::parse(&format!("4.9.0-{}", "x".repeat(200))).is_err());
     }
 }

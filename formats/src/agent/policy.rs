@@ -10,8 +10,9 @@ use towpath_core::finding::{Finding, Place};
 use towpath_core::fleet::Schedule;
 use towpath_core::version::Minor;
 
-use crate::fleet::maintenance::{self, exact};
+use crate::fleet::maintenance;
 use crate::read::{Node, Reader, Record, shown, yaml};
+use crate::timespan::TimeSpan;
 
 /// The most windows.
 const MAX_WINDOWS: usize = 50;
@@ -158,13 +159,16 @@ fn set<T>(place: &mut T, given: Option<T>) {
 }
 
 fn duration(reader: &mut Reader, node: &Node) -> Option<SignedDuration> {
-    let fits = |text: &str| exact(text).filter(|lasts| !lasts.is_negative() && *lasts <= LONGEST);
+    let fits = |text: &str| {
+        let lasts = text.parse::<TimeSpan>().ok().map(TimeSpan::signed);
+        lasts.filter(|lasts| *lasts <= LONGEST)
+    };
     one_of(
         reader,
         node,
         fits,
         "a duration",
-        "write it as in PT1H or P7D, at most P366D; no months or years",
+        "write it as in 1h, 7d or P7D, at most 366d; no months or years",
     )
 }
 

@@ -8,8 +8,9 @@ use towpath_core::cluster::UpgradeableGate;
 use towpath_core::verdict::{Reason, Verdict};
 
 use super::PassReport;
+use crate::room::{Room, toned};
 use crate::verdict;
-use crate::words::{counted, plain};
+use crate::words::{counted, plain, tone};
 
 /// A condition of a ClusterOperator.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,7 +25,7 @@ pub struct Condition {
 const MAX_MESSAGE_BYTES: usize = 4_096;
 
 /// Everything there is to say.
-pub fn text(told: &PassReport<'_>) -> String {
+pub fn text(told: &PassReport<'_>, room: Room) -> String {
     let standing = told.standing;
     let mut text = String::new();
     let current = standing
@@ -40,7 +41,8 @@ pub fn text(told: &PassReport<'_>) -> String {
         None => writeln!(text, "Nothing would be started now."),
     };
     for (offer, verdict) in &told.choice.judged {
-        let _ = writeln!(text, "\n{}: {}", offer.version, word(verdict));
+        let word = toned(tone(&verdict.answer), &word(verdict));
+        let _ = writeln!(text, "\n{}: {word}", offer.version);
         points(&verdict.reasons, &mut text);
     }
     if told.choice.judged.is_empty() {
@@ -60,7 +62,7 @@ pub fn text(told: &PassReport<'_>) -> String {
         let later = gate.later.iter();
         later.for_each(|reason| text.push_str(&verdict::point("  - later: ", reason)));
     }
-    text
+    room.fit(&text)
 }
 
 fn points(reasons: &BTreeSet<Reason>, text: &mut String) {

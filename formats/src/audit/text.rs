@@ -11,6 +11,7 @@ use towpath_core::graph::{BlockId, ChannelName, ClientClass, Graph, ReleaseId};
 use towpath_core::version::{Arch, Version};
 
 use super::AuditReport;
+use crate::room::Room;
 use crate::tables::{align_right, fitted, shown};
 use crate::words::{beyond, counted, joined, minute};
 
@@ -23,11 +24,11 @@ const EVERYBODY: &str = "everybody";
 
 /// Everything: a summary, and who is stranded by what. Channels that were asked for are shown even if all is well. The table is broken to
 /// fit the width.
-pub fn whole(report: &AuditReport<'_>, asked: &[String], width: Option<u16>) -> String {
+pub fn whole(report: &AuditReport<'_>, asked: &[String], room: Room) -> String {
     let shown = |part: &&Section| !asked.is_empty() || !part.is_plain();
     let sections: Vec<&Section> = report.audit.sections.iter().filter(shown).collect();
     report.summary()
-        + &report.table(&sections, width)
+        + &report.table(&sections, room)
         + &report.stranded("Stranded by blocks; without these files there is a way:\n")
 }
 
@@ -85,7 +86,7 @@ impl AuditReport<'_> {
         text
     }
 
-    fn table(&self, sections: &[&Section], width: Option<u16>) -> String {
+    fn table(&self, sections: &[&Section], room: Room) -> String {
         if sections.is_empty() {
             return String::new();
         }
@@ -98,7 +99,7 @@ impl AuditReport<'_> {
             "CONDITIONAL",
             "STRANDED",
         ];
-        let mut table = fitted(head, width);
+        let mut table = fitted(head, room.width);
         // Architectures are mostly alike; those of the same numbers share a row.
         let mut rows: Vec<(Row<'_>, Vec<&str>)> = Vec::new();
         for part in sections {

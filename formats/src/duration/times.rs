@@ -4,13 +4,12 @@ use jiff::SignedDuration;
 use towpath_core::duration::{MaxUnavailable, Seconds, Spread};
 
 use crate::read::{Node, Reader, Value};
+use crate::timespan::TimeSpan;
 
 /// The longest time that a part of an update may take: a month.
 const MAX_SECONDS: i64 = 31 * 86_400;
 /// The most nodes that may go at once.
 const MAX_COUNT: u32 = 100_000;
-/// The longest text of a duration.
-const MAX_TEXT_BYTES: usize = 32;
 const REMEDY: &str = "write it as in 90s, 15m or 1h 30m, up to 31 days";
 
 /// A duration, or three: `15m`, or `{low: 15m, likely: 20m, high: 30m}`.
@@ -55,12 +54,12 @@ fn seconds(reader: &mut Reader, node: &Node, what: &str) -> Option<Seconds> {
 
 /// A duration of zero or more, as long as it may be.
 pub(crate) fn duration(reader: &mut Reader, node: &Node, what: &str) -> Option<SignedDuration> {
-    let fits =
-        |duration: &SignedDuration| !duration.is_negative() && duration.as_secs() <= MAX_SECONDS;
-    let parsed: Option<SignedDuration> = match &node.value {
-        Value::Text(text) if text.len() <= MAX_TEXT_BYTES => text.parse().ok().filter(fits),
+    let fits = |duration: &SignedDuration| duration.as_secs() <= MAX_SECONDS;
+    let parsed = match &node.value {
+        Value::Text(text) => text.parse::<TimeSpan>().ok(),
         _ => None,
     };
+    let parsed = parsed.map(TimeSpan::signed).filter(fits);
     if parsed.is_none() {
         reader.error(
             "bad-duration",

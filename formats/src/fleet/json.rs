@@ -9,9 +9,8 @@ use towpath_core::fleet::{
     FleetPlanner, HistoryRow, Name, Next, RuleId, Start, StartKind, StatusRow, Upgrade, Why,
 };
 use towpath_core::simulate::{Forecast, IdleCluster, Outlook};
-use towpath_core::verdict::Days;
 
-use crate::verdict::{reason, verdict};
+use crate::verdict::{days, reason, verdict};
 
 /// What is to be done now.
 pub fn decision(decision: &Decision) -> Value {
@@ -110,7 +109,7 @@ fn start(start: &Start) -> Value {
 /// Why a cluster does, or does not, go where it could.
 pub fn why(desk: &FleetPlanner, decision: &Decision, member: ClusterIdx, why: &Why) -> Value {
     let (state, policy) = (desk.roster().cluster(member), desk.roster().policy(member));
-    let starting = decision.start_of(&state.id);
+    let starting = desk.start_of(decision, member);
     json!({
         "cluster": state.id.as_str(),
         "name": state.name,
@@ -153,7 +152,7 @@ fn agent_updates(updates: &[AgentUpdate]) -> Value {
 pub fn status(rows: &[StatusRow]) -> Value {
     let next = |next: &Next| {
         json!({
-            "at": next.at.to_string(), "cluster": next.cluster, "to": next.to.to_string(), "starts": next.starts,
+            "at": next.at.to_string(), "cluster": next.id.as_str(), "name": next.cluster, "to": next.to.to_string(), "starts": next.starts,
         })
     };
     let row = |row: &StatusRow| {
@@ -165,8 +164,8 @@ pub fn status(rows: &[StatusRow]) -> Value {
             "soaking": row.soaking.iter().map(|(version, (have, need))| json!({
                 "version": version.to_string(), "haveSeconds": have, "needSeconds": need,
             })).collect::<Vec<_>>(),
-            "underWay": row.under_way.iter().map(|(cluster, to, state)| json!({
-                "cluster": cluster, "to": to.to_string(), "state": state.code(),
+            "underWay": row.under_way.iter().map(|(id, name, to, state)| json!({
+                "cluster": id.as_str(), "name": name, "to": to.to_string(), "state": state.code(),
             })).collect::<Vec<_>>(),
             "next": row.next.as_ref().map(next),
             "held": row.held.iter().map(|(code, count)| (code.name().to_owned(), json!(count))).collect::<serde_json::Map<_, _>>(),
@@ -179,8 +178,8 @@ pub fn status(rows: &[StatusRow]) -> Value {
 pub fn clusters(rows: &[ClusterRow]) -> Value {
     let row = |row: &ClusterRow| {
         json!({
-            "cluster": row.name,
-            "id": row.id.as_str(),
+            "cluster": row.id.as_str(),
+            "name": row.name,
             "organisation": row.organisation,
             "version": row.version.to_string(),
             "channel": row.channel.as_ref().map(ToString::to_string),
@@ -201,7 +200,7 @@ pub fn history(rows: &[HistoryRow]) -> Value {
             "organisation": row.organisation,
             "version": row.version.to_string(),
             "workload": row.workload,
-            "soakDays": Days(row.seconds).to_string(),
+            "soakDays": days(row.seconds),
             "soakSeconds": row.seconds,
             "clusters": row.clusters,
         })
@@ -215,7 +214,8 @@ pub fn forecast(outlook: &Outlook, limit: Option<usize>) -> Value {
     let one = |one: &Forecast| {
         json!({
             "at": one.at.to_string(),
-            "cluster": one.cluster,
+            "cluster": one.id.as_str(),
+            "name": one.cluster,
             "organisation": one.organisation,
             "sector": one.sector,
             "nodePool": one.pool,
@@ -225,8 +225,8 @@ pub fn forecast(outlook: &Outlook, limit: Option<usize>) -> Value {
     };
     let idle = |one: &IdleCluster| {
         json!({
-            "cluster": one.name,
-            "id": one.id.as_str(),
+            "cluster": one.id.as_str(),
+            "name": one.name,
             "organisation": one.organisation,
             "sector": one.sector,
             "from": one.version.to_string(),

@@ -1,7 +1,10 @@
 //! The decision log: decisions as it keeps them, and the result of a replay.
 
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
 use serde_json::{Value, json};
-use towpath_core::fleet::{Decision, FleetPlanner};
+use towpath_core::fleet::{Decision, Filter, FleetPlanner, RuleId, Start};
 use towpath_core::hex;
 
 use super::json::decision;
@@ -17,6 +20,32 @@ pub fn logged(decided: &Decision, desk: &FleetPlanner) -> Value {
     value["clusters"] = json!(desk.roster().len());
     value["verdicts"] = json!(hex::encode(&digest));
     value
+}
+
+/// A decision of the log in a few words, so that one can pick it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DecisionRow {
+    /// Its number.
+    pub seq: i64,
+    pub at: Timestamp,
+    /// What it started: the cluster and where it goes.
+    pub starts: Vec<String>,
+    /// How many clusters each rule held back.
+    pub held: BTreeMap<RuleId, u64>,
+    pub replay: Replay,
+}
+
+impl DecisionRow {
+    pub fn new(seq: i64, desk: &FleetPlanner, decided: &Decision, replay: Replay) -> Self {
+        let start = |start: &Start| format!("{} to {}", start.name, start.to);
+        Self {
+            seq,
+            at: decided.at,
+            starts: decided.starts.iter().map(start).collect(),
+            held: Filter::default().holds(desk, decided.at),
+            replay,
+        }
+    }
 }
 
 /// A decision that was made again, beside the one in the log.

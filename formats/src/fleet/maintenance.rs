@@ -1,10 +1,10 @@
 //! Maintenance windows in a policy file: when they open, how long they last, and their time zone.
 
-use jiff::{SignedDuration, SpanRelativeTo};
+use jiff::SignedDuration;
 use towpath_core::fleet::{MaintenanceWindow, Schedule, Zone};
 
-use crate::graph::data::parse_duration;
 use crate::read::{Node, Reader, Record, shown};
+use crate::timespan::TimeSpan;
 
 /// Reads a window. Which schedules it may have is the caller's.
 pub(crate) fn window(
@@ -42,7 +42,7 @@ pub(crate) fn window(
                     "bad-window",
                     node,
                     problem,
-                    &format!("write it as in PT4H, at most PT{hours}H"),
+                    &format!("write it as in 4h or PT4H, at most {hours}h"),
                 );
             });
             lasts.ok()
@@ -60,17 +60,11 @@ fn length(text: &str) -> Result<SignedDuration, String> {
     let fits = |lasts: &SignedDuration| {
         *lasts > SignedDuration::ZERO && *lasts <= MaintenanceWindow::LONGEST
     };
-    exact(text)
+    text.parse::<TimeSpan>()
+        .ok()
+        .map(TimeSpan::signed)
         .filter(fits)
         .ok_or_else(|| format!("{:?} is not a length of a maintenance window", shown(text)))
-}
-
-/// A duration whose length does not depend on when it is: no months or years.
-pub(crate) fn exact(text: &str) -> Option<SignedDuration> {
-    let span = parse_duration(text)
-        .ok()
-        .filter(|span| span.get_years() == 0 && span.get_months() == 0)?;
-    span.to_duration(SpanRelativeTo::days_are_24_hours()).ok()
 }
 
 /// The zone that an entry names; UTC if it names none.

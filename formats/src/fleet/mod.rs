@@ -14,4 +14,4 @@ pub mod report;
 pub mod text;
 pub mod token;
 
-pub use crate::tables::Room;
+pub use crate::room::Room;

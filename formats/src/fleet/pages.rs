@@ -193,7 +193,7 @@ impl<'a> Acts<'a> {
             note(overdue.upgrade, Act::Overdue(at));
         }
         let mut starts: BTreeMap<&str, Vec<&Start>> = BTreeMap::new();
-        for start in &decision.starts {
+        for (_, start) in desk.pending_starts(decision) {
             let of_cluster = starts.entry(start.cluster.as_str()).or_default();
             of_cluster.push(start);
         }

@@ -8,7 +8,6 @@ pub use why::why;
 
 use std::collections::BTreeMap;
 
-use comfy_table::Table;
 use comfy_table::presets::ASCII_MARKDOWN;
 use towpath_core::finding::{Finding, escaped};
 use towpath_core::fleet::{
@@ -19,14 +18,20 @@ use towpath_core::verdict::{Days, Reason, Verdict};
 
 use crate::findings::one_a_line;
 use crate::fleet::cluster_list::{LIST_IS_GONE, NOT_TOLD};
-use crate::tables::{Room, align_right, fitted, shown, table};
+use crate::fleet::log::{DecisionRow, Replay};
+use crate::room::Room;
+use crate::tables::{align_right, fitted, shown, table};
 use crate::verdict::line;
-use crate::words::{beyond, counted, joined, minute};
+use crate::words::{beyond, counted, first_names, joined, minute};
 
 /// More rows than this nobody reads. The rest is counted.
 const MAX_ROWS: usize = 50;
+/// The most starts of one decision that are named.
+const MAX_STARTS: usize = 5;
 /// The most findings that are shown beside an answer.
 const MAX_WARNINGS: usize = 10;
+/// The most clusters of a version that are named. JSON names all.
+const MAX_NAMES: usize = 6;
 
 const STARTS: [&str; 6] = ["STARTS", "CLUSTER", "ORGANISATION", "SECTOR", "FROM", "TO"];
 
@@ -65,6 +70,36 @@ pub fn holds(counts: &BTreeMap<RuleId, u64>) -> String {
     shown(&rows)
 }
 
+/// The newest decisions of the log, so that one can pick one.
+pub fn decisions(rows: &[DecisionRow], room: Room) -> String {
+    let row = |row: &DecisionRow| {
+        let held = row.held.iter();
+        [
+            row.seq.to_string(),
+            minute(row.at),
+            match row.starts.is_empty() {
+                true => "-".to_owned(),
+                false => first_names(&row.starts, MAX_STARTS),
+            },
+            joined(
+                held.map(|(rule, count)| format!("{} {count}", rule.name())),
+                "-",
+            ),
+            match row.replay {
+                Replay::Same | Replay::SameButWords => "identical",
+                Replay::Different => "different",
+            }
+            .to_owned(),
+        ]
+    };
+    let mut table = fitted(
+        ["DECISION", "AT", "STARTED", "HELD", "REPEATED"],
+        room.width,
+    );
+    table.add_rows(rows.iter().map(row));
+    shown(&table)
+}
+
 /// The status as a table.
 pub fn status(rows: &[StatusRow], room: Room) -> String {
     let head = [
@@ -90,7 +125,7 @@ pub fn status(rows: &[StatusRow], room: Room) -> String {
             .under_way
             .iter()
             .take(5)
-            .map(|(cluster, to, state)| format!("{cluster} → {to} {}", state.code()));
+            .map(|(_, cluster, to, state)| format!("{cluster} → {to} {}", state.code()));
         let next = row.next.as_ref().map(|next| {
             let sure = if next.starts { "" } else { "about " };
             format!("{} → {} {sure}{}", next.cluster, next.to, minute(next.at))
@@ -150,14 +185,17 @@ pub fn clusters(rows: &[ClusterRow], room: Room) -> String {
 
 /// The version history as a table for a terminal.
 pub fn history(rows: &[HistoryRow], width: Option<u16>) -> String {
-    history_table(fitted(HISTORY, width), rows)
+    let mut text = fitted(HISTORY, width);
+    text.add_rows(rows.iter().map(history_row));
+    shown(&text)
 }
 
 /// The version history as a table for a document.
 pub fn history_markdown(rows: &[HistoryRow]) -> String {
     let mut text = table(HISTORY);
     text.load_style(ASCII_MARKDOWN);
-    history_table(text, rows)
+    text.add_rows(rows.iter().map(history_row));
+    shown(&text)
 }
 
 const HISTORY: [&str; 5] = [
@@ -168,17 +206,18 @@ const HISTORY: [&str; 5] = [
     "CLUSTERS",
 ];
 
-fn history_table(mut text: Table, rows: &[HistoryRow]) -> String {
-    for row in rows {
-        text.add_row([
-            row.organisation.to_string(),
-            row.version.to_string(),
-            row.workload.to_string(),
-            Days(row.seconds).to_string(),
-            joined(&row.clusters, "-"),
-        ]);
-    }
-    shown(&text)
+fn history_row(row: &HistoryRow) -> [String; 5] {
+    let clusters = match row.clusters.len() {
+        0 => "-".to_owned(),
+        _ => first_names(&row.clusters, MAX_NAMES),
+    };
+    [
+        row.organisation.to_string(),
+        row.version.to_string(),
+        row.workload.to_string(),
+        Days(row.seconds).to_string(),
+        clusters,
+    ]
 }
 
 /// What will start, if nothing fails; and who starts nothing, and why.

@@ -19,6 +19,15 @@ use crate::read::{Unique, json};
 pub const MAX_RELEASES: usize = 1_000_000;
 /// What helps where a machine wrote the file.
 const ANEW: &str = "write the graph again from its source";
+const REMEDIES: json::Remedies = json::Remedies {
+    form: "give a graph in JSON, with nodes and edges: `towpath releases scrape` writes one, and update services answer with one",
+    other: &[
+        "missing field `nodes`",
+        "missing field `edges`",
+        "expected a graph",
+    ],
+    part: ANEW,
+};
 /// How many problems of one file are shown; a thousand say no more than the first few.
 const MAX_SHOWN: usize = 20;
 
@@ -77,7 +86,7 @@ struct RiskEntry {
 
 /// Reads a graph file. Either the releases, with warnings, or what is wrong with them.
 pub fn read(place: &Place, bytes: &[u8]) -> Result<(Releases, Vec<Finding>), Vec<Finding>> {
-    let file: GraphFile = json::read(place, bytes, ANEW).map_err(|finding| vec![finding])?;
+    let file: GraphFile = json::read(place, bytes, &REMEDIES).map_err(|finding| vec![finding])?;
     let mut reader = GraphFileReader {
         place,
         findings: Vec::new(),

@@ -6,8 +6,9 @@ use towpath_core::mirror::smallest::SizeProof;
 use towpath_core::mirror::{Presence, Purpose, Traveller};
 use towpath_core::path::{Hop, NoPath, Plan};
 
-use super::words::sentence;
+use super::words::{barriers, sentence};
 use super::{Item, MirrorReport, NoDigest};
+use crate::path::barrier_json;
 
 /// Everything there is to say.
 pub fn json(told: &MirrorReport<'_>) -> Result<Value, NoDigest> {
@@ -100,6 +101,7 @@ fn stuck(told: &MirrorReport<'_>, who: &Traveller, why: &NoPath) -> Value {
         "arch": who.arch.as_str(),
         "code": why.code(),
         "text": sentence(told, who, why),
+        "barriers": barriers(why).iter().map(|one| barrier_json(told.graph, one)).collect::<Vec<_>>(),
     })
 }
 

@@ -7,9 +7,10 @@ use jiff::Timestamp;
 use towpath_core::graph::{ChannelName, Release, ReleaseId, RiskId};
 use towpath_core::mirror::smallest::SizeProof;
 use towpath_core::mirror::{Need, Presence, Traveller};
-use towpath_core::path::{NoGoal, NoPath, Plan, RiskPolicy};
+use towpath_core::path::{NoGoal, NoPath, PathBarrier, Plan, RiskPolicy};
 
 use super::{Completeness, MirrorReport};
+use crate::path::barrier;
 use crate::words::{counted, first_names, minute, no_such_risks, plain};
 
 /// The most names that are listed. The others are counted.
@@ -155,12 +156,24 @@ fn stuck(told: &MirrorReport<'_>, group: &[(Traveller, NoPath)]) -> String {
         .filter(|name| !name.is_empty());
     let names = Some(listed(names)).filter(|names| !names.is_empty());
     let names = names.map_or_else(String::new, |names| format!(" ({names})"));
-    format!(
+    let mut text = format!(
         "No way for {} on {}{names}: {}\n",
         who.version,
         who.arch,
         sentence(told, who, why)
-    )
+    );
+    for one in barriers(why) {
+        text.push_str(barrier(told.graph, one).trim_start());
+    }
+    text
+}
+
+/// What stands in the way, if that is known, and not only risks: which of them to accept is said in a sentence.
+pub(super) fn barriers(why: &NoPath) -> &[PathBarrier] {
+    match why {
+        NoPath::Stranded(stranded) if stranded.with_risks.is_none() => &stranded.barriers,
+        _ => &[],
+    }
 }
 
 /// Why there is no way, and what would help.
@@ -181,7 +194,8 @@ pub(super) fn sentence(told: &MirrorReport<'_>, who: &Traveller, why: &NoPath) -
         NoPath::Stranded(stranded) => {
             let nearest = stranded.nearest.as_ref().and_then(|plan| plan.hops.last());
             let how_far = match nearest {
-                None => "no update leads on from it".to_owned(),
+                None if barriers(why).is_empty() => "no update leads on from it".to_owned(),
+                None => "no update from it is offered".to_owned(),
                 Some(hop) => {
                     let newest = &told.graph.release(hop.to).version;
                     format!("the newest that can be reached is {newest}")
@@ -189,6 +203,7 @@ pub(super) fn sentence(told: &MirrorReport<'_>, who: &Traveller, why: &NoPath) -
             };
             let remedy = match &stranded.with_risks {
                 Some(plan) => accepting(told, plan),
+                None if !barriers(why).is_empty() => String::new(),
                 None => "; name more channels with --via".to_owned(),
             };
             format!("{how_far}{remedy}.")

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
-use towpath_core::graph::{ReleaseId, Risk};
+use towpath_core::graph::{Graph, ReleaseId, Risk};
 use towpath_core::path::{
     CatchUp, Certainty, NoGoal, NoPath, Obstacle, PathBarrier, Plan, Pools, RiskPolicy,
     StrandedPath,
@@ -184,7 +184,7 @@ fn stranded_value(told: &PathReport<'_>, stranded: &StrandedPath, value: &mut Va
     value["barriers"] = stranded
         .barriers
         .iter()
-        .map(|one| barrier(told, one))
+        .map(|one| barrier(told.graph, one))
         .collect();
     value["moreBarriers"] = stranded.more_barriers.into();
     value["pathWithRisks"] = stranded
@@ -193,8 +193,10 @@ fn stranded_value(told: &PathReport<'_>, stranded: &StrandedPath, value: &mut Va
         .map_or(Value::Null, |plan| path(told, plan));
 }
 
-fn barrier(told: &PathReport<'_>, barrier: &PathBarrier) -> Value {
-    let mut value = json!({"from": version(told, barrier.from), "to": version(told, barrier.to)});
+/// An update that would lead on, and what stands in its way.
+pub(crate) fn barrier(graph: &Graph, barrier: &PathBarrier) -> Value {
+    let version = |id| graph.release(id).version.to_string();
+    let mut value = json!({"from": version(barrier.from), "to": version(barrier.to)});
     match &barrier.obstacle {
         Obstacle::Rules { channel, verdict } => {
             value["channel"] = channel.as_str().into();

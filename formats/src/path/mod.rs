@@ -9,9 +9,11 @@ mod text;
 mod why_not;
 
 pub use graph_files::read_graphs;
+pub(crate) use json::barrier as barrier_json;
 pub use json::json;
 pub use request::{PathRequest, Plain, read, via};
 pub use text::text;
+pub(crate) use why_not::barrier;
 
 use towpath_core::cluster::Readiness;
 use towpath_core::graph::{Graph, ReleaseId};

@@ -266,7 +266,13 @@ mod tests {
                 "channel and via are two ways to say it; give one of them",
             ),
         ] {
-            assert_eq!(read_at(query).unwrap_err().value(), expected, "{query}");
+            let told = read_at(query).unwrap_err();
+            // What to write instead follows.
+            let problem = told.value().split("; write ").next();
+            assert_eq!(problem, Some(expected), "{query}");
         }
+        let told = read_at("from=4.20&to=4.21").unwrap_err();
+        let expected = "from \"4.20\" cannot be read; write a release, as in 4.20.3";
+        assert_eq!(told.value(), expected);
     }
 }

@@ -18,6 +18,7 @@ use super::{PathReport, ShapeIs};
 use crate::cluster::ready::text::{self as ready, LOOK_AGAIN, looked_at};
 use crate::duration::{described as described_shape, spread_text};
 use crate::graph::explain::text::{ahead, described, rounded_up};
+use crate::room::Room;
 use crate::verdict::line;
 use crate::words::{
     counted, joined, no_such_risks, on_platform, plain, plain_lines, platform_warning, second,
@@ -25,7 +26,7 @@ use crate::words::{
 };
 
 /// Everything there is to say.
-pub fn text(told: &PathReport<'_>) -> String {
+pub fn text(told: &PathReport<'_>, room: Room) -> String {
     let mut text = head(told);
     text.push_str(&no_such_risks(told.graph, &told.request.risks));
     match told.answer {
@@ -36,7 +37,7 @@ pub fn text(told: &PathReport<'_>) -> String {
         text.push_str(&wrapped("The fleet holds it: ", &line(reason)));
         text.push_str(&wrapped("  ", &reason.help()));
     }
-    plain_lines(&text).into_owned()
+    room.fit(&plain_lines(&text))
 }
 
 /// Who asks for what, and when.
@@ -305,7 +306,7 @@ impl Paragraph {
 
     /// What stands in its way on the cluster.
     fn cluster(&mut self, hop: &ReadyHop, noted: &mut BTreeSet<String>) {
-        self.line("cluster", ready::word(hop));
+        self.line("cluster", &ready::toned_word(hop));
         for point in ready::points(hop, noted) {
             self.text.push_str(&wrapped("             - ", &point));
         }

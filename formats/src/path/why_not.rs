@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
-use towpath_core::graph::{ChannelName, Release, ReleaseId, RiskId, channels_entered};
+use towpath_core::graph::{ChannelName, Graph, Release, ReleaseId, RiskId, channels_entered};
 use towpath_core::path::{
     Goal, NoGoal, NoPath, Obstacle, PathBarrier, Plan, RiskPolicy, StrandedPath,
 };
@@ -13,7 +13,7 @@ use towpath_core::version::Version;
 
 use super::PathReport;
 use super::text::{name_of, version, versions, via};
-use crate::graph::explain::text::{alike, listed};
+use crate::graph::explain::text::{listed, no_channel};
 use crate::verdict::point;
 use crate::words::counted;
 
@@ -53,13 +53,7 @@ pub(super) fn why_not(told: &PathReport<'_>, no_path: &NoPath) -> String {
         )
     };
     match (no_path, &request.goal) {
-        (NoPath::NoChannel(name), _) => {
-            let alike = alike(name, graph.channels().keys());
-            format!(
-                "There is no channel {name}; there are {}.\n",
-                listed(alike.iter().map(|name| name.as_str()))
-            )
-        }
+        (NoPath::NoChannel(name), _) => no_channel(name, graph),
         (NoPath::FromUnknown, _) => unknown(&request.from),
         (NoPath::FromElsewhere(id), _) => elsewhere(*id),
         (NoPath::NoGoal { is, nearest }, goal) => match (is, goal) {
@@ -151,7 +145,7 @@ fn stranded_text(told: &PathReport<'_>, stranded: &StrandedPath) -> String {
         stranded
             .barriers
             .iter()
-            .for_each(|one| text.push_str(&barrier(told, one)));
+            .for_each(|one| text.push_str(&barrier(told.graph, one)));
         if stranded.more_barriers > 0 {
             let more = counted(stranded.more_barriers, "more update");
             let _ = writeln!(
@@ -209,11 +203,12 @@ fn all_names<'a>(told: &'a PathReport<'_>, plan: &Plan) -> BTreeSet<&'a str> {
         .collect()
 }
 
-fn barrier(told: &PathReport<'_>, barrier: &PathBarrier) -> String {
+/// An update that would lead on, and what stands in its way.
+pub(crate) fn barrier(graph: &Graph, barrier: &PathBarrier) -> String {
     let mut text = format!(
         "\n{} -> {}",
-        version(told, barrier.from),
-        version(told, barrier.to)
+        graph.release(barrier.from).version,
+        graph.release(barrier.to).version
     );
     match &barrier.obstacle {
         Obstacle::NoChannelHoldsBoth(channels) if channels.is_empty() => {

@@ -10,13 +10,41 @@ use towpath_core::finding::{Finding, Place};
 
 use super::tree::{Node, PlacedNode};
 
-/// Reads a document of a machine. What helps is the caller's.
+/// What helps where a document is wrong; the caller knows.
+pub(crate) struct Remedies {
+    /// Where it is something else, or empty: what it should be.
+    pub(crate) form: &'static str,
+    /// What errors say where it is JSON, but something else.
+    pub(crate) other: &'static [&'static str],
+    /// Where a part of it is wrong.
+    pub(crate) part: &'static str,
+}
+
+/// Reads a document of a machine.
 pub(crate) fn read<'b, T: Deserialize<'b>>(
     place: &Place,
     bytes: &'b [u8],
-    remedy: &str,
+    remedies: &Remedies,
 ) -> Result<T, Finding> {
-    serde_json::from_slice(bytes).map_err(|error| finding(place, &error, remedy))
+    serde_json::from_slice(bytes).map_err(|error| {
+        let is_empty = bytes.iter().all(u8::is_ascii_whitespace);
+        let is_other = error.is_syntax() && (error.line(), error.column()) == (1, 1);
+        let whole = match (is_empty, is_other) {
+            (true, _) => "the file is empty",
+            (false, true) => "this is not JSON",
+            (false, false) => {
+                let text = error.to_string();
+                let is_other = remedies.other.iter().any(|other| text.contains(other));
+                let remedy = if is_other {
+                    remedies.form
+                } else {
+                    remedies.part
+                };
+                return finding(place, &error, remedy);
+            }
+        };
+        Finding::error("bad-json", place.clone(), whole, remedies.form)
+    })
 }
 
 /// Reads a JSON value; its parts have no places of their own.

@@ -6,7 +6,8 @@ use serde_json::{Value, json};
 use towpath_core::graph::DeclaredRelease;
 use towpath_core::signatures::{PayloadDigest, SignatureVerdict, Verdicts};
 
-use crate::tables::{shown, table};
+use crate::room::Room;
+use crate::tables::{fitted, shown};
 use crate::words::{counted, minute};
 
 /// A release, and what is known of its signature; none if its payload has no digest.
@@ -48,8 +49,9 @@ impl<'a> SignedRelease<'a> {
     }
 }
 
-pub fn text(judged: &[SignedRelease<'_>]) -> String {
-    let mut rows = table(["RELEASE", "VERDICT", "WHY"]);
+pub fn text(judged: &[SignedRelease<'_>], room: Room) -> String {
+    let head = ["RELEASE", "VERDICT", "WHY"];
+    let mut rows = fitted(head, room.width);
     for one in judged {
         let release = format!("{}+{}", one.release.version, one.release.arch);
         rows.add_row([release, one.code().to_owned(), one.sentence()]);

@@ -7,6 +7,7 @@
 //! | [`ocm`] | a double of an OCM-style fleet API |
 //! | [`scripted`] | an HTTP server that sends scripted bytes |
 //! | [`Signer`] | signs releases with GnuPG |
+//! | [`Shell`], [`page_parts`] | the commands of a page, typed as a reader would |
 //! | [`git`] | commits at a time that a test chooses |
 //!
 //! It is a crate because the tests of several adapters and of the app need it. Of our crates it depends only on formats.
@@ -16,11 +17,15 @@
 
 mod git;
 pub mod ocm;
+mod page;
 pub mod registry;
 pub mod scripted;
+mod shell;
 mod signer;
 mod towpath;
 
 pub use git::git;
+pub use page::{PagePart, TypedCommand, page_parts, tell_story};
+pub use shell::Shell;
 pub use signer::{Signer, gpg};
 pub use towpath::{Response, Towpath, binary, edges, example, with_descriptors};

@@ -50,7 +50,7 @@ pub(super) fn run(options: &Options) -> anyhow::Result<Outcome> {
         )
     };
     let query = format!("channel={}", data.biggest);
-    let woken = start("3600")?;
+    let woken = start("1h")?;
     let blocked = target_of_some_edge(&woken.graph(&query, Encoding::Identity)?)?;
     let by_webhook = measured(&woken, &query, &repository, &blocked, || {
         let answer = http::post(woken.port, "/api/v1/reload", &token)?;
@@ -62,7 +62,7 @@ pub(super) fn run(options: &Options) -> anyhow::Result<Outcome> {
         Ok(())
     })?;
     drop(woken);
-    let looking = start("1")?;
+    let looking = start("1s")?;
     let by_interval = measured(&looking, &query, &repository, &blocked, || Ok(()))?;
 
     let mut bars = Bars::default();

@@ -25,7 +25,7 @@ use towpath_testing_postgres::{Postgres, Sync};
 const SPEED: f64 = 0.9;
 const RELEASES: usize = 1_000;
 /// More often than by default, so that a bench sees several.
-const PASS_SECONDS: &str = "5";
+const PASS_EVERY: &str = "5s";
 /// How long a pass may keep us waiting.
 const PATIENCE: Duration = Duration::from_secs(120);
 /// When the last pass ended.
@@ -51,7 +51,7 @@ impl Service {
         scratch.write("policy/organisation.yaml", fleet_files::organisation())?;
         let keys = scratch.write("keys", format!("{KEY}\n"))?;
         let policy = scratch.folder().join("policy");
-        let mut arguments: Vec<OsString> = ["--pass-seconds", PASS_SECONDS, "--store"]
+        let mut arguments: Vec<OsString> = ["--pass-every", PASS_EVERY, "--store"]
             .map(OsString::from)
             .into();
         arguments.extend([

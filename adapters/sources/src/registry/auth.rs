@@ -159,7 +159,7 @@ fn unknown(credentials: &AuthFile, repository: &Repository) -> Failure {
         ),
         false => unauthorised(
             "the registry asks for credentials, and the auth file has none for it",
-            "name a file that has them with --auth-file",
+            "name a file that has them with --registry-auth-file",
         ),
     }
 }

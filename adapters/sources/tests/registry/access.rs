@@ -274,7 +274,10 @@ async fn names_and_passwords_go_to_the_registry_and_not_where_it_redirects_to() 
         "the registry does not accept our credentials"
     );
     let none = scraped(&double, None).await.unwrap_err();
-    assert_eq!(none.remedy, "name a file that has them with --auth-file");
+    assert_eq!(
+        none.remedy,
+        "name a file that has them with --registry-auth-file"
+    );
 }
 
 #[tokio::test]

@@ -114,7 +114,7 @@ async fn received(
     incoming: &mut Incoming,
     around: &Surroundings,
 ) -> OrRefusal<String> {
-    query::nothing(query)?;
+    query::nothing_left(query)?;
     receive::text(&head.headers, incoming, around.body_timeout).await
 }
 

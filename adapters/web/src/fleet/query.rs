@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use http::request::Parts;
 use percent_encoding::percent_decode_str;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -180,7 +181,12 @@ pub(super) fn nonce(query: &str) -> Result<Nonce, String> {
 }
 
 /// Checks that a request has no parameters.
-pub(crate) fn nothing(query: &str) -> OrRefusal<()> {
+pub(crate) fn nothing(head: &Parts) -> OrRefusal<()> {
+    nothing_left(head.uri.query().unwrap_or_default())
+}
+
+/// The same of what is left of a query.
+pub(crate) fn nothing_left(query: &str) -> OrRefusal<()> {
     match query {
         "" => Ok(()),
         _ => Err(Refusal::invalid_params(

@@ -9,12 +9,12 @@ use towpath_core::graph::{ChannelName, Graph};
 use towpath_core::version::{Arch, Version};
 use towpath_formats::audit::{self as shown, AuditReport};
 
-use crate::cli::{print, terminal_width};
 use crate::clock::NowArgs;
 use crate::config::SourceArgs;
 use crate::example::Origin;
-use crate::output::{Output, OutputArgs};
+use crate::output::OutputArgs;
 use crate::sources::{Needs, Sources};
+use crate::terminal::room;
 
 #[derive(Debug, Args)]
 pub(crate) struct AuditArgs {
@@ -74,18 +74,19 @@ pub(super) fn run(args: &AuditArgs) -> anyhow::Result<bool> {
         strandings: &strandings,
         arrivals: arrivals.as_ref(),
     };
-    print(&answer(args, &report, sources.origin()))?;
+    tell(args, &report, sources.origin())?;
     let counts = args.exit_code || args.base.is_some();
     Ok(strandings.is_empty() || !counts)
 }
 
-fn answer(args: &AuditArgs, report: &AuditReport<'_>, origin: Origin) -> String {
-    match (args.output.form, &args.release, &args.base) {
-        (Output::Json, release, _) => origin.mark(shown::json(report, release.as_ref())),
-        (Output::Text, Some(release), _) => shown::ways(report, release),
-        (Output::Text, None, Some(base)) => shown::change(report, base),
-        (Output::Text, None, None) => shown::whole(report, &args.channel, terminal_width()),
-    }
+fn tell(args: &AuditArgs, report: &AuditReport<'_>, origin: Origin) -> anyhow::Result<()> {
+    let text = match (&args.release, &args.base) {
+        (Some(release), _) => shown::ways(report, release),
+        (None, Some(base)) => shown::change(report, base),
+        (None, None) => shown::whole(report, &args.channel, room()),
+    };
+    let json = || shown::json(report, args.release.as_ref());
+    args.output.print(origin, || text, json)
 }
 
 /// A release that is nowhere is a mistake, not an empty answer.

@@ -1,7 +1,6 @@
 //! `towpath graph diff`: what a change of graph data means for clients.
 
 use std::collections::BTreeSet;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use anyhow::bail;
@@ -14,14 +13,16 @@ use towpath_core::graph::{ChannelName, Graph, GraphData, Releases};
 use towpath_core::version::{Arch, ReleaseName, Version};
 use towpath_formats::change::{Details, json, text};
 use towpath_formats::fleet::cluster_list;
-use towpath_sources::read_file;
+use towpath_formats::room::Tone;
 
 use crate::clock::NowArgs;
 use crate::config::SourceArgs;
 use crate::example::Origin;
+use crate::input::read_input;
 use crate::output::OutputArgs;
 use crate::sources::address::Role;
 use crate::sources::{Needs, Sources};
+use crate::terminal::aside;
 
 #[derive(Debug, Args)]
 pub(crate) struct DiffArgs {
@@ -149,11 +150,11 @@ fn only(args: &DiffArgs, graphs: [&Graph; 2]) -> anyhow::Result<Only> {
 
 /// The clusters of a list, in so far as they are asked about. What cannot be read of it is said, and left out.
 fn clusters(path: &Path, only: &Only, now: Timestamp) -> anyhow::Result<Vec<ClusterState>> {
-    let bytes = read_file(path, cluster_list::MAX_BYTES as u64)?;
+    let bytes = read_input(path, cluster_list::MAX_BYTES as u64)?;
     let (mut list, findings) =
         cluster_list::read(&Place::file(path.display().to_string()), &bytes, now);
     for finding in findings.iter().filter(|finding| finding.is_error()) {
-        writeln!(std::io::stderr(), "towpath: {finding}; it is left out")?;
+        aside(Some(Tone::Careful), &format!("{finding}; it is left out"));
     }
     let meant = |cluster: &ClusterState| {
         let channel = only.channels.is_empty()

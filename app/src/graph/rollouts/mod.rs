@@ -11,9 +11,13 @@ use crate::config::SourceArgs;
 use crate::output::OutputArgs;
 use crate::server::{Question, ServerArgs};
 use crate::sources::{Needs, Sources};
+use crate::terminal::room;
 
 #[derive(Debug, Args)]
 pub(crate) struct RolloutsArgs {
+    /// The graph data, written as for --graph-data. [default: the built-in example]
+    #[arg(value_name = "WHERE")]
+    named: Option<String>,
     #[command(flatten)]
     sources: SourceArgs,
     #[command(flatten)]
@@ -31,7 +35,9 @@ pub(super) fn rollouts(args: RolloutsArgs) -> anyhow::Result<bool> {
         return server.show(args.output, &question);
     }
     let now = args.now.at();
-    let settings = args.sources.settings(Needs::GraphDataAndReleases, None)?;
+    let settings = args
+        .sources
+        .settings(Needs::GraphDataAndReleases, args.named.as_deref())?;
     let sources = Sources::read(settings, now)?;
     let graph = sources.graph()?;
     let rows = towpath_core::graph::rollouts(&graph, now);
@@ -39,7 +45,7 @@ pub(super) fn rollouts(args: RolloutsArgs) -> anyhow::Result<bool> {
         true => Bars::Blocks,
         false => Bars::Ascii,
     };
-    let text = || text(&rows, now, bars);
+    let text = || text(&rows, now, bars, room());
     args.output
         .print(sources.origin(), text, || json(&rows, now))?;
     Ok(true)

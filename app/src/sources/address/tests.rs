@@ -38,7 +38,7 @@ fn sources_are_named_by_one_string() {
             "default git git+https://host/r.git#main: every 300",
         ),
         (
-            "git+file:///r#v1:a/b&name=x&every=60",
+            "git+file:///r#v1:a/b&name=x&every=60s",
             "x git git+file:///r#v1:a/b every 60",
         ),
         (
@@ -54,7 +54,7 @@ fn sources_are_named_by_one_string() {
             "default archive http://127.0.0.1:80/x every 300",
         ),
         (
-            "oci://quay.io/a/b:1#every=600",
+            "oci://quay.io/a/b:1#every=PT10M",
             "default registry oci://quay.io/a/b:1 every 600",
         ),
         (
@@ -160,10 +160,11 @@ fn what_cannot_be_meant_is_told() {
             "https://h/x#main",
             "only git has revisions",
         ),
+        (Role::GraphData, "https://h/x#every=0s", "between 1s and 1d"),
         (
             Role::GraphData,
-            "https://h/x#every=0",
-            "between 1 and 86400",
+            "https://h/x#every=60",
+            "\"60\" has no unit; write 60s for seconds",
         ),
         (
             Role::GraphData,

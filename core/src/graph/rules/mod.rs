@@ -112,6 +112,22 @@ pub static NO_EDGE: Code = Code::new(
 )
 .with(&[("from", "4.20.1"), ("to", "4.20.5")]);
 
+/// What is asked about is older than what runs.
+pub static OLDER: Code = Code::new(
+    "Older",
+    "{to} is older than {from}, and updates lead forward",
+    "ask about a newer release",
+)
+.with(&[("from", "4.20.5"), ("to", "4.20.1")]);
+
+/// An update that leaves out a minor version. No release declares one, and no cluster takes one.
+pub static SKIPS_MINOR: Code = Code::new(
+    "MinorSkipped",
+    "from {from} to {to} skips {between}, and clusters update one minor version at a time",
+    "go by a release of {between}; `towpath path` finds the way",
+)
+.with(&[("from", "4.14.16"), ("to", "4.16.30"), ("between", "4.15")]);
+
 pub static UNKNOWN_RELEASE: Code = Code::new(
     "UnknownRelease",
     "there is no release {version} for {arch}",
@@ -131,5 +147,6 @@ pub static RECORDED: Code = Code::new(
 pub fn edge_codes() -> Vec<&'static Code> {
     let of_clusters = [Enrolled::CODES, Managed::CODES].concat();
     let all = ANYWHERE.codes().into_iter().chain(of_clusters);
-    all.chain([&NO_EDGE, &UNKNOWN_RELEASE, &RECORDED]).collect()
+    all.chain([&NO_EDGE, &OLDER, &SKIPS_MINOR, &UNKNOWN_RELEASE, &RECORDED])
+        .collect()
 }

@@ -10,11 +10,12 @@ use towpath_core::version::Minor;
 
 use super::ReadyReport;
 use crate::cluster::objects::ClusterObjects;
+use crate::room::{Room, Tone, toned};
 use crate::verdict::line;
 use crate::words::{counted, joined, minute, plain, wrapped};
 
 /// Everything there is to say.
-pub fn text(told: &ReadyReport<'_>) -> String {
+pub fn text(told: &ReadyReport<'_>, room: Room) -> String {
     let mut text = head(told);
     text.push_str(&answer(told.readiness));
     text.push_str(&to_do(told.readiness));
@@ -27,7 +28,7 @@ pub fn text(told: &ReadyReport<'_>) -> String {
     if told.readiness.hops.len() > 1 {
         text.push_str(&format!("\n{}", wrapped("", LOOK_AGAIN)));
     }
-    text
+    room.fit(&text)
 }
 
 /// What is true of every look at a cluster that has more than one update before it.
@@ -122,7 +123,7 @@ fn paragraph(number: usize, hop: &ReadyHop, noted: &mut BTreeSet<String>) -> Str
         number + 1,
         hop.from,
         hop.to,
-        word(hop)
+        toned_word(hop)
     );
     points(hop, noted)
         .iter()
@@ -131,8 +132,18 @@ fn paragraph(number: usize, hop: &ReadyHop, noted: &mut BTreeSet<String>) -> Str
 }
 
 /// Whether an update can be taken, in a word.
-pub(crate) fn word(hop: &ReadyHop) -> &'static str {
+fn word(hop: &ReadyHop) -> &'static str {
     if hop.is_ready() { "ready" } else { "not ready" }
+}
+
+/// The same, in its colour.
+pub(crate) fn toned_word(hop: &ReadyHop) -> String {
+    let tone = if hop.is_ready() {
+        Tone::Good
+    } else {
+        Tone::Bad
+    };
+    toned(tone, word(hop))
 }
 
 /// What there is to say about an update: what stands in its way, what is only told, unless it was before, and paused pools.

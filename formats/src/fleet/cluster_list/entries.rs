@@ -8,6 +8,11 @@ use crate::read::{Node, Unique, Value, json};
 
 /// What helps where a machine wrote the list.
 const ANEW: &str = "write the list again from its source";
+const REMEDIES: json::Remedies = json::Remedies {
+    form: "give a list of clusters, as docs/fleet.md describes it; `towpath fleet export` writes one",
+    other: &[],
+    part: ANEW,
+};
 
 /// The entries of one part of a list, each with the name it stands under, if it does.
 pub(super) enum Entries<'b> {
@@ -74,7 +79,7 @@ pub(super) fn of_json<'b>(
     bytes: &'b [u8],
 ) -> Result<(Vec<ListSection<'b>>, Vec<Finding>), Finding> {
     if bytes.iter().find(|b| !b.is_ascii_whitespace()) == Some(&b'[') {
-        let clusters: Vec<&RawValue> = json::read(place, bytes, ANEW)?;
+        let clusters: Vec<&RawValue> = json::read(place, bytes, &REMEDIES)?;
         let entries = clusters.into_iter().map(|raw| (None, raw)).collect();
         return Ok((
             vec![(
@@ -87,7 +92,7 @@ pub(super) fn of_json<'b>(
             Vec::new(),
         ));
     }
-    let Unique(mut parts) = json::read::<Unique<&RawValue>>(place, bytes, ANEW)?;
+    let Unique(mut parts) = json::read::<Unique<&RawValue>>(place, bytes, &REMEDIES)?;
     let (mut sections, mut findings) = (Vec::new(), Vec::new());
     for name in SECTIONS {
         let Some(part) = parts.remove(name).filter(|part| part.get() != "null") else {

@@ -6,7 +6,7 @@ use towpath_core::simulate::Outlook;
 use towpath_core::verdict::Answer;
 
 use super::{MAX_ROWS, STARTS, first_rows, helps, holds, optional, sentences, with_pool};
-use crate::tables::Room;
+use crate::room::Room;
 use crate::words::{counted, minute};
 
 /// What will start, for those whose time no rule can tell.

@@ -3,8 +3,9 @@
 
 use std::fmt::Write;
 
-use towpath_core::fleet::{AgentUpdate, ClusterIdx, Decision, FleetPlanner, Why};
+use towpath_core::fleet::{AgentUpdate, CandidateWhy, ClusterIdx, Decision, FleetPlanner, Why};
 use towpath_core::verdict::{Answer, Verdict};
+use towpath_core::version::Version;
 
 use super::{helps, sentences};
 use crate::verdict::line;
@@ -38,7 +39,7 @@ pub fn why(
         state.version,
         joined(&policy.workloads, "no workload"),
     );
-    let start = decision.start_of(&state.id);
+    let start = desk.start_of(decision, member);
     match (start, cluster.is_offered()) {
         (Some(start), _) => {
             let what = start
@@ -65,33 +66,25 @@ pub fn why(
         let reasons = cluster.reasons.iter().chain([nothing]);
         return text + &helps(reasons) + &agent_updates(updates);
     }
-    let width = candidates
+    let rows: Vec<CandidateRow> = candidates
         .iter()
-        .map(|candidate| candidate.to.to_string().len())
-        .max()
-        .unwrap_or(0);
+        .map(|candidate| {
+            let is_start =
+                start.is_some_and(|start| start.pool().is_none() && start.to == candidate.to);
+            CandidateRow::new(candidate, is_start, start.is_some(), cluster)
+        })
+        .collect();
+    let folded: Vec<(String, &CandidateRow)> = rows
+        .chunk_by(|a, b| (a.answer, &a.told) == (b.answer, &b.told))
+        .filter_map(|same| Some((names(same), same.first()?)))
+        .collect();
+    let width = folded.iter().map(|(name, _)| name.chars().count()).max();
+    let width = width.unwrap_or(0);
     text.push('\n');
-    for candidate in candidates {
-        let is_start =
-            start.is_some_and(|start| start.pool().is_none() && start.to == candidate.to);
-        let answer = match (&candidate.own.answer, is_start) {
-            (_, true) => "starts",
-            (answer, false) => answer.word(),
-        };
-        let mut told = sentences(&candidate.own);
-        if let Answer::Wait { until: Some(until) } = candidate.own.answer {
-            told.push(format!("expected {}", minute(until)));
-        }
-        let mut told = told.into_iter();
-        let first = told
-            .next()
-            .unwrap_or_else(|| free(answer, start.is_some(), cluster).to_owned());
-        writeln!(
-            text,
-            "  {:width$}  {answer:6}  {first}",
-            candidate.to.to_string()
-        )
-        .expect("fits");
+    for (name, CandidateRow { answer, told, .. }) in folded {
+        let mut told = told.iter();
+        let first = told.next().map_or("", String::as_str);
+        writeln!(text, "  {name:width$}  {answer:6}  {first}").expect("fits");
         for sentence in told {
             writeln!(text, "  {:width$}          {sentence}", "").expect("fits");
         }
@@ -100,6 +93,44 @@ pub fn why(
         .iter()
         .flat_map(|candidate| &candidate.own.reasons);
     text + &helps(cluster.reasons.iter().chain(own)) + &agent_updates(updates)
+}
+
+/// What is said about one version. Versions about which the same is said stand together.
+struct CandidateRow<'a> {
+    to: &'a Version,
+    answer: &'static str,
+    told: Vec<String>,
+}
+
+impl<'a> CandidateRow<'a> {
+    fn new(candidate: &'a CandidateWhy, is_start: bool, starts: bool, cluster: &Verdict) -> Self {
+        let answer = match is_start {
+            true => "starts",
+            false => candidate.own.answer.word(),
+        };
+        let mut told = sentences(&candidate.own);
+        if let Answer::Wait { until: Some(until) } = candidate.own.answer {
+            told.push(format!("expected {}", minute(until)));
+        }
+        if told.is_empty() {
+            told.push(free(answer, starts, cluster).to_owned());
+        }
+        Self {
+            to: &candidate.to,
+            answer,
+            told,
+        }
+    }
+}
+
+/// The versions of some rows, highest first.
+fn names(rows: &[CandidateRow<'_>]) -> String {
+    match rows {
+        [] => String::new(),
+        [one] => one.to.to_string(),
+        [one, other] => format!("{}, {}", one.to, other.to),
+        [first, .., last] => format!("{} … {} ({})", first.to, last.to, rows.len()),
+    }
 }
 
 /// What became of a cluster's last updates, in its agent's words; nothing if it has told of none.

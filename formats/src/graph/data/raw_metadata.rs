@@ -8,12 +8,18 @@ use towpath_core::version::ReleaseName;
 
 use crate::read::{Unique, json};
 
+const REMEDIES: json::Remedies = json::Remedies {
+    form: "write a JSON object: {\"4.9.7\": {\"url\": \"https://…\"}}",
+    other: &[],
+    part: "correct the file",
+};
+
 pub(super) fn read(
     place: &Place,
     bytes: &[u8],
     findings: &mut Vec<Finding>,
 ) -> Vec<(ReleaseName, BTreeMap<String, String>)> {
-    let by_text: Unique<Unique<String>> = match json::read(place, bytes, "correct the file") {
+    let by_text: Unique<Unique<String>> = match json::read(place, bytes, &REMEDIES) {
         Ok(metadata) => metadata,
         Err(finding) => {
             findings.push(finding);

@@ -62,7 +62,14 @@ pub(super) fn find(files: &[SourceFile]) -> Result<Schema, Finding> {
         ))
     };
     let Some(file) = files.iter().find(|file| file.path == "version") else {
-        return refuse("there is no schema version: the file `version` is missing".into());
+        let problem = "the file `version` is missing, so this is no graph data";
+        let remedy = "name the directory that holds version, channels/ and blocked-edges/; or write the schema into `version`, as in 2.0.0";
+        return Err(Finding::error(
+            "unknown-schema",
+            place.clone(),
+            problem,
+            remedy,
+        ));
     };
     let text = String::from_utf8_lossy(without_mark(&file.bytes));
     let Ok(version) = text.trim().parse::<Version>() else {

@@ -100,11 +100,31 @@ pub(crate) fn parsed<T>(
     };
     let wrong = |value: &str| {
         let shown: String = value.chars().take(64).collect();
-        BadRequest::InvalidParams(format!("{name} {shown:?} cannot be read"))
+        let form = form_of(name);
+        BadRequest::InvalidParams(format!("{name} {shown:?} cannot be read; write {form}"))
     };
     value
         .map(|value| read(&value).ok_or_else(|| wrong(&value)))
         .transpose()
+}
+
+/// What to write, by parameter: those of this path, and of the one that finds ways.
+fn form_of(name: &str) -> &'static str {
+    match name {
+        "channel" => "a channel's name, as in stable-4.20",
+        "from" => "a release, as in 4.20.3",
+        "to" => "a release, as in 4.20.3; for a path also a minor version (4.20) or newest",
+        "via" => "streams or channels with commas between, as in eus or stable-4.19,stable-4.20",
+        "now" => "a time, as in 2026-11-18T12:00Z",
+        "format" => "json or text",
+        "prefer" => "fewest, safest or soonest",
+        "risks" => "never, unknown or accepted:NAME,…",
+        "alternatives" => "a number from 1 to 20",
+        "nodes" => "a number up to 20000",
+        "max-unavailable" => "a number from 1, or a share from 1% to 100%",
+        "on" => "cloud or metal",
+        _ => "a shorter name without blanks",
+    }
 }
 
 impl Form {
@@ -164,7 +184,10 @@ mod tests {
                 "there is no parameter \"plattform\"; there are channel, from, to, id, platform, arch, now, format",
             ),
         ] {
-            assert_eq!(read(query).unwrap_err().value(), expected, "{query}");
+            let told = read(query).unwrap_err();
+            // What to write instead follows.
+            let problem = told.value().split("; write ").next();
+            assert_eq!(problem, Some(expected), "{query}");
         }
     }
 }

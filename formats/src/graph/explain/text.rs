@@ -8,27 +8,30 @@ use jiff::{SignedDuration, Timestamp};
 use towpath_core::cluster::{Cluster, Fact};
 use towpath_core::finding::Place;
 use towpath_core::graph::rules::KNOWN_RISK;
-use towpath_core::graph::{ChannelName, ExplainedRelease, MatchingRule, ReleaseStanding, Risk};
+use towpath_core::graph::{
+    ChannelName, ExplainedRelease, Graph, MatchingRule, ReleaseStanding, Risk,
+};
 use towpath_core::verdict::{Answer, Reason};
 
 use super::ExplainReport;
+use crate::room::{Room, toned};
 use crate::verdict::HelpOnce;
 use crate::words::{
-    counted, first_names, on_platform, plain, plain_lines, platform_warning, second, wrapped,
+    answer_word, counted, first_names, on_platform, plain, plain_lines, platform_warning, second,
+    tone, wrapped,
 };
 
 /// The most names that are listed. The others are counted.
 const MAX_NAMES: usize = 6;
+/// The most places that a reason of several releases, or a risk, lists. JSON has all.
+const MAX_PLACES: usize = 3;
 
 /// Everything there is to say.
-pub fn text(told: &ExplainReport<'_>) -> String {
+pub fn text(told: &ExplainReport<'_>, room: Room) -> String {
     let mut text = head(told);
     text.push_str(&standing(told));
     text.push_str(&summary(told));
-    let mut helps = HelpOnce::default();
-    let candidates = told.explanation.candidates.iter();
-    let all = candidates.map(|candidate| paragraph(told, candidate, &mut helps));
-    text.push_str(&paragraphs(all));
+    text.push_str(&paragraphs(&runs(told)));
     let risks = risks(told);
     if !risks.is_empty() {
         text.push_str("\nThe risks, which a cluster weighs itself:\n");
@@ -36,7 +39,7 @@ pub fn text(told: &ExplainReport<'_>) -> String {
             .values()
             .for_each(|(risk, origins)| text.push_str(&described(risk, origins)));
     }
-    plain_lines(&text).into_owned()
+    room.fit(&plain_lines(&text))
 }
 
 /// Who asks about what, and when.
@@ -84,13 +87,7 @@ fn standing(told: &ExplainReport<'_>) -> String {
             )
         }
         ReleaseStanding::Unknown => format!("There is no release {from} for {arch}.\n"),
-        ReleaseStanding::NoChannel => {
-            let alike = alike(channel, told.at.graph.channels().keys());
-            format!(
-                "There is no channel {channel}; there are {}.\n",
-                listed(alike.iter().map(|name| name.as_str()))
-            )
-        }
+        ReleaseStanding::NoChannel => no_channel(channel, told.at.graph),
     }
 }
 
@@ -154,29 +151,118 @@ fn summary(told: &ExplainReport<'_>) -> String {
     format!("{offered} of {all} updates {are} offered now{risky}.{next}\n")
 }
 
-/// One below the other; those of several lines with space around them.
-fn paragraphs(all: impl Iterator<Item = String>) -> String {
+/// Updates next to each other of which the same is said.
+struct Run<'a> {
+    candidates: Vec<&'a ExplainedRelease>,
+    said: Said,
+}
+
+/// What is said of an update, but for its name and the places of its reasons.
+#[derive(PartialEq, Eq)]
+struct Said {
+    answer: String,
+    reasons: Vec<(&'static str, String)>,
+}
+
+/// The updates in runs: releases of one minor version with one answer and the same reasons are told together.
+fn runs<'a>(told: &ExplainReport<'a>) -> Vec<Run<'a>> {
+    let mut runs: Vec<Run<'a>> = Vec::new();
+    for candidate in &told.explanation.candidates {
+        let reasons = shown_reasons(candidate);
+        let said = Said {
+            answer: answer(told, candidate),
+            reasons: reasons
+                .map(|reason| (reason.code().name, reason.text()))
+                .collect(),
+        };
+        let minor = |one: &ExplainedRelease| (one.to.major(), one.to.minor());
+        match runs.last_mut() {
+            Some(run) if run.said == said && minor(run.candidates[0]) == minor(candidate) => {
+                run.candidates.push(candidate);
+            }
+            _ => runs.push(Run {
+                candidates: vec![candidate],
+                said,
+            }),
+        }
+    }
+    runs
+}
+
+impl Run<'_> {
+    /// `4.20.3`; `4.20.3, 4.20.4`; or `4.20.3 … 4.20.9 (7 releases)`. The newest comes first among candidates, and last here.
+    fn name(&self) -> String {
+        match self.candidates.as_slice() {
+            [] => String::new(),
+            [only] => only.to.to_string(),
+            [newer, older] => format!("{}, {}", older.to, newer.to),
+            [newest, .., oldest] => {
+                let releases = counted(self.candidates.len(), "release");
+                format!("{} … {} ({releases})", oldest.to, newest.to)
+            }
+        }
+    }
+
+    /// The answer, when, and every reason with its places. What a risk is about stands at the end, once.
+    fn paragraph(&self, width: usize, helps: &mut HelpOnce) -> String {
+        let start = format!("{:width$}  ", self.name());
+        let mut text = wrapped(&start, &self.said.answer);
+        let first = self.candidates.iter().take(1);
+        for reason in first.flat_map(|candidate| shown_reasons(candidate)) {
+            text.push_str(&match self.places(reason).as_slice() {
+                [] | [_] => helps.point("    - ", reason),
+                places => {
+                    let places = first_names(places, MAX_PLACES);
+                    let said = format!("{} ({places}) [{}]", reason.text(), reason.code().name);
+                    helps.point_of("    - ", reason, &plain(&said))
+                }
+            });
+        }
+        text
+    }
+
+    /// Where this is said, in all of the run.
+    fn places(&self, reason: &Reason) -> Vec<String> {
+        let all = self
+            .candidates
+            .iter()
+            .flat_map(|candidate| shown_reasons(candidate));
+        let same = all.filter(|other| other.is(reason.code()) && other.text() == reason.text());
+        let places: BTreeSet<&Place> = same.filter_map(Reason::place).collect();
+        places.into_iter().map(ToString::to_string).collect()
+    }
+}
+
+/// A risk that the cluster weighs itself is named in the answer, and told at the end.
+fn shown_reasons(candidate: &ExplainedRelease) -> impl Iterator<Item = &Reason> {
+    let weighed = candidate.verdict.is_offered();
+    let reasons = candidate.verdict.reasons.iter();
+    reasons.filter(move |reason| !(weighed && reason.is(&KNOWN_RISK)))
+}
+
+/// One below the other; those of several points with space around them.
+fn paragraphs(runs: &[Run<'_>]) -> String {
+    let mut helps = HelpOnce::default();
+    let names = runs.iter().map(|run| run.name().chars().count());
+    let width = names.max().unwrap_or(0);
     let (mut text, mut was_long) = (String::new(), true);
-    for paragraph in all {
-        let is_long = paragraph.lines().count() > 1;
+    for run in runs {
+        let is_long = !run.said.reasons.is_empty();
         if is_long || was_long {
             text.push('\n');
         }
-        text.push_str(&paragraph);
+        text.push_str(&run.paragraph(width, &mut helps));
         was_long = is_long;
     }
     text
 }
 
-/// One update: the answer, when, and every reason with its place. What a risk is about stands at the end, once.
-fn paragraph(
-    told: &ExplainReport<'_>,
-    candidate: &ExplainedRelease,
-    helps: &mut HelpOnce,
-) -> String {
+/// The answer in words, with the time if it has one.
+fn answer(told: &ExplainReport<'_>, candidate: &ExplainedRelease) -> String {
     let now = told.at.now;
-    let answer = candidate.verdict.answer.word();
-    let mut text = match (&candidate.verdict.answer, candidate.offered_from(now)) {
+    let answer = &candidate.verdict.answer;
+    let word = answer_word(answer);
+    match (answer, candidate.offered_from(now)) {
         (Answer::RecommendUnless(_), _) => {
             let risks = candidate.risks(told.at);
             let (certain, open): (Vec<&Risk>, Vec<&Risk>) =
@@ -184,11 +270,10 @@ fn paragraph(
             let names =
                 |risks: &[&Risk], last| joined(risks.iter().map(|risk| risk.name.as_str()), last);
             match certain.is_empty() {
-                true => format!(
-                    "{}  yes, unless {} applies\n",
-                    candidate.to,
-                    names(&open, "or")
-                ),
+                true => {
+                    let word = toned(tone(answer), "yes, unless");
+                    format!("{word} {} applies", names(&open, "or"))
+                }
                 false => {
                     let verb = if certain.len() == 1 {
                         "applies"
@@ -196,33 +281,18 @@ fn paragraph(
                         "apply"
                     };
                     let names = names(&certain, "and");
-                    format!(
-                        "{}  only if a person accepts it: {names} {verb} to every cluster\n",
-                        candidate.to
-                    )
+                    let word = toned(tone(answer), "only if a person accepts it");
+                    format!("{word}: {names} {verb} to every cluster")
                 }
             }
         }
         (Answer::Wait { .. }, Some(from)) => {
             let when = second(rounded_up(from));
-            format!(
-                "{}  {answer}: offered from {when}, {}\n",
-                candidate.to,
-                ahead(now, from)
-            )
+            format!("{word}: offered from {when}, {}", ahead(now, from))
         }
-        (Answer::Wait { .. }, None) => format!(
-            "{}  {answer}, and nobody can say until when\n",
-            candidate.to
-        ),
-        _ => format!("{}  {answer}\n", candidate.to),
-    };
-    let weighed = candidate.verdict.is_offered();
-    let is_shown = |reason: &&Reason| !(weighed && reason.is(&KNOWN_RISK));
-    for reason in candidate.verdict.reasons.iter().filter(is_shown) {
-        text.push_str(&helps.point("    - ", reason));
+        (Answer::Wait { .. }, None) => format!("{word}, and nobody can say until when"),
+        _ => word,
     }
-    text
 }
 
 /// Each risk once, with the places that declare it.
@@ -249,30 +319,20 @@ fn risks<'a>(told: &'a ExplainReport<'_>) -> BTreeMap<&'a str, (&'a Risk, BTreeS
 pub(crate) fn described(risk: &Risk, origins: &BTreeSet<&Place>) -> String {
     let mut text = format!("\n{}\n", plain(&risk.name));
     for line in risk.message.trim_end().lines() {
-        let _ = writeln!(text, "    {line}");
+        text.push_str(&wrapped("    ", line));
     }
     let _ = writeln!(text, "    {}", plain(&risk.url));
     for rule in &risk.matching_rules {
-        let _ = match rule {
-            MatchingRule::Always => writeln!(text, "    It applies to every cluster."),
-            MatchingRule::PromQl(query) => {
-                writeln!(
-                    text,
-                    "    It applies where this gives 1: {}",
-                    query.split_whitespace().collect::<Vec<_>>().join(" ")
-                )
-            }
-            MatchingRule::Unparsable(_) => {
-                writeln!(text, "    It has a query that is not PromQL.")
-            }
-            MatchingRule::Other(_) => {
-                writeln!(text, "    It has a rule that this towpath does not know.")
-            }
+        let said = match rule {
+            MatchingRule::Always => "It applies to every cluster.".to_owned(),
+            MatchingRule::PromQl(query) => format!("It applies where this gives 1: {query}"),
+            MatchingRule::Unparsable(_) => "It has a query that is not PromQL.".to_owned(),
+            MatchingRule::Other(_) => "It has a rule that this towpath does not know.".to_owned(),
         };
+        text.push_str(&wrapped("    ", &said));
     }
     let places: Vec<String> = origins.iter().map(ToString::to_string).collect();
-    let _ = writeln!(text, "      {}", listed(places.iter().map(String::as_str)));
-    text
+    text + &wrapped("      ", &first_names(places, MAX_PLACES))
 }
 
 /// The first few names, and how many more there are.
@@ -289,8 +349,20 @@ fn joined<'a>(names: impl Iterator<Item = &'a str>, last_word: &str) -> String {
     }
 }
 
+/// There is no such channel, but there may be others.
+pub(crate) fn no_channel(wanted: &ChannelName, graph: &Graph) -> String {
+    let alike = alike(wanted, graph.channels().keys());
+    match alike.is_empty() {
+        true => format!("There is no channel {wanted}: the graph has no channel at all.\n"),
+        false => format!(
+            "There is no channel {wanted}; there are {}.\n",
+            listed(alike.iter().map(|name| name.as_str()))
+        ),
+    }
+}
+
 /// Channels of the same version, else of the same stream, else the last ones.
-pub(crate) fn alike<'a>(
+fn alike<'a>(
     wanted: &ChannelName,
     all: impl Iterator<Item = &'a ChannelName>,
 ) -> Vec<&'a ChannelName> {

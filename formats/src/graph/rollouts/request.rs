@@ -7,6 +7,7 @@ use crate::graph::data::parse_time;
 use crate::graph::explain::Form;
 use crate::graph::explain::request::{given, parsed};
 use crate::graph::request::BadRequest;
+use crate::room::Room;
 
 /// How it is to be answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -16,6 +17,7 @@ pub struct RolloutsRequest {
     /// In which form, if it was said; else the `Accept` header says it.
     pub form: Option<Form>,
     pub bars: Bars,
+    pub room: Room,
 }
 
 /// Reads a query, or says what is wrong with it.
@@ -28,6 +30,10 @@ pub fn read(query: &str) -> Result<RolloutsRequest, BadRequest> {
         bars: match width {
             Some(_) => Bars::Blocks,
             None => Bars::Ascii,
+        },
+        room: Room {
+            width,
+            ..Room::default()
         },
     })
 }

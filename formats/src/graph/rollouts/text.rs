@@ -8,7 +8,8 @@ use towpath_core::finding::Place;
 use towpath_core::graph::{Audience, ChannelName, Ramp, RolloutStop, RolloutWindow, Share, Window};
 use towpath_core::version::{Arch, Version};
 
-use crate::tables::{align_right, shown, table};
+use crate::room::Room;
+use crate::tables::{align_right, fitted, shown};
 use crate::words::{beyond, counted, joined, minute};
 
 /// More rows than this nobody reads. The rest is counted.
@@ -25,7 +26,7 @@ pub enum Bars {
     Ascii,
 }
 
-pub fn text(rows: &[RolloutWindow], now: Timestamp, bars: Bars) -> String {
+pub fn text(rows: &[RolloutWindow], now: Timestamp, bars: Bars, room: Room) -> String {
     let running = rows.iter().filter(|row| row.window.has_begun(now)).count();
     let (running, to_come) = (counted(running, "window"), rows.len() - running);
     let text = format!(
@@ -40,7 +41,7 @@ pub fn text(rows: &[RolloutWindow], now: Timestamp, bars: Bars) -> String {
     let head = ["CHANNEL", "RELEASE"].into_iter().chain(arch_head).chain([
         "SOURCES", "OVER", "REACHED", "", "10 %", "50 %", "90 %", "100 %",
     ]);
-    let mut lines = table(head);
+    let mut lines = fitted(head, room.width);
     let shift = usize::from(arch_head.is_some());
     align_right(&mut lines, [2 + shift, 4 + shift]);
     for row in rows.iter().take(MAX_ROWS) {

@@ -60,6 +60,9 @@ impl Repository {
             text: text.chars().take(MAX_PATH_BYTES).collect(),
             problem,
         };
+        if text.contains("://") {
+            return Err(wrong("has a scheme; leave it out, as in quay.io/path/name"));
+        }
         let (host, path) = text
             .split_once('/')
             .ok_or_else(|| wrong("has no `/` between registry and repository"))?;

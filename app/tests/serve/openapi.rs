@@ -1,0 +1,361 @@
+//! The description at `/api/v1/openapi.json` is true: whatever the running service answers has a status, a content type and a shape
+//! that stand there.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Value, json};
+use towpath_testing_services::{Response, Towpath};
+
+use crate::fleet::{Fleet, PROD, on, run};
+
+/// A service with a fleet and keys, and its description.
+struct Described {
+    towpath: Towpath,
+    description: Value,
+    /// Paths that have answered well.
+    answered: BTreeSet<String>,
+}
+
+impl Described {
+    /// Sends a request, and holds the answer against the description of its path.
+    fn send(
+        &mut self,
+        method: &str,
+        path: &str,
+        target: &str,
+        token: &str,
+        body: &str,
+    ) -> Response {
+        let mut head =
+            format!("{method} {target} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n");
+        if !token.is_empty() {
+            head += &format!("authorization: Bearer {token}\r\n");
+        }
+        if !body.is_empty() {
+            head += &format!(
+                "content-type: application/json\r\ncontent-length: {}\r\n",
+                body.len()
+            );
+        }
+        let request = format!("{head}\r\n{body}");
+        let mut stream = self.towpath.send(request.as_bytes());
+        let response = Response::read(&mut stream, method == "HEAD");
+        self.check(method, path, &response);
+        if response.status < 300 {
+            self.answered.insert(path.to_owned());
+        }
+        response
+    }
+
+    fn get(&mut self, path: &str, query: &str) -> Response {
+        self.send("GET", path, &format!("{path}{query}"), "", "")
+    }
+
+    fn check(&self, method: &str, path: &str, response: &Response) {
+        let operation = &self.description["paths"][path][method.to_lowercase()];
+        let about = format!("{method} {path}: {}", response.status);
+        let described = self.whole(&operation["responses"][response.status.to_string()]);
+        assert!(
+            described.is_object(),
+            "{about} is not described: {response:?}"
+        );
+        if method == "HEAD" || response.status == 304 {
+            assert!(response.body.is_empty(), "{about}");
+            return;
+        }
+        let kind = response.header("content-type");
+        let kind = kind.split(';').next().unwrap_or_default();
+        let content = &described["content"][kind];
+        assert!(content.is_object(), "{about}: {kind} is not described");
+        if kind.ends_with("json") {
+            self.fits(&content["schema"], &response.json(), &about);
+        }
+    }
+
+    /// What a reference stands for.
+    fn whole<'a>(&'a self, part: &'a Value) -> &'a Value {
+        match part["$ref"].as_str() {
+            Some(reference) => self
+                .description
+                .pointer(reference.trim_start_matches('#'))
+                .unwrap_or_else(|| panic!("{reference} is not there")),
+            None => part,
+        }
+    }
+
+    /// Holds a value against a schema. A field that the schema does not have is as wrong as one that is missing.
+    fn fits(&self, schema: &Value, value: &Value, at: &str) {
+        let schema = self.whole(schema);
+        if let Some(choices) = schema["oneOf"].as_array() {
+            let is_null = |choice: &&Value| choice["type"] == "null";
+            match value.is_null() {
+                true => assert!(choices.iter().any(|one| is_null(&one)), "{at}: null"),
+                false => {
+                    let choice = choices.iter().find(|one| !is_null(one));
+                    self.fits(choice.expect("there is another"), value, at);
+                }
+            }
+            return;
+        }
+        let kinds = match &schema["type"] {
+            Value::Array(kinds) => kinds.clone(),
+            Value::Null => return,
+            kind => vec![kind.clone()],
+        };
+        let is_kind = |kind: &Value| match kind.as_str() {
+            Some("object") => value.is_object(),
+            Some("array") => value.is_array(),
+            Some("string") => value.is_string(),
+            Some("boolean") => value.is_boolean(),
+            Some("integer") => value.is_i64() || value.is_u64(),
+            Some("number") => value.is_number(),
+            Some("null") => value.is_null(),
+            _ => false,
+        };
+        assert!(kinds.iter().any(is_kind), "{at}: {value} is not {kinds:?}");
+        if let Some(choices) = schema["enum"].as_array()
+            && !value.is_null()
+        {
+            assert!(
+                choices.contains(value),
+                "{at}: {value} is not in {choices:?}"
+            );
+        }
+        if schema["format"] == "date-time"
+            && let Some(text) = value.as_str()
+        {
+            assert!(text.parse::<jiff::Timestamp>().is_ok(), "{at}: {text}");
+        }
+        match value {
+            Value::Array(items) => {
+                for (number, item) in items.iter().enumerate() {
+                    self.fits(&schema["items"], item, &format!("{at}[{number}]"));
+                }
+            }
+            Value::Object(fields) => self.object_fits(schema, fields, at),
+            _ => {}
+        }
+    }
+
+    fn object_fits(&self, schema: &Value, fields: &serde_json::Map<String, Value>, at: &str) {
+        for needed in schema["required"].as_array().into_iter().flatten() {
+            let name = needed.as_str().expect("a name");
+            assert!(fields.contains_key(name), "{at}: {name} is missing");
+        }
+        // An object of which nothing is said may have anything.
+        let is_open = schema["properties"].is_null() && schema["additionalProperties"].is_null();
+        for (name, field) in fields {
+            let at = format!("{at}.{name}");
+            match (&schema["properties"][name], &schema["additionalProperties"]) {
+                (Value::Null, Value::Null | Value::Bool(false)) => {
+                    assert!(is_open, "{at} is not described: {field}");
+                }
+                (Value::Null, Value::Bool(true)) => {}
+                (Value::Null, others) => self.fits(others, field, &at),
+                (known, _) => self.fits(known, field, &at),
+            }
+        }
+    }
+}
+
+fn described(fleet: &Fleet) -> Described {
+    let towpath = fleet.serve_closed(&fleet.sqlite(), &[]);
+    let description = towpath.get("/api/v1/openapi.json").json();
+    Described {
+        towpath,
+        description,
+        answered: BTreeSet::new(),
+    }
+}
+
+#[test]
+fn every_answer_is_as_it_is_described() {
+    let fleet = Fleet::new();
+    let mut it = described(&fleet);
+    let (admin, reload) = (fleet.token(&["--admin"]), fleet.token(&["--reload"]));
+    let own = fleet.cluster_token(PROD, "p1");
+
+    // A cluster that the fleet knows makes the answers full.
+    let report = format!("/api/v1/clusters/{PROD}/report");
+    let report_path = "/api/v1/clusters/{cluster}/report";
+    let body = on("p1", "4.20.1").to_string();
+    assert_eq!(
+        it.send("POST", report_path, &report, &own, &body).status,
+        202
+    );
+    assert_eq!(it.send("POST", report_path, &report, "", &body).status, 401);
+    assert_eq!(it.send("POST", report_path, &report, &own, "{").status, 400);
+    let query = "/api/v1/fleet/plan?limit=1000";
+    it.towpath.until("the fleet knows it", |t| {
+        let plan = t.get_with(query, &[("authorization", &format!("Bearer {admin}"))]);
+        plan.text().contains(PROD)
+    });
+
+    let own_id = format!("?channel=stable-4.20&from=4.20.1&id={PROD}");
+    for (path, query, status) in [
+        (
+            "/api/upgrades_info/graph",
+            "?channel=stable-4.20&version=4.20.1",
+            200,
+        ),
+        ("/api/upgrades_info/graph", "", 400),
+        (
+            "/api/upgrades_info/graph",
+            "?channel=stable-4.20&arch=x86_64",
+            400,
+        ),
+        ("/api/upgrades_info/v1/graph", "?channel=stable-4.20", 200),
+        ("/api/upgrades_info/graph-data", "", 200),
+        ("/api/upgrades_info/openapi", "", 200),
+        ("/livez", "", 200),
+        ("/readyz", "", 200),
+        ("/metrics", "", 200),
+        ("/api/v1/openapi.json", "", 200),
+        ("/api/v1/explain", "?channel=stable-4.20&from=4.20.1", 200),
+        (
+            "/api/v1/explain",
+            "?channel=stable-4.20&from=4.20.1&platform=AWS",
+            200,
+        ),
+        ("/api/v1/explain", "?channel=stable-4.20&from=4.20", 400),
+        ("/api/v1/explain", own_id.as_str(), 401),
+        ("/api/v1/rollouts", "", 200),
+        ("/api/v1/path", "?from=4.19.16&to=4.20.3&platform=GCP", 200),
+        ("/api/v1/path", "?from=4.19.16&to=4.20.3", 200),
+        ("/api/v1/path", "?from=4.19.16&to=4.21", 200),
+        ("/api/v1/fleet/status", "", 401),
+    ] {
+        assert_eq!(it.get(path, query).status, status, "{path}{query}");
+        let head = it.send("HEAD", path, &format!("{path}{query}"), "", "");
+        assert_eq!(head.status, status, "HEAD {path}{query}");
+    }
+    let long = format!("?channel={}", "x".repeat(9000));
+    assert_eq!(it.get("/api/upgrades_info/graph", &long).status, 414);
+
+    let stamp = format!("/api/v1/clusters/{PROD}/stamp?nonce=0123456789abcdef");
+    let stamp_path = "/api/v1/clusters/{cluster}/stamp";
+    assert_eq!(it.send("GET", stamp_path, &stamp, &own, "").status, 200);
+    let why_path = "/api/v1/clusters/{cluster}/why";
+    for (name, status) in [(PROD, 200), ("p1", 200), ("nope", 404)] {
+        let why = format!("/api/v1/clusters/{name}/why");
+        assert_eq!(it.send("GET", why_path, &why, &admin, "").status, status);
+    }
+    let fleets: Vec<String> = it.description["paths"]
+        .as_object()
+        .expect("paths")
+        .iter()
+        .filter(|(path, methods)| path.starts_with("/api/v1/fleet/") && methods["get"].is_object())
+        .map(|(path, _)| path.clone())
+        .collect();
+    for path in &fleets {
+        assert_eq!(it.send("GET", path, path, &admin, "").status, 200, "{path}");
+        for (query, status) in [("org=nope", 404), ("org=", 400), ("organisation=demo", 400)] {
+            let target = format!("{path}?{query}");
+            let answer = it.send("GET", path, &target, &admin, "");
+            assert_eq!(answer.status, status, "{target}: {}", answer.text());
+        }
+    }
+
+    for (path, body, status) in [
+        (
+            "/api/v1/fleet/pause",
+            json!({"organisation": "demo", "by": "ann", "why": "INC-1"}),
+            200,
+        ),
+        (
+            "/api/v1/fleet/pause",
+            json!({"organisation": "nope", "by": "ann", "why": "INC-1"}),
+            404,
+        ),
+        ("/api/v1/fleet/resume", json!({"organisation": "demo"}), 200),
+        (
+            "/api/v1/fleet/approve",
+            json!({"organisation": "demo", "version": "4.20.3", "by": "ann"}),
+            200,
+        ),
+        (
+            "/api/v1/fleet/approve",
+            json!({"organisation": "demo", "version": "4.20", "by": "ann"}),
+            400,
+        ),
+        (
+            "/api/v1/fleet/acknowledge",
+            json!({"gate": "g", "cluster": PROD, "by": "ann"}),
+            200,
+        ),
+        ("/api/v1/fleet/import", json!({"clusters": []}), 200),
+        ("/api/v1/fleet/forget", json!({"cluster": PROD}), 200),
+        ("/api/v1/fleet/forget", json!({"cluster": PROD}), 404),
+        ("/api/v1/reload", json!({}), 202),
+        ("/api/v1/reload", json!({"source": "nope"}), 404),
+        ("/api/v1/reload", json!({"sources": []}), 400),
+    ] {
+        let answer = it.send("POST", path, path, &admin, &body.to_string());
+        assert_eq!(answer.status, status, "{path} {body}: {}", answer.text());
+    }
+    assert_eq!(
+        it.send("POST", "/api/v1/reload", "/api/v1/reload", "", "{}")
+            .status,
+        401
+    );
+    let pause = "/api/v1/fleet/pause";
+    assert_eq!(it.send("POST", pause, pause, &reload, "{}").status, 403);
+    let text = format!(
+        "POST /api/v1/reload HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\nauthorization: Bearer {reload}\r\n\
+         content-type: text/plain\r\ncontent-length: 2\r\n\r\n{{}}"
+    );
+    let answer = Response::read(&mut it.towpath.send(text.as_bytes()), false);
+    assert_eq!(answer.status, 415);
+    it.check("POST", "/api/v1/reload", &answer);
+
+    let all = it.description["paths"].as_object().expect("paths");
+    let silent: Vec<&String> = all
+        .keys()
+        .filter(|path| !it.answered.contains(*path))
+        .collect();
+    assert!(silent.is_empty(), "nobody asked {silent:?}");
+}
+
+/// Clients of the graph send more than we read; everywhere else a misspelt parameter would be an answer to another question.
+#[test]
+fn what_is_misspelt_is_refused_everywhere_but_in_the_graph() {
+    let fleet = Fleet::new();
+    let mut it = described(&fleet);
+    let (admin, own) = (fleet.token(&["--admin"]), fleet.cluster_token(PROD, "p1"));
+    let paths = it.description["paths"].as_object().expect("paths").clone();
+    for (path, methods) in paths {
+        let target = format!("{}?nonsense=1", path.replace("{cluster}", PROD));
+        let token = if path.contains("{cluster}/report") || path.contains("{cluster}/stamp") {
+            &own
+        } else {
+            &admin
+        };
+        let expected = match path.ends_with("/graph") {
+            // Without a channel it says that, not what it does not know.
+            true => "mandatory client parameters missing",
+            false => "nonsense",
+        };
+        for method in ["GET", "HEAD", "POST"] {
+            if !methods[method.to_lowercase()].is_object() {
+                continue;
+            }
+            let body = if method == "POST" { "{}" } else { "" };
+            let answer = it.send(method, &path, &target, token, body);
+            assert_eq!(answer.status, 400, "{method} {target}: {answer:?}");
+            let text = answer.text();
+            let is_told = text.contains(expected) || text.contains("takes no query parameters");
+            assert!(is_told || method == "HEAD", "{method} {target}: {text}");
+        }
+    }
+}
+
+#[test]
+fn the_description_names_the_version_of_the_service() {
+    let fleet = Fleet::new();
+    let it = described(&fleet);
+    let printed = run(&["--version"]);
+    let version = it.description["info"]["version"]
+        .as_str()
+        .expect("a version");
+    assert!(printed.contains(version), "{printed} {version}");
+}
