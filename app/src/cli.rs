@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use towpath_core::finding::Finding;
 use towpath_formats::room::Tone;
 
@@ -21,7 +21,7 @@ use crate::ready::{self, ReadyArgs};
 use crate::reason::{self, ReasonArgs};
 use crate::releases::{self, ReleasesCommand};
 use crate::terminal::{aside, room};
-use crate::{example, log, serve};
+use crate::{example, log, serve, server};
 
 /// The version, and the commit if it is known.
 pub(crate) const VERSION: &str = env!("TOWPATH_VERSION");
@@ -144,7 +144,11 @@ impl ConfigAndOptions {
 
 /// Runs the command that was asked for.
 pub(crate) fn run() -> ExitCode {
-    let command = Cli::parse().command;
+    let mut command = Cli::command();
+    command.build();
+    let matches = command.clone().get_matches();
+    let typed = server::check(&command, &matches).and_then(|()| Cli::from_arg_matches(&matches));
+    let command = typed.unwrap_or_else(|error| error.exit()).command;
     let executed = match names_stdin_twice(std::env::args_os()) {
         true => Err(anyhow::anyhow!(
             "only one file can be -, which is standard input; name the other files"
@@ -226,11 +230,63 @@ pub(crate) fn warn(findings: &[Finding]) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::CommandFactory;
 
     #[test]
     fn the_command_line_is_well_formed() {
         Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn what_a_service_has_of_its_own_is_not_told_to_it() {
+        let mut command = Cli::command();
+        command.build();
+        let refused = |line: &str| {
+            let matches = command
+                .clone()
+                .try_get_matches_from(line.split(' '))
+                .unwrap();
+            let checked = server::check(&command, &matches);
+            checked
+                .err()
+                .map(|error| error.to_string())
+                .unwrap_or_default()
+        };
+        let service = "--server http://localhost:8080";
+        for (line, flag) in [
+            ("fleet plan --fleet f", "--fleet"),
+            ("fleet status --clusters c", "--clusters"),
+            ("fleet why c --store sqlite:x", "--store"),
+            ("fleet history --ocm https://x", "--ocm"),
+            ("fleet forecast --now +1d", "--now"),
+            ("fleet upgrades --store sqlite:x", "--store"),
+            ("fleet clusters --graph-data d", "--graph-data"),
+            ("fleet pause --fleet f", "--fleet"),
+            ("fleet resume --store sqlite:x", "--store"),
+            ("fleet approve 4.20.5 --org a --releases r", "--releases"),
+            (
+                "fleet acknowledge g --cluster c --store sqlite:x",
+                "--store",
+            ),
+            ("fleet forget c --store sqlite:x", "--store"),
+            ("fleet import l --fleet f", "--fleet"),
+            ("mirror 4.20.1 4.20.3 --have f", "--have"),
+            ("graph rollouts --graph-data d", "--graph-data"),
+            (
+                "explain --channel c --from 4.20.1 --graph-data d",
+                "--graph-data",
+            ),
+            ("path 4.20.1 4.20.3 --releases r", "--releases"),
+        ] {
+            let told = refused(&format!("towpath {line} {service}"));
+            let expected = format!("'{flag} ");
+            assert!(
+                told.contains(&expected) && told.contains("'--server'"),
+                "{line}: {told}"
+            );
+            assert_eq!(refused(&format!("towpath {line}")), "", "{line}");
+        }
+        let then = "towpath explain --channel c --from 4.20.1 --now +1d";
+        assert_eq!(refused(&format!("{then} {service}")), "");
     }
 
     #[test]

@@ -1,7 +1,5 @@
 //! `towpath explain`: why an update is, or is not, offered to a cluster, and when it will be.
 
-use std::path::PathBuf;
-
 use anyhow::Context;
 use clap::Args;
 use jiff::Timestamp;
@@ -15,7 +13,7 @@ use crate::clock::NowArgs;
 use crate::config::SourceArgs;
 use crate::minors::MinorsArgs;
 use crate::output::{Output, OutputArgs};
-use crate::server::{Server, query};
+use crate::server::{Server, ServerArgs, query};
 use crate::sources::{Needs, Sources};
 use crate::terminal::room;
 
@@ -41,17 +39,8 @@ pub(crate) struct ExplainArgs {
     arch: String,
     #[command(flatten)]
     now: NowArgs,
-    /// Ask this Towpath service instead of reading files.
-    #[arg(long, env = "TOWPATH_SERVER", value_name = "URL", conflicts_with_all = ["graph_data", "releases", "minors"])]
-    server: Option<String>,
-    /// The file with the token for --server. Needed for --id if the service does not allow reads without a token.
-    #[arg(
-        long,
-        env = "TOWPATH_SERVER_TOKEN_FILE",
-        value_name = "FILE",
-        requires = "server"
-    )]
-    token_file: Option<PathBuf>,
+    #[command(flatten)]
+    server: ServerArgs,
     #[command(flatten)]
     minors: MinorsArgs,
     #[command(flatten)]
@@ -70,8 +59,8 @@ struct Explained {
 /// Explains, from files or from a service. Exit 0: the release is in the channel, and the one that was asked about is offered.
 pub(crate) fn explain(args: ExplainArgs) -> anyhow::Result<bool> {
     let cluster = args.cluster()?;
-    let found = match &args.server {
-        Some(server) => args.ask(server, args.now.given())?,
+    let found = match args.server.given() {
+        Some(server) => args.ask(&server, args.now.given())?,
         None => args.look(&cluster, args.now.at())?,
     };
     if args.output.form == Output::Text
@@ -130,11 +119,7 @@ impl ExplainArgs {
     }
 
     /// Asks a service.
-    fn ask(&self, server: &str, now: Option<Timestamp>) -> anyhow::Result<Explained> {
-        let server = Server {
-            url: server,
-            token_file: self.token_file.as_deref(),
-        };
+    fn ask(&self, server: &Server<'_>, now: Option<Timestamp>) -> anyhow::Result<Explained> {
         let facts = server.print(self.output, |form| self.target(now, form))?;
         let candidates = facts["candidates"]
             .as_array()

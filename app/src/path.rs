@@ -20,7 +20,7 @@ use crate::duration::ShapeArgs;
 use crate::minors::MinorsArgs;
 use crate::output::OutputArgs;
 use crate::ready::objects;
-use crate::server::{Server, query};
+use crate::server::{Server, ServerArgs, query};
 use crate::sources::GraphArgs;
 use crate::terminal::room;
 
@@ -67,17 +67,8 @@ pub(crate) struct PathArgs {
     shape: ShapeArgs,
     #[command(flatten)]
     now: NowArgs,
-    /// Ask this Towpath service instead of reading files.
-    #[arg(long, env = "TOWPATH_SERVER", value_name = "URL", conflicts_with_all = ["graph_data", "releases", "graph", "shape", "parameters", "minors"])]
-    server: Option<String>,
-    /// The file with the token for --server. Needed for --id if the service does not allow reads without a token.
-    #[arg(
-        long,
-        env = "TOWPATH_SERVER_TOKEN_FILE",
-        value_name = "FILE",
-        requires = "server"
-    )]
-    token_file: Option<PathBuf>,
+    #[command(flatten)]
+    server: ServerArgs,
     #[command(flatten)]
     graph: GraphArgs,
     #[command(flatten)]
@@ -91,6 +82,14 @@ const NEWEST: &str = "newest";
 #[derive(Debug, Clone)]
 pub(crate) struct Via(pub(crate) Vec<ChannelName>);
 
+impl Via {
+    /// As a service reads it.
+    pub(crate) fn word(&self) -> String {
+        let names: Vec<&str> = self.0.iter().map(ChannelName::as_str).collect();
+        names.join(",")
+    }
+}
+
 /// From where to where, and the cluster if its objects were given.
 struct Ends {
     from: Version,
@@ -101,8 +100,8 @@ struct Ends {
 /// Plans, from files or with a service. Exit 0: there is a way, and nothing stands in it on the cluster.
 pub(crate) fn path(args: &PathArgs) -> anyhow::Result<bool> {
     let now = args.now.at();
-    match &args.server {
-        Some(server) => args.ask(server, &args.ends(now)?, args.now.given()),
+    match args.server.given() {
+        Some(server) => args.ask(&server, &args.ends(now)?, args.now.given()),
         None => args.look(now),
     }
 }
@@ -171,6 +170,7 @@ impl PathArgs {
             pace: &pace,
             shape,
             cluster,
+            fleet: None,
         };
         self.output
             .print(origin, || text(&told, room()), || json(&told))?;
@@ -212,11 +212,12 @@ impl PathArgs {
     }
 
     /// Asks a service, and says whether there is a way.
-    fn ask(&self, server: &str, ends: &Ends, now: Option<Timestamp>) -> anyhow::Result<bool> {
-        let server = Server {
-            url: server,
-            token_file: self.token_file.as_deref(),
-        };
+    fn ask(
+        &self,
+        server: &Server<'_>,
+        ends: &Ends,
+        now: Option<Timestamp>,
+    ) -> anyhow::Result<bool> {
         let facts = server.print(self.output, |form| {
             format!("/api/v1/path?{}", self.query(ends, now, Some(form)))
         })?;
@@ -229,18 +230,11 @@ impl PathArgs {
     fn query(&self, ends: &Ends, now: Option<Timestamp>, form: Option<&str>) -> String {
         let cluster = ends.cluster.as_ref();
         let own_id = cluster.and_then(|cluster| cluster.id.known());
-        let via = |via: &Via| {
-            via.0
-                .iter()
-                .map(ChannelName::as_str)
-                .collect::<Vec<_>>()
-                .join(",")
-        };
         let given = [
             ("from", Some(ends.from.to_string())),
             ("to", Some(ends.to.to_string())),
             ("channel", self.channel.clone()),
-            ("via", self.via.as_ref().map(via)),
+            ("via", self.via.as_ref().map(Via::word)),
             ("prefer", Some(self.prefer.clone())),
             ("risks", self.risks.as_ref().map(ToString::to_string)),
             ("alternatives", Some(self.alternatives.to_string())),

@@ -71,6 +71,7 @@ impl World {
             "fleet",
             "run",
             "--once",
+            "--rehearse",
             "--fleet",
             text(&fleet),
             "--store",

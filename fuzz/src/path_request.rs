@@ -42,6 +42,7 @@ pub fn fuzz(data: &[u8]) {
         pace: &pace,
         shape: ShapeIs::Given,
         cluster: None,
+        fleet: None,
     };
     assert!(!text(&told, Room::default()).is_empty() && json(&told)["found"].is_boolean());
 }

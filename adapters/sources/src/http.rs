@@ -9,7 +9,7 @@ use towpath_core::finding::{Finding, Place};
 use towpath_http::header::{ACCEPT, ETAG, IF_MODIFIED_SINCE, IF_NONE_MATCH, LAST_MODIFIED};
 use towpath_http::{
     Allowance, Answer, BearerToken, BodyLimit, Certificates, HttpClient, HttpError, HttpOptions,
-    Redirects, Request, Trust, Url, may_ask,
+    Method, Redirects, Request, Trust, Url, may_ask,
 };
 
 use crate::shown::without_credentials;
@@ -18,6 +18,8 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long a server may be silent.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(15);
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
+/// How long a service may take for an answer that it has to work for.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(90);
 const MAX_REDIRECTS: usize = 4;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -195,10 +197,12 @@ fn failed(url: &str, problem: String) -> Finding {
     )
 }
 
-/// Gets an address, up to a size limit. A request with a token follows no redirect, and uses plain HTTP only to this machine.
+/// Gets an address, or posts JSON to it, up to a size limit of the answer. A request with a token or a body follows no redirect, and with
+/// a token it uses plain HTTP only to this machine.
 pub async fn fetch(
     url: &str,
     token: Option<&BearerToken>,
+    posted: Option<&str>,
     max_bytes: usize,
 ) -> Result<FetchResponse, Finding> {
     let failed = |problem: String| failed(url, problem);
@@ -210,13 +214,19 @@ pub async fn fetch(
     }
     let client = HttpClient::new(&HttpOptions {
         trust: Trust::usual(parsed.scheme() == "https"),
+        request_timeout: Some(ANSWER_TIMEOUT),
         ..options()
     });
-    let request = Request::get(parsed)
+    let request = match posted {
+        None => Request::get(parsed),
+        Some(body) => Request::new(Method::POST, parsed).body("application/json", body),
+    };
+    let request = request
         .header(ACCEPT, "*/*")
         .authorization(token.map(BearerToken::header));
+    let stays = token.is_some() || posted.is_some();
     let redirects = Redirects {
-        most: if token.is_some() { 0 } else { MAX_REDIRECTS },
+        most: if stays { 0 } else { MAX_REDIRECTS },
         plain_http: true,
         sent: None,
     };

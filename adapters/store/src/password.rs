@@ -34,6 +34,19 @@ impl<U: AsRef<str> + ?Sized> From<&U> for StoreAddress {
 }
 
 impl StoreAddress {
+    /// The file of an SQLite store, and those that may stand beside it while it is open.
+    pub fn files(&self) -> Vec<PathBuf> {
+        let Ok(Place::File(path)) = Place::try_from(self.clone()) else {
+            return Vec::new();
+        };
+        let beside = |end: &str| {
+            let mut name = path.clone().into_os_string();
+            name.push(end);
+            PathBuf::from(name)
+        };
+        vec![path.clone(), beside("-wal"), beside("-shm")]
+    }
+
     /// Checks the address itself. Waiting does not fix such errors.
     pub fn check(&self) -> Result<()> {
         Place::try_from(self.clone())?;

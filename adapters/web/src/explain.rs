@@ -10,7 +10,7 @@ use http::header::{self, HeaderValue};
 use http::request::Parts;
 use http::{Response, StatusCode};
 use jiff::{SignedDuration, Timestamp};
-use towpath_core::cluster::Fact;
+use towpath_core::cluster::{ClusterId, Fact};
 use towpath_core::graph::rules::{Edges, Enrolled};
 use towpath_core::graph::{Situation, explain, rollouts};
 use towpath_core::rules::Rule;
@@ -72,11 +72,23 @@ pub(crate) fn question(service: &Arc<Service>, request: &Parts) -> OrRefusal<Wor
 
 /// Asks for every window that is running or to come.
 pub(crate) fn rollouts_question(service: &Arc<Service>, request: &Parts) -> OrRefusal<Work> {
-    fleet::query::nothing(request)?;
+    let asked = told_rollouts::read(request.uri.query().unwrap_or_default())?;
     let snapshot = service.snapshot().ok_or_else(not_ready)?;
     let service = service.clone();
-    Ok(Box::new(move |_| {
-        service.rollouts.answer(&snapshot, service.now())
+    let form = asked.form.unwrap_or_else(|| accepted(request));
+    Ok(Box::new(move |_| match (form, asked.now) {
+        (Form::Json, None) => service.rollouts.answer(&snapshot, service.now()),
+        (form, now) => {
+            let now = now.unwrap_or_else(|| service.now());
+            let rows = rollouts(snapshot.graph(), now);
+            match form {
+                Form::Text => plain(told_rollouts::text(&rows, now, asked.bars, asked.room)),
+                Form::Json => {
+                    let told = told_rollouts::json(&rows, now);
+                    body::json(StatusCode::OK, format!("{told:#}\n"))
+                }
+            }
+        }
     }))
 }
 
@@ -160,15 +172,7 @@ impl ExplainQuestion {
         if cluster.platform == Fact::Unknown && sight == fleet::Sight::Whole {
             cluster.platform = Fact::from(platform_of(&snapshot, allowed, id).cloned());
         }
-        let rule: Option<Box<dyn Rule<Edges>>> = match managed
-            .as_ref()
-            .zip(id)
-            .map(|(managed, id)| managed.sees(id))
-        {
-            None | Some(ClusterView::Graph) => None,
-            Some(ClusterView::Allowed(allowed)) => Some(Box::new(allowed.rule.clone())),
-            Some(ClusterView::Nothing(unplaced)) => Some(Box::new(Enrolled { unplaced })),
-        };
+        let rule = fleet_rule(managed.as_deref(), id);
         let at = Situation {
             graph: snapshot.graph(),
             cluster: &cluster,
@@ -185,6 +189,18 @@ impl ExplainQuestion {
             Form::Json => body::json(StatusCode::OK, format!("{:#}\n", format::json(&told))),
             Form::Text => plain(format::text(&told, Room::default())),
         }
+    }
+}
+
+/// What the fleet holds against a cluster's edges; none if it is not the fleet's.
+pub(crate) fn fleet_rule(
+    managed: Option<&View>,
+    id: Option<&ClusterId>,
+) -> Option<Box<dyn Rule<Edges>>> {
+    match managed?.sees(id?) {
+        ClusterView::Graph => None,
+        ClusterView::Allowed(allowed) => Some(Box::new(allowed.rule.clone())),
+        ClusterView::Nothing(unplaced) => Some(Box::new(Enrolled { unplaced })),
     }
 }
 

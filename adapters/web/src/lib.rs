@@ -18,6 +18,7 @@ mod graph;
 mod graph_data;
 mod managed;
 mod metrics;
+mod mirror;
 mod openapi;
 mod operations;
 mod page_cache;
@@ -57,8 +58,8 @@ pub use contract::ClientContract;
 pub use enrolment::{Enrolment, PassNumber};
 pub use fleet::{
     AusCluster, AusMetrics, AusOrganisation, AusRemaining, AusSoak, Bounded, ClusterCount, Fleet,
-    FleetAnswer, FleetApi, FleetHealth, FleetMetrics, FleetRequest, Reads, RemainingSoak,
-    TokenKeys,
+    FleetAnswer, FleetApi, FleetForm, FleetHealth, FleetMetrics, FleetRequest, Reads,
+    RemainingSoak, TokenKeys,
 };
 pub use managed::{AllowedUpdates, ClusterPlace, Managed};
 pub use metrics::{Metrics, ReloadResult};

@@ -48,6 +48,9 @@ fn operation(route: &Route, mut written: Value) -> Value {
     written["operationId"] = json!(route.label);
     written["summary"] = json!(route.summary);
     written["security"] = security(route);
+    if route.cost() == Cost::Fleet {
+        add_forms(route, &mut written);
+    }
     for (status, name) in refusals(route) {
         let response = &mut written["responses"][status];
         if response.is_null() {
@@ -55,6 +58,26 @@ fn operation(route: &Route, mut written: Value) -> Value {
         }
     }
     written
+}
+
+/// Every answer about the fleet can be text.
+fn add_forms(route: &Route, written: &mut Value) {
+    let mut parameters = written["parameters"].take();
+    let parameters = parameters.as_array_mut().map(std::mem::take);
+    let reference = |name: &str| json!({"$ref": format!("#/components/parameters/{name}")});
+    let output = match route.label {
+        "history" => json!({
+            "name": "format",
+            "in": "query",
+            "description": "Else the Accept header says it.",
+            "schema": {"type": "string", "enum": ["json", "text", "markdown"]},
+        }),
+        _ => reference("format"),
+    };
+    let forms = [output, reference("width")];
+    let parameters = parameters.unwrap_or_default().into_iter().chain(forms);
+    written["parameters"] = parameters.collect();
+    written["responses"]["200"]["content"]["text/plain"] = json!({"schema": {"type": "string"}});
 }
 
 /// The same question with HEAD: the status and headers of the answer, and no body.

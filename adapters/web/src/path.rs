@@ -1,14 +1,15 @@
 //! `GET /api/v1/path`: the path from one release to another, hop by hop, or why there is none.
 //!
-//! Answers are text (`Accept: text/plain`, or `format=text`) or JSON. The path ignores the fleet's policies: it shows what
-//! the graph offers. A search has a limit of steps, and ends when its client has gone.
+//! Answers are text (`Accept: text/plain`, or `format=text`) or JSON. The path shows what the graph offers. For a cluster of a fleet, it also
+//! says whether the fleet lets the cluster take the first hop now. A search has a limit of steps, and ends when its client has gone.
 
 use std::sync::Arc;
 
 use http::request::Parts;
 use http::{Response, StatusCode};
-use towpath_core::cluster::Fact;
-use towpath_core::path::{Budget, Pace, Unfinished, paths_within};
+use towpath_core::cluster::{Cluster, Fact};
+use towpath_core::graph::Situation;
+use towpath_core::path::{Budget, FoundPaths, Pace, Unfinished, paths_within};
 use towpath_formats::graph::explain::Form;
 use towpath_formats::minors::with_releases_of;
 use towpath_formats::path::{self as format, PathReport, PathRequest, ShapeIs};
@@ -87,6 +88,28 @@ impl PathQuestion {
             Ok(answer) => answer,
             Err(unfinished) => return gave_up(unfinished),
         };
+        let rule = match sight {
+            fleet::Sight::Whole => {
+                explain::fleet_rule(managed.as_deref(), request.asker.id.known())
+            }
+            fleet::Sight::Nameless => None,
+        };
+        let first = answer.as_ref().ok().and_then(FoundPaths::first_hop);
+        let fleet = rule.zip(first).and_then(|(rule, hop)| {
+            let mut edges = graph.edges_from(hop.from).iter();
+            let edge = edges.find(|edge| edge.to == hop.to)?;
+            let cluster = Cluster {
+                id: request.asker.id.clone(),
+                platform: request.asker.platform.clone(),
+                ..Cluster::anonymous(hop.channel.clone(), request.asker.arch.clone())
+            };
+            let at = Situation {
+                graph,
+                cluster: &cluster,
+                now: request.now,
+            };
+            Some(rule.judge(&at.about(*edge)))
+        });
         let told = PathReport {
             graph,
             request: &request,
@@ -94,6 +117,7 @@ impl PathQuestion {
             pace: &pace,
             shape,
             cluster: None,
+            fleet: fleet.as_ref(),
         };
         match form {
             Form::Json => body::json(StatusCode::OK, format!("{:#}\n", format::json(&told))),
@@ -103,10 +127,10 @@ impl PathQuestion {
 }
 
 /// The answer to a search that reached its limit.
-fn gave_up(unfinished: Unfinished) -> Response<AnswerBody> {
+pub(crate) fn gave_up(unfinished: Unfinished) -> Response<AnswerBody> {
     match unfinished {
         Unfinished::NoStepsLeft { most } => {
-            let remedy = "ask for fewer alternatives, through fewer channels (via), or prefer fewest; `towpath path` has no such limit";
+            let remedy = "ask for fewer alternatives, through fewer channels (via), or prefer fewest; without --server there is no such limit";
             let sentence = format!("this question takes more than {most} steps; {remedy}");
             body::error(
                 StatusCode::UNPROCESSABLE_ENTITY,

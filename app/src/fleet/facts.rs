@@ -28,6 +28,9 @@ use crate::example;
 use crate::input::read_input;
 use crate::sources::Sources;
 
+/// A folder in which no file is a policy.
+pub(crate) const NO_POLICY: &str = "no-policy";
+
 /// The policy files, and the list of clusters beside them, read again and again.
 pub(crate) struct Files {
     policy: Option<(PathBuf, Directory)>,
@@ -152,7 +155,7 @@ impl RawReading {
             let problem = "no file in this directory is a policy, so no cluster has one";
             let remedy = "put an organisation's file (`orgId: …`) there, or correct --fleet";
             self.findings
-                .push(Finding::error("no-policy", directory, problem, remedy));
+                .push(Finding::error(NO_POLICY, directory, problem, remedy));
         }
         self.findings.sort();
         self.findings.dedup();

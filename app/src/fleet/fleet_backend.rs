@@ -1,30 +1,32 @@
 //! The fleet API behind the HTTP server: it writes reports to the store and answers questions from the last decision.
 
 use std::pin::Pin;
-use std::sync::{Arc, OnceLock, PoisonError, RwLock};
+use std::sync::{Arc, OnceLock, PoisonError};
 use std::time::Instant;
 
 use jiff::{SignedDuration, Timestamp};
-use serde_json::{Value, json};
+use serde_json::json;
 use tokio::sync::{Semaphore, mpsc, oneshot};
 use towpath_core::cluster::ClusterId;
 use towpath_core::finding::Place;
-use towpath_core::fleet::{
-    Approval, ClusterState, Filter, FleetPolicy, Name, Pause, PreflightRequest, UpgradePolicy,
-    find_cluster, why_of,
-};
+use towpath_core::fleet::{BadQuestion, Filter, FleetPolicy, KnownFleet, PreflightRequest};
 use towpath_core::repeats::Repeats;
-use towpath_core::simulate::forecast_days;
+use towpath_core::simulate::{Outlook, forecast_days};
 use towpath_core::version::Version;
-use towpath_formats::findings;
+use towpath_formats::fleet::acts::{self, Act, PausePlace};
 use towpath_formats::fleet::cluster_list;
 use towpath_formats::fleet::report::Report;
-use towpath_formats::fleet::{self, pages};
+use towpath_formats::fleet::text::Expectations;
+use towpath_formats::fleet::{json as told, pages, text as said};
 use towpath_store::{ClusterReport, RecordOutcome, Store, StoreError, UpgradeSelection};
-use towpath_web::{Clock, Enrolment, FleetAnswer, FleetApi, FleetRequest};
+use towpath_web::{Clock, Enrolment, FleetAnswer, FleetApi, FleetForm, FleetRequest};
 
-use super::orders;
-use super::published_fleet::{DecidedFleet, GraphHandle, GraphSource, PublishedFleet};
+use super::acts as acts_on;
+use super::acts::{NotDone, People};
+use super::answers::{self, Made};
+use super::kept_outlook::KeptOutlook;
+use super::published_fleet::{DecidedFleet, GraphSource, PublishedFleet};
+use super::{orders, preflight};
 
 /// Reports that wait to be written; one more is told to come back.
 const MAX_WAITING: usize = 20_000;
@@ -48,9 +50,13 @@ impl FleetBackendSlot {
 }
 
 impl FleetApi for FleetBackendSlot {
-    fn answer(&self, request: FleetRequest) -> Pin<Box<dyn Future<Output = FleetAnswer> + Send>> {
+    fn answer(
+        &self,
+        request: FleetRequest,
+        form: FleetForm,
+    ) -> Pin<Box<dyn Future<Output = FleetAnswer> + Send>> {
         match self.0.get() {
-            Some(api) => api.answer(request),
+            Some(api) => api.answer(request, form),
             None => Box::pin(std::future::ready(FleetAnswer::Unavailable(
                 "the store has not been reached yet".into(),
             ))),
@@ -65,6 +71,7 @@ pub(crate) struct FleetBackend {
     graph: GraphSource,
     clock: Clock,
     allowance: SignedDuration,
+    outlooks: Arc<KeptOutlook>,
     forecasts: Arc<Semaphore>,
     questions: Arc<Semaphore>,
     orders: Arc<Semaphore>,
@@ -102,6 +109,7 @@ impl FleetBackend {
             graph,
             clock,
             allowance,
+            outlooks: Arc::default(),
             forecasts: Arc::new(Semaphore::new(1)),
             questions: Arc::new(Semaphore::new(MAX_QUESTIONS)),
             orders: Arc::new(Semaphore::new(MAX_ORDERS)),
@@ -191,39 +199,18 @@ async fn write(
     }
 }
 
-/// How many clusters somebody's decision is about; none if the fleet has not been read yet. If it is about nobody,
-/// somebody has mistyped something. A pass may hold the fleet for a second, so the wait is on a thread of its own.
-async fn concerned(
-    published: Option<Arc<RwLock<DecidedFleet>>>,
-    is_meant: impl Fn(&ClusterState, &UpgradePolicy) -> bool + Send + 'static,
-) -> Option<usize> {
-    let published = published?;
-    let count = move || {
-        let published = published.read().unwrap_or_else(PoisonError::into_inner);
-        let roster = published.planner.roster();
-        let members = roster.in_order().iter();
-        members
-            .filter(|member| is_meant(roster.cluster(**member), roster.policy(**member)))
-            .count()
-    };
-    tokio::task::spawn_blocking(count).await.ok()
-}
-
 impl FleetApi for FleetBackend {
-    fn answer(&self, request: FleetRequest) -> Pin<Box<dyn Future<Output = FleetAnswer> + Send>> {
-        Box::pin(self.clone().answered(request, (self.clock)()))
+    fn answer(
+        &self,
+        request: FleetRequest,
+        form: FleetForm,
+    ) -> Pin<Box<dyn Future<Output = FleetAnswer> + Send>> {
+        Box::pin(self.clone().answered(request, form, (self.clock)()))
     }
 }
 
 impl FleetBackend {
-    async fn answered(self, request: FleetRequest, now: Timestamp) -> FleetAnswer {
-        let Self {
-            store,
-            published_fleet,
-            graph,
-            questions,
-            ..
-        } = self;
+    async fn answered(self, request: FleetRequest, form: FleetForm, now: Timestamp) -> FleetAnswer {
         match request {
             FleetRequest::Report {
                 cluster,
@@ -253,112 +240,39 @@ impl FleetBackend {
                 };
                 Self::report(self.reports, reported).await
             }
-            FleetRequest::Why { cluster, version } => {
-                let asked = worked(&questions, BUSY, move || {
+            FleetRequest::Why { cluster, version } => self
+                .why(cluster, version, form, now)
+                .await
+                .unwrap_or_else(|answer| answer),
+            FleetRequest::Upgrades(filter) => self
+                .upgrades(filter, form)
+                .await
+                .unwrap_or_else(|answer| answer),
+            FleetRequest::Plan { filter, days } => self
+                .plan(filter, days, form, now)
+                .await
+                .unwrap_or_else(|answer| answer),
+            FleetRequest::Forecast { days, filter } => self
+                .forecast(days, filter, form, now)
+                .await
+                .unwrap_or_else(|answer| answer),
+            FleetRequest::Status(_)
+            | FleetRequest::Clusters(_)
+            | FleetRequest::Holds(_)
+            | FleetRequest::History(_) => {
+                let (published_fleet, questions) = (self.published_fleet, self.questions);
+                let made = worked(&questions, BUSY, move || {
                     looked(&published_fleet, |published| {
-                        why(published, &cluster, version.as_ref(), now)
+                        answers::ask(published, &request, form, now)
                     })
                 });
-                match asked.await {
-                    Ok((id, last_seen, told)) => {
-                        // If the store is away, the answer lacks the updates. Updates that came after the pass are shown after the next pass.
-                        let updates = store.agent_updates(&id, last_seen).await.ok();
-                        let told = fleet::json::with_updates(told, updates.as_deref());
-                        FleetAnswer::Json(told.to_string())
-                    }
-                    Err(answer) => answer,
-                }
+                // The page is made while the fleet stands still, and written when it may go on.
+                made.await.map_or_else(|answer| answer, Made::written)
             }
-            FleetRequest::Pause {
-                organisation,
-                sector,
-                by,
-                why,
-            } => {
-                let pause = Pause {
-                    organisation: organisation.map(Into::into),
-                    sector: sector.map(Into::into),
-                    by: by.into(),
-                    at: now,
-                    why: why.into(),
-                };
-                let asked = pause.clone();
-                let clusters = concerned(published_fleet.published(), move |state, policy| {
-                    asked.covers(&state.organisation, policy.sector.as_deref())
-                })
-                .await;
-                let is_everywhere = pause.organisation.is_none() && pause.sector.is_none();
-                if clusters == Some(0) && !is_everywhere {
-                    let nobody = "nobody is concerned, and nothing was paused: no cluster is there; look at the names";
-                    return FleetAnswer::NotFound(nobody.into());
-                }
-                let paused = store.pause(&pause).await;
-                done(paused.map(|()| json!({"kind": "paused", "clusters": clusters})))
-            }
-            FleetRequest::Resume {
-                organisation,
-                sector,
-            } => {
-                let resumed = store
-                    .resume(organisation.as_deref(), sector.as_deref())
-                    .await;
-                match resumed {
-                    Ok(0) => FleetAnswer::NotFound("there is no such pause".into()),
-                    other => done(other.map(|pauses| json!({"kind": "resumed", "pauses": pauses}))),
-                }
-            }
-            FleetRequest::Approve {
-                organisation,
-                cluster,
-                version,
-                by,
-            } => {
-                let approval = Approval {
-                    organisation: organisation.into(),
-                    cluster: cluster.map(Into::into),
-                    version,
-                    by: by.into(),
-                    at: now,
-                };
-                let asked = approval.clone();
-                let clusters = concerned(published_fleet.published(), move |state, _| {
-                    let is_named = |name: &Name| *name == state.name;
-                    state.organisation == asked.organisation
-                        && asked.cluster.as_ref().is_none_or(is_named)
-                })
-                .await;
-                if clusters == Some(0) {
-                    let nobody = "nobody is concerned, and nothing was approved: there is no such cluster or organisation; look at the names";
-                    return FleetAnswer::NotFound(nobody.into());
-                }
-                let approved = store.approve(&approval).await;
-                done(approved.map(|()| json!({"kind": "approved"})))
-            }
-            FleetRequest::Acknowledge { gate, cluster, by } => {
-                match store.cluster(&cluster).await {
-                    Ok(Some(_)) => {
-                        let acknowledged = store.acknowledge_gate(&cluster, &gate, &by, now).await;
-                        done(acknowledged.map(|()| json!({"kind": "acknowledged"})))
-                    }
-                    Ok(None) => {
-                        let nobody = "nobody is concerned, and nothing was acknowledged: no cluster has this id; give the id and not the name";
-                        FleetAnswer::NotFound(nobody.into())
-                    }
-                    Err(error) => done(Err(error)),
-                }
-            }
-            FleetRequest::Orders { cluster } => {
-                let asked = cluster.clone();
-                let known = worked(&self.orders, BUSY, move || {
-                    looked(&published_fleet, |published| {
-                        Ok(orders::known(published, &asked, now))
-                    })
-                });
-                match known.await {
-                    Ok(known) => orders::answer(&store, &graph.now(), &cluster, known, now).await,
-                    Err(answer) => answer,
-                }
-            }
+            FleetRequest::Orders { cluster } => self
+                .ordered(cluster, now)
+                .await
+                .unwrap_or_else(|answer| answer),
             FleetRequest::Preflight {
                 version,
                 filter,
@@ -367,108 +281,300 @@ impl FleetBackend {
             } => {
                 let request = PreflightRequest {
                     version,
-                    id: super::preflight::request_id(now),
+                    id: preflight::request_id(now),
                     by: by.into(),
                     at: now,
                 };
-                let asked = worked(&questions, BUSY, move || {
-                    looked(&published_fleet, |published| {
-                        let asked = request.of(&filter, &published.planner);
-                        asked.map_err(|problem| FleetAnswer::NotFound(problem.to_string()))
-                    })
-                });
-                match asked.await {
-                    Ok(asked) if asked.preflights.is_empty() => {
-                        FleetAnswer::NotFound(super::preflight::NOBODY.to_owned())
-                    }
-                    Ok(asked) => {
-                        let written = store.ask_preflights(&asked.preflights, at_once).await;
-                        done(written.map(|()| {
-                            json!({
-                                "kind": "asked",
-                                "clusters": asked.preflights.len(),
-                                "notOffered": asked.not_offered,
-                            })
-                        }))
-                    }
-                    Err(answer) => answer,
-                }
+                self.ask_preflight(request, filter, at_once, form)
+                    .await
+                    .unwrap_or_else(|answer| answer)
             }
-            FleetRequest::Preflights(filter) => {
-                let preflights = match store.preflights().await {
-                    Ok(preflights) => preflights,
-                    Err(error) => return FleetAnswer::Unavailable(error.to_string()),
-                };
-                let told = worked(&questions, BUSY, move || {
-                    looked(&published_fleet, |published| {
-                        let planner = &published.planner;
-                        let is_right = filter.check_names(planner);
-                        is_right.map_err(|problem| FleetAnswer::NotFound(problem.to_string()))?;
-                        let meant = filter.preflights(planner, &preflights, now);
-                        Ok(fleet::json::preflights(meant))
-                    })
-                });
-                told.await
-                    .map_or_else(|answer| answer, |told| FleetAnswer::Json(told.to_string()))
-            }
-            FleetRequest::Forget { cluster } => match store.forget(&cluster).await {
-                Ok(false) => FleetAnswer::NotFound(
-                    "there is no such cluster; give the id and not the name".into(),
-                ),
-                other => {
-                    tracing::info!(%cluster, "a cluster was forgotten over HTTP");
-                    done(other.map(|_| json!({"kind": "forgotten"})))
-                }
+            FleetRequest::Preflights(filter) => self
+                .preflights(filter, form, now)
+                .await
+                .unwrap_or_else(|answer| answer),
+            act => match self.act(act, now).await {
+                Ok(act) => match form {
+                    FleetForm::Json => FleetAnswer::Json(acts::json(&act).to_string()),
+                    FleetForm::Text { .. } | FleetForm::Markdown => {
+                        FleetAnswer::Text(acts::text(&act))
+                    }
+                },
+                Err(answer) => answer,
             },
-            FleetRequest::Import { list } => {
-                // A pass may hold the fleet for a second, so the wait is on a thread of its own.
-                let policy = move || {
-                    let published = published_fleet.published()?;
-                    let published = published.read().unwrap_or_else(PoisonError::into_inner);
-                    Some(published.policy.clone())
-                };
-                let policy = tokio::task::spawn_blocking(policy).await.ok().flatten();
-                let policy = policy.unwrap_or_default();
-                let enrolment = graph.enrolment();
-                import(&store, &list, &policy, self.allowance, enrolment, now).await
-            }
-            FleetRequest::Upgrades(filter) => {
-                let which = match pages::upgrades_before(&filter) {
-                    Ok(Some(id)) => UpgradeSelection::Before(id, pages::UPGRADES_LOOKED_AT),
-                    Ok(None) => UpgradeSelection::Recent(pages::UPGRADES_LOOKED_AT),
-                    Err(sentence) => return bad_filter(sentence),
-                };
-                let upgrades = match store.upgrades(&which).await {
-                    Ok(upgrades) => upgrades,
-                    Err(error) => return FleetAnswer::Unavailable(error.to_string()),
-                };
-                let told = worked(&questions, BUSY, move || {
-                    looked(&published_fleet, |published| {
-                        known(published, &filter)?;
-                        let at = published.decision.at;
-                        Ok(pages::upgrades(&published.planner, &upgrades, &filter, at))
-                    })
-                });
-                told.await
-                    .map_or_else(|answer| answer, |told| FleetAnswer::Json(told.to_string()))
-            }
-            FleetRequest::Forecast { days, filter } => {
-                // Each takes a processor for a while; one at a time is enough.
-                let busy = "another forecast is being made; try again";
-                let made = worked(&self.forecasts, busy, move || {
-                    Ok(forecast(&published_fleet, &graph.now(), days, &filter, now))
-                });
-                made.await.unwrap_or_else(|answer| answer)
-            }
-            question => {
-                let made = worked(&questions, BUSY, move || {
-                    // The page is made while the fleet stands still, and written when it may go on.
-                    let page = looked(&published_fleet, |published| ask(published, question, now))?;
-                    Ok(FleetAnswer::Json(page.to_string()))
-                });
-                made.await.unwrap_or_else(|answer| answer)
-            }
         }
+    }
+
+    async fn why(
+        self,
+        cluster: String,
+        version: Option<Version>,
+        form: FleetForm,
+        now: Timestamp,
+    ) -> Result<FleetAnswer, FleetAnswer> {
+        let known = self.published_fleet.clone();
+        let name = cluster.clone();
+        let found = worked(&self.questions, BUSY, move || {
+            looked(&known, |published| answers::whose(published, &name))
+        });
+        let (id, last_seen) = found.await?;
+        // If the store is away, the answer lacks the updates. Updates that came after the pass are shown after the next pass.
+        let updates = self.store.agent_updates(&id, last_seen).await.ok();
+        let published_fleet = self.published_fleet;
+        let made = worked(&self.questions, BUSY, move || {
+            looked(&published_fleet, |published| {
+                let version = version.as_ref();
+                answers::why(published, &cluster, version, updates.as_deref(), form, now)
+            })
+        });
+        Ok(made.await?.written())
+    }
+
+    /// What the fleet asks of a cluster.
+    async fn ordered(self, cluster: ClusterId, now: Timestamp) -> Result<FleetAnswer, FleetAnswer> {
+        let (published_fleet, asked) = (self.published_fleet, cluster.clone());
+        let known = worked(&self.orders, BUSY, move || {
+            looked(&published_fleet, |published| {
+                Ok(orders::known(published, &asked, now))
+            })
+        });
+        let known = known.await?;
+        Ok(orders::answer(&self.store, &self.graph.now(), &cluster, known, now).await)
+    }
+
+    async fn ask_preflight(
+        self,
+        request: PreflightRequest,
+        filter: Filter,
+        at_once: u32,
+        form: FleetForm,
+    ) -> Result<FleetAnswer, FleetAnswer> {
+        let (published_fleet, version) = (self.published_fleet, request.version.clone());
+        let asked = worked(&self.questions, BUSY, move || {
+            looked(&published_fleet, |published| {
+                let asked = request.of(&filter, &published.planner);
+                asked.map_err(|problem| FleetAnswer::NotFound(problem.to_string()))
+            })
+        });
+        let asked = asked.await?;
+        if asked.preflights.is_empty() {
+            return Err(FleetAnswer::NotFound(preflight::NOBODY.to_owned()));
+        }
+        let written = self.store.ask_preflights(&asked.preflights, at_once).await;
+        written.map_err(|error| FleetAnswer::from(NotDone::Store(error)))?;
+        Ok(match form {
+            FleetForm::Json => FleetAnswer::Json(told::preflights_asked(&asked).to_string()),
+            FleetForm::Text { .. } | FleetForm::Markdown => {
+                FleetAnswer::Text(said::preflights_asked(&version, &asked, at_once))
+            }
+        })
+    }
+
+    async fn preflights(
+        self,
+        filter: Filter,
+        form: FleetForm,
+        now: Timestamp,
+    ) -> Result<FleetAnswer, FleetAnswer> {
+        let unavailable = |error: StoreError| FleetAnswer::Unavailable(error.to_string());
+        let preflights = self.store.preflights().await.map_err(unavailable)?;
+        let published_fleet = self.published_fleet;
+        let made = worked(&self.questions, BUSY, move || {
+            looked(&published_fleet, |published| {
+                answers::preflights(published, &preflights, &filter, form, now)
+            })
+        });
+        Ok(made.await?.written())
+    }
+
+    async fn upgrades(self, filter: Filter, form: FleetForm) -> Result<FleetAnswer, FleetAnswer> {
+        let before = pages::upgrades_before(&filter).map_err(answers::bad_filter)?;
+        let (known, asked) = (self.published_fleet.clone(), filter.clone());
+        let found = worked(&self.questions, BUSY, move || {
+            looked(&known, |published| answers::upgraded(published, &asked))
+        });
+        let whose = found.await?;
+        let which = match (&whose, before) {
+            (Some(id), _) => UpgradeSelection::Of(id.clone()),
+            (None, Some(id)) => UpgradeSelection::Before(id, pages::UPGRADES_LOOKED_AT),
+            (None, None) => UpgradeSelection::Recent(pages::UPGRADES_LOOKED_AT),
+        };
+        let unavailable = |error: StoreError| FleetAnswer::Unavailable(error.to_string());
+        let mut upgrades = self.store.upgrades(&which).await.map_err(unavailable)?;
+        if whose.is_some() {
+            upgrades.reverse();
+            upgrades.retain(|upgrade| before.is_none_or(|before| upgrade.id < before));
+            upgrades.truncate(pages::UPGRADES_LOOKED_AT as usize);
+        }
+        let published_fleet = self.published_fleet;
+        let made = worked(&self.questions, BUSY, move || {
+            looked(&published_fleet, |published| {
+                answers::upgrades(published, &upgrades, whose, &filter, form)
+            })
+        });
+        Ok(made.await?.written())
+    }
+
+    async fn plan(
+        self,
+        filter: Filter,
+        days: Option<u32>,
+        form: FleetForm,
+        now: Timestamp,
+    ) -> Result<FleetAnswer, FleetAnswer> {
+        let outlook = match days {
+            Some(days) => Some((self.outlook(days, now).await?, days)),
+            None => None,
+        };
+        let published_fleet = self.published_fleet;
+        let made = worked(&self.questions, BUSY, move || {
+            looked(&published_fleet, |published| {
+                let expected = outlook.as_ref().map(|(outlook, days)| Expectations {
+                    outlook,
+                    days: *days,
+                });
+                answers::plan(published, &filter, expected, form)
+            })
+        });
+        Ok(made.await?.written())
+    }
+
+    async fn forecast(
+        self,
+        days: u32,
+        filter: Filter,
+        form: FleetForm,
+        now: Timestamp,
+    ) -> Result<FleetAnswer, FleetAnswer> {
+        let (known, asked) = (self.published_fleet.clone(), filter.clone());
+        let meant = worked(&self.questions, BUSY, move || {
+            looked(&known, |published| answers::meant(published, &asked, now))
+        });
+        let meant = meant.await?;
+        let outlook = self.outlook(days, now).await?;
+        let made = worked(&self.questions, BUSY, move || {
+            let outlook = Outlook::clone(&outlook).about(&meant);
+            answers::forecast(outlook, days, &filter, form)
+        });
+        Ok(made.await?.written())
+    }
+
+    /// What will start. Each takes a processor for a while, so one at a time is made, and it is kept for a minute.
+    async fn outlook(&self, days: u32, now: Timestamp) -> Result<Arc<Outlook>, FleetAnswer> {
+        let (published_fleet, graph) = (self.published_fleet.clone(), self.graph.now());
+        if let Some(outlook) = self.outlooks.fresh(days, graph.name()) {
+            return Ok(outlook);
+        }
+        let (busy, kept) = (
+            "another forecast is being made; try again",
+            self.outlooks.clone(),
+        );
+        let made = worked(&self.forecasts, busy, move || {
+            // The fleet is copied first, so that no pass waits for a forecast.
+            let (input, at) = looked(&published_fleet, |published| {
+                let roster = published.planner.roster();
+                let input = roster.input(&published.policy, &published.inherited);
+                Ok((input, answers::instant(published, now)))
+            })?;
+            let outlook = forecast_days(input, graph.graph(), at, days, &mut |_| {});
+            let refused = |problem: BadQuestion| FleetAnswer::Refused {
+                kind: "bad_forecast",
+                sentence: problem.to_string(),
+            };
+            let outlook = Arc::new(outlook.map_err(refused)?);
+            kept.keep(days, graph.name(), outlook.clone());
+            Ok(outlook)
+        });
+        made.await
+    }
+
+    /// Carries out what somebody decided.
+    async fn act(self, request: FleetRequest, now: Timestamp) -> Result<Act, FleetAnswer> {
+        let Self {
+            store,
+            published_fleet,
+            graph,
+            questions,
+            allowance,
+            ..
+        } = self;
+        if let FleetRequest::Import { list } = &request {
+            // A pass may hold the fleet for a second, so the wait is on a thread of its own.
+            let policy = move || {
+                let published = published_fleet.published()?;
+                let published = published.read().unwrap_or_else(PoisonError::into_inner);
+                Some(published.policy.clone())
+            };
+            let policy = tokio::task::spawn_blocking(policy).await.ok().flatten();
+            let policy = policy.unwrap_or_default();
+            return import(&store, list, &policy, allowance, graph.enrolment(), now).await;
+        }
+        let asked = request.clone();
+        let looking = worked(&questions, BUSY, move || {
+            looked(&published_fleet, |published| {
+                Ok((
+                    published.planner.roster().known(),
+                    acts_on::covered(published, &asked),
+                ))
+            })
+        });
+        // Before the fleet was read once, nobody is known. A pause is the safe side, and holds all the same.
+        let (known, covered) = match (looking.await, &request) {
+            (Err(FleetAnswer::Unavailable(_)), FleetRequest::Pause { .. }) => {
+                (KnownFleet::default(), None)
+            }
+            (looked, _) => looked?,
+        };
+        let graph = graph.now();
+        let people = People {
+            store: &store,
+            known: &known,
+            graph: graph.graph(),
+            now,
+        };
+        Ok(match request {
+            FleetRequest::Pause {
+                organisation,
+                sector,
+                by,
+                why,
+            } => {
+                let place = PausePlace {
+                    organisation,
+                    sector,
+                };
+                if covered == Some(0) && place != PausePlace::default() {
+                    let nobody = "nothing was paused: no cluster is there; `towpath fleet clusters` lists organisations and sectors";
+                    return Err(FleetAnswer::NotFound(nobody.into()));
+                }
+                people.pause(place, by, why, covered, None).await?
+            }
+            FleetRequest::Resume {
+                organisation,
+                sector,
+            } => {
+                let place = PausePlace {
+                    organisation,
+                    sector,
+                };
+                people.resume(place).await?
+            }
+            FleetRequest::Approve {
+                organisation,
+                cluster,
+                version,
+                by,
+            } => people.approve(organisation, cluster, version, by).await?,
+            FleetRequest::Acknowledge { gate, cluster, by } => {
+                people.acknowledge(&gate, &cluster, &by).await?
+            }
+            FleetRequest::Forget { cluster } => {
+                let act = people.forget(&cluster).await?;
+                tracing::info!(%cluster, "a cluster was forgotten over HTTP");
+                act
+            }
+            question => unreachable!("{question:?} is no act"),
+        })
     }
 }
 
@@ -506,19 +612,6 @@ fn looked<T>(
     }
 }
 
-/// Whether a filter names what there is. A name that nobody has is mistyped, and an empty page would read as fine.
-fn known(published: &DecidedFleet, filter: &Filter) -> Result<(), FleetAnswer> {
-    let checked = filter.check_names(&published.planner);
-    checked.map_err(|problem| FleetAnswer::NotFound(problem.to_string()))
-}
-
-fn bad_filter(sentence: String) -> FleetAnswer {
-    FleetAnswer::Refused {
-        kind: "bad_filter",
-        sentence,
-    }
-}
-
 /// Records a list, without its entries that have errors. A body that is no list changes nothing.
 async fn import(
     store: &Store,
@@ -527,157 +620,39 @@ async fn import(
     allowance: SignedDuration,
     enrolment: Option<&Enrolment>,
     now: Timestamp,
-) -> FleetAnswer {
+) -> Result<Act, FleetAnswer> {
     let place = Place::file("body");
     let read = || cluster_list::read(&place, list.as_bytes(), now);
     let (list, found) = tokio::task::block_in_place(read);
     if let (true, Some(first)) = (list.is_unusable, found.first()) {
-        return FleetAnswer::Refused {
+        return Err(FleetAnswer::Refused {
             kind: "bad_list",
             sentence: first.to_string(),
-        };
+        });
     }
     let ids: Vec<ClusterId> = list.clusters.iter().map(|state| state.id.clone()).collect();
     let recorded = super::import::record(store, list, policy, allowance, now).await;
-    if let (Ok(recorded), Some(enrolment)) = (&recorded, enrolment) {
+    let mut recorded = recorded.map_err(NotDone::from)?;
+    recorded.findings = found;
+    if let Some(enrolment) = enrolment {
         // Before the answer: from now on nobody may see more than the next pass lets them.
         enrolment.hold_reported(ids.iter());
-        tracing::info!(
-            clusters = recorded.clusters,
-            "a list was imported over HTTP"
-        );
+        tracing::info!(clusters = ids.len(), "a list was imported over HTTP");
     }
-    done(recorded.map(|recorded| {
-        json!({
-            "kind": "imported",
-            "clusters": recorded.clusters,
-            "changed": recorded.changed,
-            "soakDays": recorded.soak.days(),
-            "findings": findings::json(&found),
-        })
-    }))
+    Ok(Act::Imported(recorded))
 }
 
-fn done(result: Result<serde_json::Value, StoreError>) -> FleetAnswer {
-    match result {
-        Ok(value) => FleetAnswer::Json(value.to_string()),
-        Err(StoreError::Bad(sentence)) => FleetAnswer::Refused {
-            kind: "bad_request",
-            sentence,
-        },
-        Err(error) => FleetAnswer::Unavailable(error.to_string()),
-    }
-}
-
-/// What will start. The fleet is copied first, so that no pass waits for a forecast.
-fn forecast(
-    published_fleet: &PublishedFleet,
-    graph: &GraphHandle,
-    days: u32,
-    filter: &Filter,
-    now: Timestamp,
-) -> FleetAnswer {
-    let Some(published) = published_fleet.published() else {
-        return FleetAnswer::Unavailable("the fleet has not been read yet".into());
-    };
-    let (meant, input, at) = {
-        let published = published.read().unwrap_or_else(PoisonError::into_inner);
-        if let Err(answer) = known(&published, filter) {
-            return answer;
+impl From<NotDone> for FleetAnswer {
+    fn from(why: NotDone) -> Self {
+        match why {
+            NotDone::Unknown(sentence) => Self::NotFound(sentence),
+            NotDone::Store(StoreError::Bad(sentence)) => Self::Refused {
+                kind: "bad_request",
+                sentence,
+            },
+            NotDone::Store(error) => Self::Unavailable(error.to_string()),
         }
-        let at = instant(&published, now);
-        let input = published
-            .planner
-            .roster()
-            .input(&published.policy, &published.inherited);
-        (filter.names(&published.planner, at), input, at)
-    };
-    let forecasts = filter
-        .check()
-        .and_then(|()| forecast_days(&meant, input, graph.graph(), at, days, &mut |_| {}))
-        .map_err(|problem| problem.to_string())
-        .and_then(|forecasts| pages::forecast(forecasts, filter));
-    match forecasts {
-        Ok(page) => FleetAnswer::Json(page.to_string()),
-        Err(sentence) => FleetAnswer::Refused {
-            kind: "bad_forecast",
-            sentence,
-        },
     }
-}
-
-/// Why a cluster does, or does not, go where it could; which cluster it is, and as of which report.
-fn why(
-    published: &DecidedFleet,
-    cluster: &str,
-    version: Option<&Version>,
-    now: Timestamp,
-) -> Result<(ClusterId, Timestamp, Value), FleetAnswer> {
-    let (planner, at) = (&published.planner, instant(published, now));
-    let told = find_cluster(planner, cluster).and_then(|member| {
-        let why = why_of(planner, member, version, at)?;
-        let state = planner.roster().cluster(member);
-        Ok((
-            state.id.clone(),
-            state.last_seen,
-            fleet::json::with_preflights(
-                fleet::json::why(planner, member, &why),
-                planner.roster().preflights(&state.id),
-            ),
-        ))
-    });
-    told.map_err(|error| FleetAnswer::NotFound(error.to_string()))
-}
-
-/// Verdicts are those of the decision's instant; without one yet, of now.
-fn instant(published: &DecidedFleet, now: Timestamp) -> Timestamp {
-    if published.decision.at == Timestamp::default() {
-        now
-    } else {
-        published.decision.at
-    }
-}
-
-/// Answers a question from what was last decided: a page of it.
-fn ask(
-    published: &DecidedFleet,
-    question: FleetRequest,
-    now: Timestamp,
-) -> Result<Value, FleetAnswer> {
-    let DecidedFleet {
-        planner, decision, ..
-    } = published;
-    let at = instant(published, now);
-    if let FleetRequest::Status(filter)
-    | FleetRequest::Plan(filter)
-    | FleetRequest::Holds(filter)
-    | FleetRequest::History(filter) = &question
-    {
-        known(published, filter)?;
-    }
-    let answered = match &question {
-        FleetRequest::Status(filter) => pages::status(planner, decision, filter),
-        FleetRequest::Plan(filter) => pages::plan(planner, decision, filter),
-        FleetRequest::Holds(filter) => filter
-            .check()
-            .map(|()| fleet::json::holds(&filter.holds(planner, at)))
-            .map_err(|problem| problem.to_string()),
-        FleetRequest::History(filter) => pages::history(planner, filter, at),
-        FleetRequest::Report { .. }
-        | FleetRequest::Why { .. }
-        | FleetRequest::Pause { .. }
-        | FleetRequest::Resume { .. }
-        | FleetRequest::Approve { .. }
-        | FleetRequest::Acknowledge { .. }
-        | FleetRequest::Orders { .. }
-        | FleetRequest::Preflight { .. }
-        | FleetRequest::Preflights(_)
-        | FleetRequest::Forget { .. }
-        | FleetRequest::Import { .. }
-        | FleetRequest::Upgrades(_)
-        | FleetRequest::Forecast { .. } => unreachable!("these are answered elsewhere"),
-    };
-    answered.map_err(bad_filter)
 }
 
 #[cfg(test)]

@@ -1,29 +1,32 @@
 //! `towpath fleet import`: takes over what another system knows. Clusters of a list count as seen; soak is kept in the store.
 
-use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use anyhow::ensure;
+use anyhow::{bail, ensure};
 use clap::Args;
 use jiff::{SignedDuration, Timestamp};
 use towpath_core::finding::{Finding, Place};
 use towpath_core::fleet::{FleetPolicy, SoakSum};
 use towpath_formats::findings::one_a_line;
+use towpath_formats::fleet::acts::{self, Act, Imported, ImportedClusters, ImportedSoak};
 use towpath_formats::fleet::aus_state;
 use towpath_formats::fleet::cluster_list::{self, ClusterList};
 use towpath_formats::timespan::TimeSpan;
-use towpath_formats::words::counted;
 use towpath_store::{ClusterReport, RecordOutcome, Store, StoreError};
 
 use super::facts::{Files, StoredFleet};
 use super::open_or_make;
 use super::operator_acts::StoreArgs;
-use crate::cli::say;
+use crate::example::Origin;
 use crate::input::read_input;
+use crate::output::OutputArgs;
+use crate::server::{Server, ServerArgs};
 
 /// Clusters per transaction.
 const BATCH: usize = 500;
+/// The most bytes of entries that are sent at once; a service takes 65,536 with what is around them.
+const MAX_PART: usize = 48 << 10;
 
 #[derive(Debug, Args)]
 pub(crate) struct ImportArgs {
@@ -45,6 +48,10 @@ pub(crate) struct ImportArgs {
     #[arg(long, env = "TOWPATH_FLEET", value_name = "DIR")]
     fleet: Option<PathBuf>,
     #[command(flatten)]
+    output: OutputArgs,
+    #[command(flatten)]
+    pub(super) server: ServerArgs,
+    #[command(flatten)]
     store: StoreArgs,
     /// The longest time since a cluster was last seen that still counts as soak.
     #[arg(
@@ -58,56 +65,101 @@ pub(crate) struct ImportArgs {
 
 pub(super) async fn import(args: ImportArgs) -> anyhow::Result<bool> {
     let now = Timestamp::now();
-    let findings = match (&args.list, &args.aus_state, &args.org) {
+    let imported = match (&args.list, &args.aus_state, &args.org) {
         (_, Some(file), Some(organisation)) => {
             import_aus_state(&args, file, organisation, now).await?
         }
         (Some(list), ..) => import_list(&args, list, now).await?,
         _ => unreachable!("the command line asks for one of them"),
     };
-    Ok(!findings.iter().any(Finding::is_error))
+    args.told(imported)
 }
 
-async fn import_list(
-    args: &ImportArgs,
-    path: &Path,
-    now: Timestamp,
-) -> anyhow::Result<Vec<Finding>> {
+impl ImportArgs {
+    fn told(&self, imported: Imported) -> anyhow::Result<bool> {
+        let act = Act::Imported(imported);
+        self.output
+            .print(Origin::Named, || acts::text(&act), || acts::json(&act))?;
+        Ok(act.is_whole())
+    }
+
+    /// Sends the list to a service, in parts that it takes. The soak comes first: if it is refused, nothing is recorded.
+    pub(super) fn send(&self, server: &Server<'_>) -> anyhow::Result<bool> {
+        let Some(path) = &self.list else {
+            bail!("a service imports lists only; import the history of AUS where the store is");
+        };
+        let (list, findings) = read_list(path, Timestamp::now())?;
+        let has_soak = !list.soak.is_empty();
+        let (mut clusters, mut kept) = (ImportedClusters { all: 0, changed: 0 }, 0.0);
+        for part in parts(&list)? {
+            let told = server.post("/api/v1/fleet/import", &part)?;
+            let count = |name: &str| told[name].as_u64().unwrap_or(0) as usize;
+            clusters.all += count("clusters");
+            clusters.changed += count("changed");
+            kept += told["soakDays"].as_f64().unwrap_or(0.0);
+        }
+        let soak = has_soak.then_some(ImportedSoak {
+            sums: list.soak.len(),
+            kept: (kept * 86_400.0).round() as i64,
+            already: 0,
+        });
+        self.told(Imported {
+            clusters: Some(clusters),
+            soak,
+            findings,
+        })
+    }
+}
+
+/// The list in parts that are small enough for one request each.
+fn parts(list: &ClusterList) -> anyhow::Result<Vec<String>> {
+    let soak = list.soak.iter().map(|sum| ClusterList {
+        soak: vec![sum.clone()],
+        ..ClusterList::default()
+    });
+    let clusters = list.clusters.iter().map(|state| ClusterList {
+        clusters: vec![state.clone()],
+        ..ClusterList::default()
+    });
+    let (mut parts, mut part, mut bytes) = (Vec::new(), ClusterList::default(), 0);
+    let written = |part: &ClusterList| cluster_list::json(part).to_string();
+    for one in soak.chain(clusters) {
+        let size = written(&one).len();
+        ensure!(
+            size <= MAX_PART,
+            "an entry of the list is too large to send"
+        );
+        if bytes + size > MAX_PART {
+            parts.push(written(&std::mem::take(&mut part)));
+            bytes = 0;
+        }
+        bytes += size;
+        part.soak.extend(one.soak);
+        part.clusters.extend(one.clusters);
+    }
+    if bytes > 0 {
+        parts.push(written(&part));
+    }
+    Ok(parts)
+}
+
+fn read_list(path: &Path, now: Timestamp) -> anyhow::Result<(ClusterList, Vec<Finding>)> {
     let bytes = read_input(path, cluster_list::MAX_BYTES as u64)?;
     let (list, findings) = cluster_list::read(&Place::from(path), &bytes, now);
     ensure!(!list.is_unusable, "{}", one_a_line(&findings).trim_end());
-    let store = open_or_make(&args.store).await?;
+    Ok((list, findings))
+}
+
+async fn import_list(args: &ImportArgs, path: &Path, now: Timestamp) -> anyhow::Result<Imported> {
+    let (list, findings) = read_list(path, now)?;
     let allowance = args.report_allowance.signed();
-    let has_soak = !list.soak.is_empty();
     let policy = policy(args, now)?;
+    let store = open_or_make(&args.store).await?;
     let recorded = record(&store, list, &policy, allowance, now).await?;
-    let of_soak = match has_soak {
-        true => recorded.soak.to_string(),
-        false => String::new(),
-    };
-    say(&format!(
-        "{}{} recorded, {} of them new or changed.\n{of_soak}",
-        one_a_line(&findings),
-        counted(recorded.clusters, "cluster"),
-        recorded.changed
-    ))?;
-    Ok(findings)
-}
-
-/// What an import has recorded.
-pub(super) struct Recorded {
-    pub(super) clusters: usize,
-    /// How many of them are new or changed.
-    pub(super) changed: usize,
-    pub(super) soak: RecordedSoak,
-}
-
-/// Soak that was imported, in seconds.
-pub(super) struct RecordedSoak {
-    sums: usize,
-    kept: i64,
-    /// What Towpath had counted itself already.
-    already: i64,
+    Ok(Imported {
+        findings,
+        ..recorded
+    })
 }
 
 /// Records the clusters of a list as if they had reported, and keeps its soak.
@@ -117,7 +169,8 @@ pub(super) async fn record(
     policy: &FleetPolicy,
     allowance: SignedDuration,
     now: Timestamp,
-) -> towpath_store::Result<Recorded> {
+) -> towpath_store::Result<Imported> {
+    let has_soak = !list.soak.is_empty();
     // First: it may be refused, and then nothing is recorded.
     let soak = keep_soak(store, list.soak, policy, now).await?;
     let (mut changed, mut clusters) = (0, 0);
@@ -132,10 +185,13 @@ pub(super) async fn record(
         changed += began.count();
         clusters += outcomes.len();
     }
-    Ok(Recorded {
-        clusters,
-        changed,
-        soak,
+    Ok(Imported {
+        clusters: Some(ImportedClusters {
+            all: clusters,
+            changed,
+        }),
+        soak: has_soak.then_some(soak),
+        findings: Vec::new(),
     })
 }
 
@@ -152,14 +208,17 @@ async fn import_aus_state(
     path: &Path,
     organisation: &str,
     now: Timestamp,
-) -> anyhow::Result<Vec<Finding>> {
+) -> anyhow::Result<Imported> {
     let bytes = read_input(path, aus_state::MAX_BYTES as u64)?;
     let (sums, findings) = aus_state::read(&Place::from(path), &bytes, &organisation.into())?;
-    let store = open_or_make(&args.store).await?;
     let policy = policy(args, now)?;
-    let of_soak = keep_soak(&store, sums, &policy, now).await?;
-    say(&format!("{}{of_soak}", one_a_line(&findings)))?;
-    Ok(findings)
+    let store = open_or_make(&args.store).await?;
+    let soak = keep_soak(&store, sums, &policy, now).await?;
+    Ok(Imported {
+        clusters: None,
+        soak: Some(soak),
+        findings,
+    })
 }
 
 /// Keeps soak in the store, without what the store has observed itself.
@@ -168,11 +227,11 @@ async fn keep_soak(
     sums: Vec<SoakSum>,
     policy: &FleetPolicy,
     now: Timestamp,
-) -> towpath_store::Result<RecordedSoak> {
+) -> towpath_store::Result<ImportedSoak> {
     let seconds = |sums: &[SoakSum]| sums.iter().map(|sum| sum.seconds).sum::<i64>();
     let told = seconds(&sums);
     if sums.is_empty() {
-        return Ok(RecordedSoak {
+        return Ok(ImportedSoak {
             sums: 0,
             kept: 0,
             already: 0,
@@ -188,37 +247,9 @@ async fn keep_soak(
     })?;
     store.import_soak(&sums, now).await?;
     let kept = seconds(&sums);
-    Ok(RecordedSoak {
+    Ok(ImportedSoak {
         sums: sums.len(),
         kept,
         already: told - kept,
     })
-}
-
-impl RecordedSoak {
-    pub(super) fn days(&self) -> f64 {
-        days(self.kept)
-    }
-}
-
-impl fmt::Display for RecordedSoak {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (kept, sums) = (self.days(), counted(self.sums, "sum"));
-        write!(
-            f,
-            "{kept:.1} soak days recorded, in {sums} of a workload on a version."
-        )?;
-        if self.already > 0 {
-            let already = days(self.already);
-            write!(
-                f,
-                " {already:.1} days more were counted by Towpath itself already."
-            )?;
-        }
-        writeln!(f)
-    }
-}
-
-fn days(seconds: i64) -> f64 {
-    seconds as f64 / 86_400.0
 }

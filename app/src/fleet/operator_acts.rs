@@ -1,26 +1,31 @@
 //! What operators do to a fleet's state: pause, resume, approve, acknowledge, import, forget, back up, restore, make tokens.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
 use std::path::PathBuf;
 
-use anyhow::{Context, bail, ensure};
+use anyhow::{Context, anyhow, bail, ensure};
 use clap::Args;
 use jiff::{SignedDuration, Timestamp};
 use towpath_core::cluster::ClusterId;
-use towpath_core::fleet::{Approval, ClusterState, FleetPolicy, Name, Pause};
+use towpath_core::fleet::{FleetPolicy, KnownFleet, Name, Upgrade};
+use towpath_core::graph::Graph;
 use towpath_core::version::Version;
 use towpath_formats::fleet;
+use towpath_formats::fleet::acts::{self, Act, PausePlace};
 use towpath_formats::fleet::token;
 use towpath_formats::fleet::token::{Claims, Enrolment, Grant};
 use towpath_store::{Store, StoreAddress, UpgradeSelection};
 
-use super::facts::Files;
+use super::acts::People;
+use super::facts::{self, Files, StoredFleet};
 use super::{DEFAULT_STORE, open};
 use crate::cli::{print, terminal_width};
 use crate::clock::NowArgs;
+use crate::config::{self, ServeOptions, SourceArgs};
 use crate::example::Origin;
 use crate::output::OutputArgs;
+use crate::server::ServerArgs;
 
 /// The most names that a message lists.
 const MAX_LISTED: usize = 20;
@@ -49,19 +54,23 @@ impl From<&StoreArgs> for StoreAddress {
 pub(crate) struct PauseArgs {
     /// Only in this organisation.
     #[arg(long, value_name = "ID")]
-    org: Option<String>,
-    /// Only in this sector. Needs --fleet, to check that the sector exists.
-    #[arg(long, value_name = "NAME", requires = "fleet")]
-    sector: Option<String>,
+    pub(super) org: Option<String>,
+    /// Only in this sector. Without --server it needs --fleet, to check that the sector exists.
+    #[arg(long, value_name = "NAME")]
+    pub(super) sector: Option<String>,
     /// The fleet's policy, which says which sectors there are.
     #[arg(long, env = "TOWPATH_FLEET", value_name = "DIR")]
     fleet: Option<PathBuf>,
     /// The reason for the pause, shown to anyone who asks.
     #[arg(long, default_value = "no reason was given")]
-    why: String,
+    pub(super) why: String,
     /// Who pauses it.
     #[arg(long, env = "USER", default_value = "somebody")]
-    by: String,
+    pub(super) by: String,
+    #[command(flatten)]
+    pub(super) output: OutputArgs,
+    #[command(flatten)]
+    pub(super) server: ServerArgs,
     #[command(flatten)]
     store: StoreArgs,
 }
@@ -70,10 +79,14 @@ pub(crate) struct PauseArgs {
 pub(crate) struct ResumeArgs {
     /// End the pause of this organisation.
     #[arg(long, value_name = "ID")]
-    org: Option<String>,
+    pub(super) org: Option<String>,
     /// End the pause of this sector.
     #[arg(long, value_name = "NAME")]
-    sector: Option<String>,
+    pub(super) sector: Option<String>,
+    #[command(flatten)]
+    pub(super) output: OutputArgs,
+    #[command(flatten)]
+    pub(super) server: ServerArgs,
     #[command(flatten)]
     store: StoreArgs,
 }
@@ -82,38 +95,53 @@ pub(crate) struct ResumeArgs {
 pub(crate) struct ApproveArgs {
     /// The version to approve.
     #[arg(value_name = "VERSION")]
-    to: Version,
+    pub(super) to: Version,
     /// The organisation.
     #[arg(long, value_name = "ID")]
-    org: String,
-    /// Only for the cluster of this name. [default: all clusters of the organisation]
-    #[arg(long, value_name = "NAME")]
-    cluster: Option<String>,
+    pub(super) org: String,
+    /// Only for the cluster of this name or id. [default: all clusters of the organisation]
+    #[arg(long, value_name = "CLUSTER")]
+    pub(super) cluster: Option<String>,
     /// Who approves it.
     #[arg(long, env = "USER", default_value = "somebody")]
-    by: String,
+    pub(super) by: String,
+    #[command(flatten)]
+    pub(super) output: OutputArgs,
+    #[command(flatten)]
+    pub(super) server: ServerArgs,
     #[command(flatten)]
     store: StoreArgs,
+    /// Where releases are looked up that the store does not know.
+    #[command(flatten)]
+    sources: SourceArgs,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct AcknowledgeArgs {
     /// The gate's id.
-    gate: String,
-    /// The cluster's id.
-    #[arg(long, value_name = "ID")]
-    cluster: String,
+    pub(super) gate: String,
+    /// The cluster's name or id.
+    #[arg(long, value_name = "CLUSTER")]
+    pub(super) cluster: String,
     /// Who acknowledges it.
     #[arg(long, env = "USER", default_value = "somebody")]
-    by: String,
+    pub(super) by: String,
+    #[command(flatten)]
+    pub(super) output: OutputArgs,
+    #[command(flatten)]
+    pub(super) server: ServerArgs,
     #[command(flatten)]
     store: StoreArgs,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct ForgetArgs {
-    /// The cluster's id.
-    cluster: String,
+    /// The cluster's name or id.
+    pub(super) cluster: String,
+    #[command(flatten)]
+    pub(super) output: OutputArgs,
+    #[command(flatten)]
+    pub(super) server: ServerArgs,
     #[command(flatten)]
     store: StoreArgs,
 }
@@ -123,10 +151,26 @@ pub(crate) struct UpgradesArgs {
     /// The most upgrades to list, the newest first.
     #[arg(long, default_value_t = 50, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     limit: u32,
+    /// Only those of the cluster with this name or id.
+    #[arg(long, value_name = "CLUSTER")]
+    cluster: Option<String>,
     #[command(flatten)]
-    output: OutputArgs,
+    pub(super) output: OutputArgs,
+    #[command(flatten)]
+    pub(super) server: ServerArgs,
     #[command(flatten)]
     store: StoreArgs,
+}
+
+impl UpgradesArgs {
+    /// What is asked, as a service reads it.
+    pub(super) fn words(&self) -> [(&'static str, Option<String>); 1] {
+        [("cluster", self.cluster.clone())]
+    }
+
+    pub(super) fn limit(&self) -> usize {
+        self.limit as usize
+    }
 }
 
 #[derive(Debug, Args)]
@@ -172,35 +216,39 @@ fn yes(said: &str) -> anyhow::Result<bool> {
     Ok(true)
 }
 
-fn place(org: Option<&str>, sector: Option<&str>) -> String {
-    match (org, sector) {
-        (None, None) => "everywhere".to_owned(),
-        (Some(org), None) => format!("in organisation {org}"),
-        (None, Some(sector)) => format!("in sector {sector} of every organisation"),
-        (Some(org), Some(sector)) => format!("in sector {sector} of organisation {org}"),
-    }
+/// Prints what was done. Exit 0: all of it.
+fn told(output: OutputArgs, act: &Act) -> anyhow::Result<bool> {
+    output.print(Origin::Named, || acts::text(act), || acts::json(act))?;
+    Ok(act.is_whole())
+}
+
+/// What the store knows of those whom an act may be about.
+async fn known(store: &Store, now: Timestamp) -> anyhow::Result<KnownFleet> {
+    let StoredFleet { clusters, kept, .. } = StoredFleet::read(store, now).await?;
+    Ok(KnownFleet {
+        clusters: clusters.into_values().collect(),
+        gates: kept.gates,
+    })
 }
 
 pub(super) async fn pause(args: PauseArgs) -> anyhow::Result<bool> {
-    let place = place(args.org.as_deref(), args.sector.as_deref());
-    let pause = Pause {
-        organisation: args.org.map(Into::into),
-        sector: args.sector.map(Into::into),
-        by: args.by.into(),
-        at: Timestamp::now(),
-        why: args.why.into(),
-    };
-    let store = open(&args.store).await?;
-    if let Some(organisation) = &pause.organisation {
-        clusters_of(&store, organisation).await?;
+    ensure!(
+        args.sector.is_none() || args.fleet.is_some(),
+        "--sector needs --fleet DIR, to check that the sector exists; or ask a service with --server"
+    );
+    let (store, now) = (open(&args.store).await?, Timestamp::now());
+    let known = known(&store, now).await?;
+    if let Some(organisation) = &args.org {
+        let there = known.organisation(organisation);
+        there.map_err(|problem| anyhow!("nothing was paused: {problem}"))?;
     }
     let mut unchecked = None;
-    if let (Some(sector), Some(policy)) = (&pause.sector, &args.fleet) {
+    if let (Some(sector), Some(policy)) = (args.sector.as_deref(), &args.fleet) {
         // To pause is the safe side: a policy that is broken today must not stand in the way.
-        match Files::new(policy, None).read(pause.at) {
+        match Files::new(policy, None).read(now) {
             Err(finding) => unchecked = Some(finding.to_string()),
             Ok(read) => {
-                let sectors = sectors(&read.policy, pause.organisation.as_deref());
+                let sectors = sectors(&read.policy, args.org.as_deref());
                 if !sectors.contains(sector) {
                     ensure!(
                         read.is_partial,
@@ -214,33 +262,18 @@ pub(super) async fn pause(args: PauseArgs) -> anyhow::Result<bool> {
             }
         }
     }
-    store.pause(&pause).await?;
-    print(&format!(
-        "Paused {place}. The next pass cancels planned upgrades; running ones continue.\n"
-    ))?;
-    if let Some(problem) = &unchecked {
-        print(&format!(
-            "But the sector's name could not be checked, because not all of the policy can be read: {problem}\n"
-        ))?;
-    }
-    Ok(unchecked.is_none())
-}
-
-/// The clusters of an organisation. It is an error if there are none: somebody has mistyped it.
-async fn clusters_of(store: &Store, organisation: &str) -> anyhow::Result<Vec<ClusterState>> {
-    let (known, others): (Vec<_>, Vec<_>) = store
-        .clusters()
-        .await?
-        .into_iter()
-        .map(|stored| stored.state)
-        .partition(|state| *state.organisation == *organisation);
-    let others = others.into_iter().map(|state| state.organisation);
-    ensure!(
-        !known.is_empty(),
-        "nobody is concerned, and nothing was changed: no known cluster is in organisation {organisation}; known organisations: {}",
-        listed(&others.collect())
-    );
-    Ok(known)
+    let people = People {
+        store: &store,
+        known: &known,
+        graph: None,
+        now,
+    };
+    let place = PausePlace {
+        organisation: args.org,
+        sector: args.sector,
+    };
+    let act = people.pause(place, args.by, args.why, None, unchecked);
+    told(args.output, &act.await?)
 }
 
 /// The sectors that the policy has, in one organisation or in all of them.
@@ -265,70 +298,53 @@ fn listed(names: &BTreeSet<Name>) -> String {
 
 pub(super) async fn resume(args: ResumeArgs) -> anyhow::Result<bool> {
     let store = open(&args.store).await?;
-    let place = place(args.org.as_deref(), args.sector.as_deref());
-    if store
-        .resume(args.org.as_deref(), args.sector.as_deref())
-        .await?
-        > 0
-    {
-        return yes(&format!("New upgrades may start again {place}.\n"));
-    }
-    let mut said = format!("Nothing was paused {place}.\n");
-    for pause in store.pauses().await? {
-        let of = self::place(pause.organisation.as_deref(), pause.sector.as_deref());
-        said.push_str(&format!(
-            "  paused {of} since {} by {}: {}\n",
-            pause.at, pause.by, pause.why
-        ));
-    }
-    print(&said)?;
-    Ok(false)
+    let people = People {
+        store: &store,
+        known: &KnownFleet::default(),
+        graph: None,
+        now: Timestamp::now(),
+    };
+    let place = PausePlace {
+        organisation: args.org,
+        sector: args.sector,
+    };
+    told(args.output, &people.resume(place).await?)
 }
 
 pub(super) async fn approve(args: ApproveArgs) -> anyhow::Result<bool> {
-    let whom = args.cluster.as_ref().map_or_else(
-        || format!("all of {}", args.org),
-        |name| format!("{name} of {}", args.org),
-    );
-    let said = format!("{} is approved for {whom}.\n", args.to);
-    let approval = Approval {
-        organisation: args.org.into(),
-        cluster: args.cluster.map(Into::into),
-        version: args.to,
-        by: args.by.into(),
-        at: Timestamp::now(),
+    let (store, now) = (open(&args.store).await?, Timestamp::now());
+    let known = known(&store, now).await?;
+    let graph = graph(&args.sources, now)?;
+    let people = People {
+        store: &store,
+        known: &known,
+        graph: graph.as_ref(),
+        now,
     };
-    let store = open(&args.store).await?;
-    let known = clusters_of(&store, &approval.organisation).await?;
-    if let Some(name) = &approval.cluster {
-        let names: BTreeSet<Name> = known.into_iter().map(|state| state.name).collect();
-        ensure!(
-            names.contains(name),
-            "nobody is concerned, and nothing was approved: {} has no cluster {name}; its clusters: {}",
-            approval.organisation,
-            listed(&names)
-        );
-    }
-    store.approve(&approval).await?;
-    yes(&said)
+    let act = people.approve(args.org, args.cluster, args.to, args.by);
+    told(args.output, &act.await?)
+}
+
+/// The graph, if one was named.
+fn graph(sources: &SourceArgs, now: Timestamp) -> anyhow::Result<Option<Graph>> {
+    let typed = ServeOptions {
+        sources: sources.options.clone(),
+        ..ServeOptions::default()
+    };
+    facts::graph(&config::settings(typed, sources.config.as_deref())?, now)
 }
 
 pub(super) async fn acknowledge(args: AcknowledgeArgs) -> anyhow::Result<bool> {
-    let cluster = cluster_id(&args.cluster)?;
-    let store = open(&args.store).await?;
-    let mut known = store.clusters().await?.into_iter();
-    ensure!(
-        known.any(|stored| stored.state.id == cluster),
-        "nobody is concerned, and nothing was acknowledged: no cluster has the id {}; give the id and not the name (`towpath fleet why NAME -o json` shows it)",
-        args.cluster
-    );
-    store
-        .acknowledge_gate(&cluster, &args.gate, &args.by, Timestamp::now())
-        .await?;
-    yes(&format!(
-        "Gate {} is acknowledged for {}.\n",
-        args.gate, args.cluster
-    ))
+    let (store, now) = (open(&args.store).await?, Timestamp::now());
+    let known = known(&store, now).await?;
+    let people = People {
+        store: &store,
+        known: &known,
+        graph: None,
+        now,
+    };
+    let act = people.acknowledge(&args.gate, &args.cluster, &args.by);
+    told(args.output, &act.await?)
 }
 
 fn cluster_id(text: &str) -> anyhow::Result<ClusterId> {
@@ -336,47 +352,71 @@ fn cluster_id(text: &str) -> anyhow::Result<ClusterId> {
 }
 
 pub(super) async fn forget(args: ForgetArgs) -> anyhow::Result<bool> {
-    let known = open(&args.store)
-        .await?
-        .forget(&cluster_id(&args.cluster)?)
-        .await?;
-    print(&match known {
-        true => format!(
-            "{} is forgotten. If it reports again, Towpath adds it again.\n",
-            args.cluster
-        ),
-        false => format!("There is no cluster {}.\n", args.cluster),
-    })?;
-    Ok(known)
+    let (store, now) = (open(&args.store).await?, Timestamp::now());
+    let known = known(&store, now).await?;
+    let people = People {
+        store: &store,
+        known: &known,
+        graph: None,
+        now,
+    };
+    told(args.output, &people.forget(&args.cluster).await?)
 }
 
 pub(super) async fn upgrades(args: UpgradesArgs) -> anyhow::Result<bool> {
     let store = open(&args.store).await?;
-    let one_more = UpgradeSelection::Recent(args.limit.saturating_add(1));
-    let mut upgrades = store.upgrades(&one_more).await?;
-    if upgrades.len() > args.limit as usize {
-        upgrades.truncate(args.limit as usize);
+    let known = known(&store, Timestamp::now()).await?;
+    let mut upgrades = match &args.cluster {
+        Some(name) => upgrades_of(&store, &known, name).await?,
+        None => {
+            let one_more = UpgradeSelection::Recent(args.limit.saturating_add(1));
+            store.upgrades(&one_more).await?
+        }
+    };
+    if upgrades.len() > args.limit() {
+        upgrades.truncate(args.limit());
         let limit = args.limit;
         writeln!(
             std::io::stderr(),
             "towpath: only the newest {limit} are listed; --limit N lists more"
         )?;
     }
-    let names: std::collections::BTreeMap<ClusterId, _> = store
-        .clusters()
-        .await?
-        .into_iter()
-        .map(|stored| (stored.state.id, stored.state.name))
+    let names: BTreeMap<&ClusterId, &Name> = known
+        .clusters
+        .iter()
+        .map(|state| (&state.id, &state.name))
         .collect();
     let named = upgrades
         .iter()
-        .map(|upgrade| (upgrade, names.get(&upgrade.cluster)));
+        .map(|upgrade| (upgrade, names.get(&upgrade.cluster).copied()));
     args.output.print(
         Origin::Named,
         || fleet::text::upgrades(named.clone(), terminal_width()),
         || fleet::json::upgrades(named.clone()),
     )?;
     Ok(true)
+}
+
+/// The upgrades of a cluster, the newest first. One that was forgotten is found by its id.
+async fn upgrades_of(
+    store: &Store,
+    known: &KnownFleet,
+    name: &str,
+) -> anyhow::Result<Vec<Upgrade>> {
+    let found = known.cluster(name, None);
+    let id = match &found {
+        Ok(state) => Some(state.id.clone()),
+        Err(_) => ClusterId::new(name),
+    };
+    let mut upgrades = match id {
+        Some(id) => store.upgrades(&UpgradeSelection::Of(id)).await?,
+        None => Vec::new(),
+    };
+    if upgrades.is_empty() {
+        found?;
+    }
+    upgrades.reverse();
+    Ok(upgrades)
 }
 
 pub(super) async fn check(args: StoreArgs) -> anyhow::Result<bool> {

@@ -3,14 +3,15 @@
 use anyhow::ensure;
 use clap::Args;
 use jiff::Timestamp;
-use serde_json::json;
+use serde_json::{Value, json};
 use towpath_core::fleet::{Filter, Name, PreflightRequest};
 use towpath_core::version::Version;
 use towpath_formats::fleet::{json, text};
-use towpath_formats::words::counted;
 
-use super::{FleetReadArgs, needed, open};
+use super::args::FleetReadArgs;
+use super::{needed, open};
 use crate::cli::terminal_width;
+use crate::server::ServerArgs;
 
 /// How many clusters run a preflight at once, if nobody says.
 const AT_ONCE: u32 = 10;
@@ -40,7 +41,32 @@ pub(crate) struct PreflightArgs {
     #[arg(long, env = "USER", default_value = "somebody")]
     by: String,
     #[command(flatten)]
-    read: FleetReadArgs,
+    pub(super) server: ServerArgs,
+    #[command(flatten)]
+    pub(super) read: FleetReadArgs,
+}
+
+impl PreflightArgs {
+    /// The filters, as a service reads them.
+    pub(super) fn words(&self) -> [(&'static str, Option<String>); 4] {
+        [
+            ("org", self.org.clone()),
+            ("sector", self.sector.clone()),
+            ("workload", self.workload.clone()),
+            ("cluster", self.cluster.clone()),
+        ]
+    }
+
+    /// What is asked of a service; nothing if preflights are only listed.
+    pub(super) fn body(&self) -> Option<Value> {
+        let version = self.to.as_ref()?;
+        Some(json!({
+            "version": version.to_string(), "by": self.by,
+            "organisation": self.org, "sector": self.sector,
+            "workload": self.workload, "cluster": self.cluster,
+            "atOnce": self.at_once.unwrap_or(AT_ONCE),
+        }))
+    }
 }
 
 pub(super) async fn preflight(args: PreflightArgs) -> anyhow::Result<bool> {
@@ -76,24 +102,10 @@ pub(super) async fn preflight(args: PreflightArgs) -> anyhow::Result<bool> {
     let at_once = args.at_once.unwrap_or(AT_ONCE);
     let store = open(needed(&look.settings()?)?.store_address()).await?;
     store.ask_preflights(&asked.preflights, at_once).await?;
-    let (count, others) = (asked.preflights.len(), &asked.not_offered);
     output.print(
         picture.origin,
-        || {
-            let mut told = format!(
-                "Asked {} for a preflight of {version}, at most {at_once} at once. Their agents run it inside their windows.\n`towpath fleet preflight` lists what became of it.\n",
-                counted(count, "cluster")
-            );
-            if !others.is_empty() {
-                let names: Vec<&str> = others.iter().map(|name| &**name).collect();
-                told.push_str(&format!(
-                    "Not asked, because {version} is not offered to them: {}\n",
-                    names.join(", ")
-                ));
-            }
-            told
-        },
-        || json!({"kind": "asked", "clusters": count, "notOffered": others}),
+        || text::preflights_asked(&version, &asked, at_once),
+        || json::preflights_asked(&asked),
     )?;
     Ok(true)
 }

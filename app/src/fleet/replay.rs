@@ -2,7 +2,7 @@
 
 use anyhow::{Context, bail};
 use clap::Args;
-use towpath_core::fleet::{Decision, FleetPlanner, dispatch, find_cluster, why_of};
+use towpath_core::fleet::{Decision, FleetPlanner, dispatch, find_cluster};
 use towpath_formats::fleet::log::{self, DecisionRow, Replay};
 use towpath_formats::fleet::{input, text};
 use towpath_formats::words::counted;
@@ -146,7 +146,7 @@ async fn again(
     }
     if let Some(name) = why {
         let member = find_cluster(&planner, name)?;
-        let why = why_of(&planner, member, None, stored.at)?;
+        let why = planner.why(member, stored.at);
         say(&text::why(&planner, &decision, member, &why, &[]))?;
     }
     Ok((planner, decision, replay))

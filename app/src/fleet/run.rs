@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
-use anyhow::Context;
+use anyhow::{Context, bail};
 use jiff::{SignedDuration, Timestamp};
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
@@ -23,6 +23,7 @@ use towpath_web::{
 
 use super::aus_metrics::aus_metrics;
 use super::complaint::Complaint;
+use super::facts::NO_POLICY;
 use super::fleet_backend::{FleetBackend, FleetBackendSlot};
 use super::published_fleet::{DecidedFleet, GraphSource, PassOutcome, PublishedFleet};
 use super::scheduler::Scheduler;
@@ -45,13 +46,56 @@ pub(crate) async fn run(settings: Settings, once: bool) -> anyhow::Result<bool> 
     let graph = facts::graph(&settings, now)?.map_or(GraphSource::None, |graph| {
         GraphSource::Fixed(Arc::new(graph))
     });
+    let files = fleet.store_address().files();
+    let is_new = files.first().is_some_and(|file| !file.exists());
     let store = open_or_make(fleet.store_address()).await?;
-    let mut scheduler = Scheduler::new(
-        store.clone(),
-        fleet.clone(),
-        graph,
-        Arc::new(PublishedFleet::default()),
-    )?;
+    let passed = match once {
+        true => pass_once(&store, &fleet, graph, now).await,
+        false => pass_for_ever(&store, &settings, &fleet, graph).await,
+    };
+    store.close().await;
+    if passed.is_err() && is_new && once {
+        // Nothing was decided, so nobody misses it.
+        for file in files {
+            let _ = std::fs::remove_file(file);
+        }
+    }
+    passed.map(|()| true)
+}
+
+/// One pass, or why it could not be made.
+async fn pass_once(
+    store: &Store,
+    fleet: &FleetSettings,
+    graph: GraphSource,
+    now: Timestamp,
+) -> anyhow::Result<()> {
+    let published = Arc::new(PublishedFleet::default());
+    let mut scheduler = Scheduler::new(store.clone(), fleet.clone(), graph, published)?;
+    let passed = scheduler.pass(now).await;
+    let findings = scheduler.findings();
+    scheduler.stop().await;
+    let outcome = passed?;
+    // Without any policy nothing can ever start: somebody has named another folder.
+    if let Some(finding) = findings.iter().find(|finding| finding.code == NO_POLICY) {
+        bail!("{finding}");
+    }
+    tell(&outcome);
+    crate::cli::say(&outcome.to_string())?;
+    if outcome.planned > 0 && !fleet.has_calendar_elsewhere() {
+        crate::cli::say(&next_pass_note())?;
+    }
+    Ok(())
+}
+
+async fn pass_for_ever(
+    store: &Store,
+    settings: &Settings,
+    fleet: &FleetSettings,
+    graph: GraphSource,
+) -> anyhow::Result<()> {
+    let published = Arc::new(PublishedFleet::default());
+    let mut scheduler = Scheduler::new(store.clone(), fleet.clone(), graph, published)?;
     let mut stop = std::pin::pin!(crate::serve::stop_signal(STOPPING)?);
     let (mut complaint, began) = (Complaint::default(), Instant::now());
     let mut ticks = ticks(fleet.pass_every);
@@ -64,27 +108,12 @@ pub(crate) async fn run(settings: Settings, once: bool) -> anyhow::Result<bool> 
         }
         let now = settings.now.unwrap_or_else(Timestamp::now);
         match scheduler.pass(now).await {
-            Ok(outcome) => {
-                tell(&outcome);
-                if once {
-                    crate::cli::say(&outcome.to_string())?;
-                    if outcome.planned > 0 && !fleet.has_calendar_elsewhere() {
-                        crate::cli::say(&next_pass_note())?;
-                    }
-                }
-            }
-            Err(error) if once => {
-                scheduler.stop().await;
-                return Err(error);
-            }
+            Ok(outcome) => tell(&outcome),
             Err(error) => _ = complain(&mut complaint, began, &error),
-        }
-        if once {
-            break;
         }
     }
     scheduler.stop().await;
-    Ok(true)
+    Ok(())
 }
 
 /// What somebody who makes single passes has to know.

@@ -5,14 +5,16 @@ mod inputs;
 
 use std::path::PathBuf;
 
-use anyhow::bail;
+use anyhow::{Context, anyhow, bail};
 use clap::{Args, ValueEnum};
 use jiff::Timestamp;
+use serde::Deserialize;
 use towpath_core::graph::Graph;
-use towpath_core::mirror::{Branching, Mirror, MirrorChoice, MirrorStart, Wish, mirror};
+use towpath_core::mirror::{Branching, MirrorChoice, MirrorStart, Wish, mirror};
 use towpath_core::path::{Goal, RiskPolicy};
 use towpath_core::version::{Arch, Version};
-use towpath_formats::mirror::image_set::{self, ImageSetVersion};
+use towpath_formats::mirror::aims::{self, MirrorAims, MirrorClients};
+use towpath_formats::mirror::image_set::{self, ImageSetFile, ImageSetVersion};
 use towpath_formats::mirror::{Completeness, MirrorReport, comments, json, list};
 
 use crate::cli::print;
@@ -21,8 +23,8 @@ use crate::example::Origin;
 use crate::minors::MinorsArgs;
 use crate::output::OutputArgs;
 use crate::path::{Via, goal, risks, via};
+use crate::server::{Question, Server, ServerArgs};
 use crate::sources::GraphArgs;
-use inputs::MirrorClients;
 
 #[derive(Debug, Args)]
 pub(crate) struct MirrorArgs {
@@ -72,6 +74,8 @@ pub(crate) struct MirrorArgs {
     #[command(flatten)]
     output: OutputArgs<MirrorOutput>,
     #[command(flatten)]
+    server: ServerArgs,
+    #[command(flatten)]
     now: NowArgs,
     #[command(flatten)]
     minors: MinorsArgs,
@@ -94,6 +98,10 @@ enum MirrorOutput {
 
 /// Says what to mirror. Exit 0: all of it. 1: somebody has no way.
 pub(crate) fn run(args: &MirrorArgs) -> anyhow::Result<bool> {
+    args.check_into()?;
+    if let Some(server) = args.server.given() {
+        return args.ask(&server);
+    }
     let now = args.now.at();
     let (graph, origin) = args.graph.graph(now)?;
     let wish = args.wish(&graph, origin, now)?;
@@ -113,45 +121,102 @@ pub(crate) fn run(args: &MirrorArgs) -> anyhow::Result<bool> {
     };
     let image_set = |version| image_set::write(&told, version);
     let files = match args.output.form {
-        MirrorOutput::Text => return args.tell(&list(&told)?, &mirror),
-        MirrorOutput::Json => return args.tell(&origin.mark(json(&told)?), &mirror),
+        MirrorOutput::Text => {
+            print(&list(&told)?)?;
+            return Ok(mirror.stuck.is_empty());
+        }
+        MirrorOutput::Json => {
+            print(&origin.mark(json(&told)?))?;
+            return Ok(mirror.stuck.is_empty());
+        }
         MirrorOutput::OcMirrorV1 => image_set(ImageSetVersion::V1Alpha2)?,
         MirrorOutput::OcMirrorV2 => image_set(ImageSetVersion::V2Alpha1)?,
     };
-    match (&args.into, &files[..]) {
-        (_, []) if mirror.stuck.is_empty() => {
-            eprintln!(
-                "{}towpath: nothing to mirror, so there is no configuration",
-                comments(&told)
-            )
-        }
-        (_, []) => eprint!("{}", comments(&told)),
-        (Some(into), files) => image_set_files::write(into, files)?,
-        (None, [file]) => print(&file.text)?,
-        (None, files) => bail!(
-            "oc-mirror needs {} files, one for each run; name a directory for them with --into DIR",
-            files.len()
-        ),
-    }
-    Ok(mirror.stuck.is_empty())
+    args.write(&files, &comments(&told), mirror.stuck.is_empty())
 }
 
 impl MirrorArgs {
-    /// Prints what is not for oc-mirror.
-    fn tell(&self, text: &str, mirror: &Mirror) -> anyhow::Result<bool> {
-        if self.into.is_some() {
+    fn check_into(&self) -> anyhow::Result<()> {
+        let is_for_people = matches!(self.output.form, MirrorOutput::Text | MirrorOutput::Json);
+        if is_for_people && self.into.is_some() {
             bail!("--into DIR is for --output oc-mirror-v1 and oc-mirror-v2 alone; leave it out");
         }
-        print(text)?;
-        Ok(mirror.stuck.is_empty())
+        Ok(())
+    }
+
+    /// Writes the files for oc-mirror, or says why there are none. Exit 0: the list is whole.
+    fn write(
+        &self,
+        files: &[ImageSetFile],
+        comments: &str,
+        is_whole: bool,
+    ) -> anyhow::Result<bool> {
+        match (&self.into, files) {
+            (_, []) if is_whole => {
+                eprintln!("{comments}towpath: nothing to mirror, so there is no configuration")
+            }
+            (_, []) => eprint!("{comments}"),
+            (Some(into), files) => image_set_files::write(into, files)?,
+            (None, [file]) => print(&file.text)?,
+            (None, files) => bail!(
+                "oc-mirror needs {} files, one for each run; name a directory for them with --into DIR",
+                files.len()
+            ),
+        }
+        Ok(is_whole)
+    }
+
+    /// Asks a service, for one cluster.
+    fn ask(&self, server: &Server<'_>) -> anyhow::Result<bool> {
+        let (Some(from), Some(goal)) = (&self.from, &self.goal) else {
+            bail!(
+                "a service lists what one cluster needs: give FROM and TO; leave out --server for a list of clusters"
+            );
+        };
+        let form = match self.output.form {
+            MirrorOutput::Text | MirrorOutput::Json => "json",
+            MirrorOutput::OcMirrorV1 => "oc-mirror-v1",
+            MirrorOutput::OcMirrorV2 => "oc-mirror-v2",
+        };
+        let flag = |is_set: bool| is_set.then(|| "true".to_owned());
+        let words = [
+            ("from", Some(from.to_string())),
+            ("to", Some(goal.to_string())),
+            ("via", self.via.as_ref().map(Via::word)),
+            ("arch", self.arch.clone()),
+            ("platform", self.platform.clone()),
+            ("risks", self.risks.as_ref().map(ToString::to_string)),
+            ("with-branches", flag(self.with_branches)),
+            ("with-start", flag(self.with_start)),
+            ("partial", flag(self.partial)),
+            ("graph-data-image", self.graph_data_image.clone()),
+            ("now", self.now.given().map(|now| now.to_string())),
+        ];
+        let question = |form: &str| {
+            let format = ("format", Some(form.to_owned()));
+            Question::new("/api/v1/mirror", words.clone().into_iter().chain([format]))
+        };
+        let facts = server.facts(&question(form))?;
+        match self.output.form {
+            MirrorOutput::Text => print(&server.answer(&question("text"))?)?,
+            MirrorOutput::Json => print(&format!("{facts:#}\n"))?,
+            MirrorOutput::OcMirrorV1 | MirrorOutput::OcMirrorV2 => {
+                let files: Vec<SentFile> = serde_json::from_value(facts["files"].clone())
+                    .context("the service's answer has no files")?;
+                let files: Vec<ImageSetFile> = files.into_iter().map(Into::into).collect();
+                let comments = facts["comments"].as_str().unwrap_or_default();
+                return self.write(&files, comments, facts["isWhole"] == true);
+            }
+        }
+        let stuck = facts["stuck"].as_array();
+        Ok(stuck
+            .context("the service's answer does not say who is stuck")?
+            .is_empty())
     }
 
     fn wish(&self, graph: &Graph, origin: Origin, now: Timestamp) -> anyhow::Result<Wish> {
-        let arch = self
-            .arch
-            .as_deref()
-            .map(|name| inputs::arch(graph, name))
-            .transpose()?;
+        let arch = self.arch.as_deref().map(|name| aims::arch(graph, name));
+        let arch = arch.transpose().map_err(|problem| anyhow!(problem))?;
         let who = match &self.from {
             Some(version) => {
                 MirrorClients::one(version.clone(), arch.unwrap_or_else(Arch::default))
@@ -159,47 +224,35 @@ impl MirrorArgs {
             None if self.clusters.is_none() && origin == Origin::Named => bail!(
                 "no cluster given; give the release to start from, or a list of clusters with --clusters FILE"
             ),
-            None => MirrorClients::listed(self.clusters.as_deref(), arch.as_ref(), now)?,
+            None => inputs::listed(self.clusters.as_deref(), arch.as_ref(), now)?,
         };
         let all_of_the_files = || graph.channels().keys().cloned().collect();
-        let via = match &self.via {
-            Some(via) => via.0.clone(),
-            None if self.graph.is_of_channels() => all_of_the_files(),
-            None => Vec::new(),
-        };
-        let channels = inputs::channels(graph, &via, &who)?;
-        let goal = self
-            .goal
-            .as_ref()
-            .or(self.to.as_ref())
-            .unwrap_or(&Goal::Newest);
-        let choice = if self.from.is_some() {
-            MirrorChoice::Best
-        } else {
-            MirrorChoice::Smallest
-        };
-        let usual = if self.with_branches {
-            RiskPolicy::Unknown
-        } else {
-            RiskPolicy::Never
-        };
-        Ok(Wish {
-            target: inputs::version(goal, graph, &channels, &who, now)?,
-            travellers: who.travellers,
-            channels,
-            platform: inputs::platform(self.platform.as_deref())?,
-            taken: self.risks.clone().unwrap_or(usual),
-            minors: self.minors.read()?,
-            choice,
-            branching: if self.with_branches {
-                Branching::WaysAround
-            } else {
-                Branching::Ways
+        let aims = MirrorAims {
+            goal: self
+                .goal
+                .as_ref()
+                .or(self.to.as_ref())
+                .unwrap_or(&Goal::Newest)
+                .clone(),
+            via: match &self.via {
+                Some(via) => via.0.clone(),
+                None if self.graph.is_of_channels() => all_of_the_files(),
+                None => Vec::new(),
             },
-            start: if self.with_start {
-                MirrorStart::Included
-            } else {
-                MirrorStart::LeftOut
+            platform: inputs::platform(self.platform.as_deref())?,
+            risks: self.risks.clone(),
+            minors: self.minors.read()?,
+            choice: match self.from {
+                Some(_) => MirrorChoice::Best,
+                None => MirrorChoice::Smallest,
+            },
+            branching: match self.with_branches {
+                true => Branching::WaysAround,
+                false => Branching::Ways,
+            },
+            start: match self.with_start {
+                true => MirrorStart::Included,
+                false => MirrorStart::LeftOut,
             },
             have: self
                 .have
@@ -207,6 +260,23 @@ impl MirrorArgs {
                 .map(inputs::have)
                 .transpose()?
                 .unwrap_or_default(),
-        })
+        };
+        aims.wish(graph, who, now)
+            .map_err(|problem| anyhow!(problem))
+    }
+}
+
+/// A file for oc-mirror, as a service sends it.
+#[derive(Deserialize)]
+struct SentFile {
+    name: String,
+    text: String,
+}
+
+impl From<SentFile> for ImageSetFile {
+    fn from(SentFile { name, text }: SentFile) -> Self {
+        // A name from outside is no path.
+        let name = name.rsplit('/').next().unwrap_or_default().to_owned();
+        Self { name, text }
     }
 }

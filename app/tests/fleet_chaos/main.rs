@@ -147,6 +147,7 @@ impl Chaos {
         command.args([
             "fleet",
             "run",
+            "--rehearse",
             "--every",
             "1s",
             "--store",

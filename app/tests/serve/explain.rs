@@ -192,7 +192,7 @@ fn parameters_are_named_as_the_flags_are() {
     let service = Towpath::serve(&["--now", NOON]);
     let described = service.get("/api/v1/openapi.json").json();
     // What only a service has: pages, and one cluster of many.
-    let only_there = ["after", "cluster", "format"];
+    let only_there = ["after", "cluster", "format", "width"];
     let mut checked = 0;
     for (path, command) in [
         ("/api/v1/explain", &["explain"][..]),

@@ -17,5 +17,6 @@ mod orders;
 mod path;
 mod registry;
 mod reload;
+mod remote;
 mod sources;
 mod trust;

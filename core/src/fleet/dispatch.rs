@@ -329,6 +329,35 @@ impl FleetPlanner {
         why::why(&self.roster, member, now, self.started.contains(&member))
     }
 
+    /// What a decision starts, with the cluster. What was carried out since then is planned, and starts nothing more.
+    pub fn pending_starts<'d>(
+        &self,
+        decision: &'d Decision,
+    ) -> impl Iterator<Item = (ClusterIdx, &'d Start)> {
+        decision.starts.iter().filter_map(|start| {
+            let member = self.roster.find(start.cluster.as_str())?;
+            let is_pending = self.roster.member(member).upgrade.is_none();
+            is_pending.then_some((member, start))
+        })
+    }
+
+    /// What a decision starts on a cluster.
+    pub fn start_of<'d>(&self, decision: &'d Decision, member: ClusterIdx) -> Option<&'d Start> {
+        let mut starts = self.pending_starts(decision);
+        starts.find_map(|(of, start)| (of == member).then_some(start))
+    }
+
+    /// Whether a decision starts this version on a cluster itself, not on a node pool.
+    pub fn starts_to(&self, decision: &Decision, member: ClusterIdx, to: &Version) -> bool {
+        self.start_of(decision, member)
+            .is_some_and(|start| start.pool().is_none() && start.to == *to)
+    }
+
+    /// The same about one version, whether or not the cluster could go there.
+    pub fn why_not(&self, member: ClusterIdx, to: &Version, now: Timestamp) -> why::Why {
+        why::about(&self.roster, member, self.why(member, now), to)
+    }
+
     /// What a version's verdict is for a cluster, as [`FleetPlanner::why`] says it.
     pub fn verdict(&self, member: ClusterIdx, to: &Version, now: Timestamp) -> Option<Verdict> {
         let why = self.why(member, now);

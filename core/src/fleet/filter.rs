@@ -6,9 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 
-use super::{
-    CandidateWhy, Decision, FleetPlanner, HistoryRow, Start, StatusRow, Why, history, status,
-};
+use super::{CandidateWhy, Decision, FleetPlanner, HistoryRow, StatusRow, history, status};
 use crate::cluster::ClusterId;
 use crate::fleet::{ClusterState, Name, NameClash, RuleId};
 use crate::verdict::Answer;
@@ -41,43 +39,61 @@ pub enum BadQuestion {
     NoRule(String),
     #[error("{0} is known, but no policy selects it; name it in its organisation's file")]
     NoPolicy(String),
-    #[error("there is no cluster {0}; `towpath fleet status` shows which there are")]
+    #[error("there is no cluster {0}; `towpath fleet clusters` lists them")]
     NoCluster(String),
     #[error("{name} is the name of {} clusters; use an id: {}", ids.len(), ids.join(", "))]
     SeveralClusters { name: String, ids: Vec<String> },
-    #[error("{to} is not available to {cluster}: no edge leads there from {from}")]
-    NoEdge {
-        cluster: Name,
-        from: Version,
-        to: Version,
-    },
-    #[error("no cluster has the {what} {name:?}; there are: {}", there.join(", "))]
+    #[error("no cluster has the {what} {name:?}; {}", there_are(there))]
     NobodyHas {
         /// Organisation, sector or workload.
         what: &'static str,
         name: String,
         there: Vec<String>,
     },
+    #[error("nobody knows a version {version}; {}", versions_there(there))]
+    NoVersion {
+        version: Version,
+        /// What is available to the clusters that are meant, highest first.
+        there: Vec<String>,
+    },
+    #[error("there is no gate {gate:?}; {}", gates_there(there))]
+    NoGate { gate: String, there: Vec<String> },
     #[error("a forecast is for 1 to {most} days")]
     Days { most: u32 },
 }
 
 /// How many names are shown where one is wrong.
-const MAX_SHOWN: usize = 20;
+pub(super) const MAX_SHOWN: usize = 20;
+
+fn there_are(names: &[String]) -> String {
+    match names.is_empty() {
+        true => "no cluster has any".to_owned(),
+        false => format!("there are: {}", names.join(", ")),
+    }
+}
+
+fn versions_there(versions: &[String]) -> String {
+    match versions.is_empty() {
+        true => {
+            "name the graph (--graph-data, --releases), or ask the service that has it (--server)"
+                .to_owned()
+        }
+        false => format!("available are: {}", versions.join(", ")),
+    }
+}
+
+fn gates_there(gates: &[String]) -> String {
+    match gates.is_empty() {
+        true => "no list (`versionGates`) and no OCM-style API has told of any".to_owned(),
+        false => format!("there are: {}", gates.join(", ")),
+    }
+}
 
 fn rule_names() -> String {
     RuleId::all()
         .map(RuleId::name)
         .collect::<Vec<_>>()
         .join(", ")
-}
-
-/// What would be done now in a part of the fleet.
-pub struct FleetPlan<'a> {
-    pub decision: &'a Decision,
-    pub starts: Vec<&'a Start>,
-    /// Clusters that could go further and do not start, each with the candidate that is expected first, else held least.
-    pub waiting: Vec<(ClusterIdx, CandidateWhy)>,
 }
 
 impl Filter {
@@ -89,8 +105,11 @@ impl Filter {
         }
     }
 
-    /// Whether each name in it is that of some cluster's organisation, sector or workload. A name that nobody has is mistyped.
+    /// Whether each name in it is that of some cluster, organisation, sector or workload. A name that nobody has is mistyped.
     pub fn check_names(&self, desk: &FleetPlanner) -> Result<(), BadQuestion> {
+        if let Some(cluster) = &self.cluster {
+            find_cluster(desk, cluster)?;
+        }
         let mut there: [BTreeSet<&str>; 3] = Default::default();
         for (state, policy) in desk.roster().clusters() {
             there[0].insert(&state.organisation);
@@ -141,33 +160,13 @@ impl Filter {
     }
 
     /// The clusters that are asked about, in the order in which they are looked at.
-    fn members<'a>(
+    pub(super) fn members<'a>(
         &'a self,
         desk: &'a FleetPlanner,
         now: Timestamp,
     ) -> impl Iterator<Item = ClusterIdx> + 'a {
         let members = desk.roster().in_order().iter().copied();
         members.filter(move |member| self.is_meant(desk, *member, now))
-    }
-
-    pub fn plan<'a>(&self, desk: &FleetPlanner, decision: &'a Decision) -> FleetPlan<'a> {
-        let is_meant = |start: &&Start| {
-            let member = desk.roster().find(start.cluster.as_str());
-            member.is_some_and(|member| self.is_meant(desk, member, decision.at))
-        };
-        let all = decision.starts.iter();
-        let starting: BTreeSet<&str> = all.clone().map(|start| start.cluster.as_str()).collect();
-        let waiting = self.members(desk, decision.at).filter(|member| {
-            let id = desk.roster().cluster(*member).id.as_str();
-            !starting.contains(id)
-        });
-        FleetPlan {
-            decision,
-            starts: all.filter(is_meant).collect(),
-            waiting: waiting
-                .filter_map(|member| Some((member, best_candidate(desk, member, decision.at)?)))
-                .collect(),
-        }
     }
 
     /// How many clusters each rule holds.
@@ -222,7 +221,7 @@ impl Filter {
 }
 
 /// A cluster's name or id, as a person types it.
-fn is_called(state: &ClusterState, name: &str) -> bool {
+pub(super) fn is_called(state: &ClusterState, name: &str) -> bool {
     *state.name == *name || ClusterId::new(name).is_some_and(|id| id == state.id)
 }
 
@@ -232,16 +231,18 @@ pub fn best_candidate(
     member: ClusterIdx,
     now: Timestamp,
 ) -> Option<CandidateWhy> {
+    best_of(desk.why(member, now).candidates)
+}
+
+/// Of these candidates, the one that is expected first, else held least.
+pub fn best_of(candidates: Vec<CandidateWhy>) -> Option<CandidateWhy> {
     let rank = |candidate: &CandidateWhy| match candidate.verdict.answer {
         Answer::Recommend | Answer::RecommendUnless(_) => (0, Timestamp::MIN, 0),
         Answer::Wait { until: Some(until) } => (1, until, 0),
         Answer::Wait { until: None } => (2, Timestamp::MIN, candidate.verdict.reasons.len()),
         Answer::Refuse => (3, Timestamp::MIN, candidate.verdict.reasons.len()),
     };
-    desk.why(member, now)
-        .candidates
-        .into_iter()
-        .min_by_key(rank)
+    candidates.into_iter().min_by_key(rank)
 }
 
 /// The cluster of that name or id.
@@ -268,26 +269,4 @@ pub fn find_cluster(desk: &FleetPlanner, name: &str) -> Result<ClusterIdx, BadQu
             Err(BadQuestion::SeveralClusters { name, ids })
         }
     }
-}
-
-/// All candidates of a cluster, or one version of them.
-pub fn why_of(
-    desk: &FleetPlanner,
-    member: ClusterIdx,
-    version: Option<&Version>,
-    now: Timestamp,
-) -> Result<Why, BadQuestion> {
-    let mut why = desk.why(member, now);
-    if let Some(version) = version {
-        why.candidates.retain(|candidate| candidate.to == *version);
-        if why.candidates.is_empty() {
-            let state = desk.roster().cluster(member);
-            return Err(BadQuestion::NoEdge {
-                cluster: state.name.clone(),
-                from: state.version.clone(),
-                to: version.clone(),
-            });
-        }
-    }
-    Ok(why)
 }

@@ -3,6 +3,7 @@
 //! [`FleetInput`] is all that a decision depends on, except the time. It is plain data, so that it
 //! can be stored with the decision and read again.
 
+mod absence;
 pub mod accepted_risk;
 pub mod agent_update;
 pub mod binding;
@@ -14,9 +15,11 @@ mod dispatch;
 pub mod enrolment;
 mod filter;
 mod history;
+mod known;
 mod ledger;
 pub mod names;
 mod offers;
+mod plan;
 mod plans;
 pub mod policy;
 pub mod preflight;
@@ -30,14 +33,17 @@ mod status;
 pub mod upgrade;
 mod why;
 
+pub(crate) use absence::ABSENCE_CODES;
 pub use channel::{CHANNEL_GROUPS, ChannelFollowers};
 pub use clusters::ClusterRow;
 pub use coverage::{COVERAGE_CODES, coverage};
 pub use dispatch::{Decision, FleetPlanner, LockNeed, Start, StartKind, dispatch, sector_key};
-pub use filter::{BadQuestion, Cursor, Filter, FleetPlan, best_candidate, find_cluster, why_of};
+pub use filter::{BadQuestion, Cursor, Filter, best_candidate, best_of, find_cluster};
 pub use history::{HistoryRow, history};
+pub use known::KnownFleet;
 pub use ledger::{Ledger, Tenure, beyond_own, oldest_needed, told_once};
 pub use offers::OfferBook;
+pub use plan::{ActiveUpgrade, FleetPlan};
 pub(crate) use plans::PLAN_CODES;
 pub use plans::{Cancellation, EXPECTED, GRACE, OverdueUpgrade, PUNCTUALITY, UpgradeEnd};
 pub use retention::{PRUNING_STEP, pruning_clock};

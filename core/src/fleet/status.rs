@@ -46,10 +46,9 @@ pub fn status(
     is_meant: &dyn Fn(ClusterIdx) -> bool,
 ) -> Vec<StatusRow> {
     let mut rows: BTreeMap<(Name, Option<Name>, Name), StatusRow> = BTreeMap::new();
-    let starts: BTreeMap<&str, _> = decision
-        .starts
-        .iter()
-        .map(|start| (start.cluster.as_str(), start))
+    let starts: BTreeMap<&str, _> = desk
+        .pending_starts(decision)
+        .map(|(_, start)| (start.cluster.as_str(), start))
         .collect();
     let active = desk
         .roster()

@@ -7,11 +7,12 @@ use std::collections::BTreeSet;
 use jiff::Timestamp;
 use sha2::{Digest, Sha256};
 
+use super::absence;
 use crate::fleet::roster::{Candidate, StartQuestion};
 use crate::fleet::rules::RuleSet;
 use crate::fleet::{ClusterIdx, Roster, RuleId};
 use crate::graph::ChannelName;
-use crate::verdict::Verdict;
+use crate::verdict::{Reason, Verdict};
 use crate::version::Version;
 
 /// What there is to say about a cluster.
@@ -21,6 +22,8 @@ pub struct Why {
     pub cluster: Verdict,
     /// About each version that it could go to, highest first: the cluster's verdict and the version's own.
     pub candidates: Vec<CandidateWhy>,
+    /// Why there is no version that it could go to, if there is none.
+    pub nothing: Option<Reason>,
 }
 
 /// What there is to say about a version.
@@ -53,11 +56,31 @@ pub(super) fn why(roster: &Roster, member: ClusterIdx, now: Timestamp, started: 
             own,
         }
     };
-    let candidates = question.member.candidates.iter().map(explain).collect();
+    let candidates: Vec<CandidateWhy> = question.member.candidates.iter().map(explain).collect();
+    let is_empty = candidates.is_empty();
     Why {
         cluster,
         candidates,
+        nothing: is_empty.then(|| absence::nothing(&question.member.state)),
     }
+}
+
+/// The same, about one version. If it is no candidate, the answer is no, and says why.
+pub(super) fn about(roster: &Roster, member: ClusterIdx, mut why: Why, to: &Version) -> Why {
+    let absent = || {
+        let there = why.candidates.iter().map(|candidate| &candidate.to);
+        let own = Verdict::refuse(absence::of_version(roster.cluster(member), to, there));
+        CandidateWhy {
+            to: to.clone(),
+            verdict: why.cluster.clone().and(own.clone()),
+            own,
+        }
+    };
+    let mut candidates = why.candidates.iter();
+    let found = candidates.find(|candidate| candidate.to == *to).cloned();
+    why.candidates = vec![found.unwrap_or_else(absent)];
+    why.nothing = None;
+    why
 }
 
 /// What holds a cluster that could go somewhere: the rules against its least held candidate, and those against itself.

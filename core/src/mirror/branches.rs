@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 
 use super::reachable_graph::{Limits, ReachableGraph};
 use crate::graph::{Graph, ReleaseId, RiskId};
-use crate::path::Plan;
+use crate::path::{Budget, Plan};
 
 /// The most ways around that are followed.
 pub const MAX_BRANCHES: usize = 1_000;
@@ -35,7 +35,7 @@ pub struct TooManyBranches;
 /// The ways around every risk of these plans, and around theirs. A way through releases that are needed anyway comes first.
 pub(super) fn branches(
     graph: &Graph,
-    ways: &ReachableGraph,
+    (ways, budget): (&ReachableGraph, &Budget<'_>),
     plans: &[Plan],
     target: ReleaseId,
     needed: &BTreeSet<ReleaseId>,
@@ -48,6 +48,9 @@ pub(super) fn branches(
         .map(|plan| (plan.clone(), [].into()))
         .collect();
     while let Some((plan, applying)) = open.pop() {
+        if budget.end().is_some() {
+            break;
+        }
         for (from, risk) in plan
             .hops
             .iter()
@@ -65,6 +68,8 @@ pub(super) fn branches(
             if branches.len() == MAX_BRANCHES {
                 return Err(TooManyBranches);
             }
+            // Each way around is looked for among all releases.
+            budget.take(ways.members().len());
             let without: BTreeSet<RiskId> = all
                 .iter()
                 .filter(|id| names.contains(name(id)))

@@ -16,8 +16,8 @@ use jiff::{SignedDuration, Timestamp};
 use crate::cluster::{Cluster, Fact, Platform};
 use crate::graph::{ChannelName, Graph, ReleaseId};
 use crate::path::{
-    Asker, Goal, NoGoal, NoPath, PathBarrier, Plan, Preference, Request, RiskPolicy, StrandedPath,
-    paths,
+    Asker, Budget, Goal, NoGoal, NoPath, PathBarrier, Plan, Preference, Request, RiskPolicy,
+    StepGraphs, StrandedPath, UncachedStepGraphs, Unfinished, paths_within,
 };
 use crate::version::{Arch, Minors, ReleaseName, Version};
 use branches::{Branch, TooManyBranches, branches};
@@ -130,6 +130,32 @@ pub enum Presence {
 
 /// Finds what has to be mirrored.
 pub fn mirror(graph: &Graph, wish: &Wish, now: Timestamp) -> Result<Mirror, TooManyBranches> {
+    search(
+        graph,
+        (&UncachedStepGraphs, &Budget::unlimited()),
+        wish,
+        now,
+    )
+}
+
+/// The same within a budget, with step graphs of this graph that somebody keeps.
+pub fn mirror_within(
+    graph: &Graph,
+    step_graphs: &dyn StepGraphs,
+    wish: &Wish,
+    now: Timestamp,
+    budget: &Budget<'_>,
+) -> Result<Result<Mirror, TooManyBranches>, Unfinished> {
+    let answer = search(graph, (step_graphs, budget), wish, now);
+    budget.end().map_or(Ok(answer), Err)
+}
+
+fn search(
+    graph: &Graph,
+    within: (&dyn StepGraphs, &Budget<'_>),
+    wish: &Wish,
+    now: Timestamp,
+) -> Result<Mirror, TooManyBranches> {
     let mut answer = Mirror {
         plans: Vec::new(),
         stuck: Vec::new(),
@@ -143,7 +169,7 @@ pub fn mirror(graph: &Graph, wish: &Wish, now: Timestamp) -> Result<Mirror, TooM
         .map(|traveller| &traveller.arch)
         .collect();
     for arch in arches {
-        let ways = ways(graph, wish, arch, &wish.taken, now);
+        let ways = ways(graph, within, wish, arch, &wish.taken, now);
         let target = graph
             .find(&wish.target, arch)
             .filter(|target| ways.holds(*target));
@@ -163,11 +189,12 @@ pub fn mirror(graph: &Graph, wish: &Wish, now: Timestamp) -> Result<Mirror, TooM
                 Some(from) => drop(sources.insert(from)),
                 None => {
                     let way = |from| {
-                        let ways = with_risks
-                            .get_or_init(|| self::ways(graph, wish, arch, &RiskPolicy::Any, now));
+                        let ways = with_risks.get_or_init(|| {
+                            self::ways(graph, within, wish, arch, &RiskPolicy::Any, now)
+                        });
                         ways.best(from, target?, Limits::default())
                     };
-                    let why = || no_path(graph, wish, &ways, traveller, now, way);
+                    let why = || no_path(graph, within, wish, &ways, traveller, now, way);
                     let why = whys.entry(&traveller.version).or_insert_with(why).clone();
                     answer.stuck.push((traveller.clone(), why));
                 }
@@ -181,9 +208,13 @@ pub fn mirror(graph: &Graph, wish: &Wish, now: Timestamp) -> Result<Mirror, TooM
                 .map(|hop| hop.to)
                 .collect();
             if wish.branching == Branching::WaysAround {
-                answer
-                    .branches
-                    .extend(branches(graph, &ways, &plans, target, &needed)?);
+                answer.branches.extend(branches(
+                    graph,
+                    (&ways, within.1),
+                    &plans,
+                    target,
+                    &needed,
+                )?);
             }
             answer
                 .proofs
@@ -198,6 +229,7 @@ pub fn mirror(graph: &Graph, wish: &Wish, now: Timestamp) -> Result<Mirror, TooM
 
 fn ways(
     graph: &Graph,
+    within: (&dyn StepGraphs, &Budget<'_>),
     wish: &Wish,
     arch: &Arch,
     taken: &RiskPolicy,
@@ -210,12 +242,20 @@ fn ways(
         platform: wish.platform.clone(),
         ..Cluster::anonymous(channel, arch.clone())
     };
-    ReachableGraph::of(graph, &wish.channels, &cluster, taken, &wish.minors, now)
+    ReachableGraph::within(
+        graph,
+        within,
+        &wish.channels,
+        &cluster,
+        (taken, &wish.minors),
+        now,
+    )
 }
 
 /// Why nobody gets from a version to the target. `with_risks` finds the way over updates with any risks.
 fn no_path(
     graph: &Graph,
+    within: (&dyn StepGraphs, &Budget<'_>),
     wish: &Wish,
     ways: &ReachableGraph,
     traveller: &Traveller,
@@ -237,7 +277,7 @@ fn no_path(
             let reached = ways.reached(from);
             let nearest = reached.iter().rev().find(is_between);
             let nearest = nearest.and_then(|near| ways.best(from, *near, Limits::default()));
-            let (barriers, more_barriers) = barriers(graph, wish, traveller, now);
+            let (barriers, more_barriers) = barriers(graph, within, wish, traveller, now);
             NoPath::Stranded(Box::new(StrandedPath {
                 nearest: nearest.filter(|plan| !plan.hops.is_empty()),
                 with_risks: with_risks(from).filter(|_| from < goal),
@@ -252,6 +292,7 @@ fn no_path(
 /// What stands in the way, as a plan of this cluster's path would say it; nothing where only a release is waited for.
 fn barriers(
     graph: &Graph,
+    (step_graphs, budget): (&dyn StepGraphs, &Budget<'_>),
     wish: &Wish,
     traveller: &Traveller,
     now: Timestamp,
@@ -271,8 +312,9 @@ fn barriers(
         minors: wish.minors.clone(),
         now,
     };
-    match paths(graph, &request, &|_, _| SignedDuration::ZERO) {
-        Err(NoPath::Stranded(stranded)) => (stranded.barriers, stranded.more_barriers),
+    let lasts = |_, _| SignedDuration::ZERO;
+    match paths_within(graph, step_graphs, &request, &lasts, budget) {
+        Ok(Err(NoPath::Stranded(stranded))) => (stranded.barriers, stranded.more_barriers),
         _ => (Vec::new(), 0),
     }
 }

@@ -11,7 +11,7 @@ use jiff::Timestamp;
 use crate::cluster::Cluster;
 use crate::graph::{Channel, ChannelName, Graph, ReleaseId, RiskId};
 use crate::path::search_space::{SearchSpace, SearchTerms};
-use crate::path::{Asker, Budget, Hop, Plan, RiskPolicy, UncachedStepGraphs};
+use crate::path::{Asker, Budget, Hop, Plan, RiskPolicy, StepGraphs, UncachedStepGraphs};
 use crate::version::Minors;
 
 /// The updates that can be taken.
@@ -60,6 +60,26 @@ impl ReachableGraph {
         minors: &Minors,
         now: Timestamp,
     ) -> Self {
+        let unlimited = Budget::unlimited();
+        Self::within(
+            graph,
+            (&UncachedStepGraphs, &unlimited),
+            channels,
+            cluster,
+            (taken, minors),
+            now,
+        )
+    }
+
+    /// The same within a budget, with step graphs of this graph that somebody keeps.
+    pub fn within(
+        graph: &Graph,
+        (step_graphs, budget): (&dyn StepGraphs, &Budget<'_>),
+        channels: &[ChannelName],
+        cluster: &Cluster,
+        (taken, minors): (&RiskPolicy, &Minors),
+        now: Timestamp,
+    ) -> Self {
         let mut channels: Vec<&Channel> = channels
             .iter()
             .filter_map(|name| graph.channel(name.as_str()))
@@ -71,14 +91,13 @@ impl ReachableGraph {
             platform: cluster.platform.clone(),
             arch: cluster.arch.clone(),
         };
-        let (nothing_kept, budget) = (UncachedStepGraphs, Budget::unlimited());
         let terms = SearchTerms {
             asker: &asker,
             risks: taken,
             minors,
             now,
         };
-        let space = SearchSpace::new(graph, &nothing_kept, &channels, &terms, &budget);
+        let space = SearchSpace::new(graph, step_graphs, &channels, &terms, budget);
         Self {
             members: (0..space.count)
                 .filter(|release| space.has_entered(*release))

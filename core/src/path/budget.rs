@@ -65,7 +65,7 @@ impl<'a> Budget<'a> {
         self.end.get()
     }
 
-    pub(super) fn take(&self, steps: usize) {
+    pub(crate) fn take(&self, steps: usize) {
         let taken = self.taken.get().saturating_add(steps as u64);
         self.taken.set(taken);
         if taken >= self.look_at.get() {

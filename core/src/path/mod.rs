@@ -68,6 +68,13 @@ pub struct FoundPaths {
     pub certainty: Certainty,
 }
 
+impl FoundPaths {
+    /// The first hop of the best way; none if the cluster is there already.
+    pub fn first_hop(&self) -> Option<&Hop> {
+        self.plans.first()?.hops.first()
+    }
+}
+
 /// Finds the best ways, or says why there is none. `lasts` says how long each update takes.
 pub fn paths(graph: &Graph, request: &Request, lasts: &Lasts<'_>) -> Result<FoundPaths, NoPath> {
     search(

@@ -10,10 +10,11 @@ use jiff::{SignedDuration, Timestamp};
 
 use crate::cluster::ClusterId;
 use crate::fleet::{
-    BadQuestion, ClusterState, FleetInput, FleetPlanner, Name, Offer, OfferBook, Owner, Product,
-    Start, StartKind, Upgrade, UpgradeId, UpgradeState,
+    BadQuestion, ClusterIdx, ClusterState, FleetInput, FleetPlanner, Name, Offer, OfferBook, Owner,
+    Product, Start, StartKind, Upgrade, UpgradeId, UpgradeState, best_of,
 };
 use crate::graph::Graph;
+use crate::verdict::Verdict;
 use crate::version::Version;
 
 /// The furthest that a forecast looks, in days.
@@ -29,6 +30,14 @@ pub struct Assumptions {
     pub releases: Vec<(Timestamp, Version)>,
 }
 
+/// What happens if nothing fails.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Outlook {
+    pub starts: Vec<Forecast>,
+    /// Clusters that could go further, or may not know that they could, and start nothing.
+    pub idle: Vec<IdleCluster>,
+}
+
 /// An upgrade that will start.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Forecast {
@@ -41,6 +50,19 @@ pub struct Forecast {
     pub pool: Option<Name>,
     pub from: Version,
     pub to: Version,
+}
+
+/// A cluster that starts nothing, and what is held against it at the end of the forecast.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct IdleCluster {
+    pub id: ClusterId,
+    pub name: Name,
+    pub organisation: Name,
+    pub sector: Option<Name>,
+    pub version: Version,
+    /// The version that is held least; none if nobody knows one.
+    pub to: Option<Version>,
+    pub verdict: Verdict,
 }
 
 /// What a cluster on that version would be offered then.
@@ -59,16 +81,41 @@ impl Default for Assumptions {
     }
 }
 
-/// What will start over a number of days in the clusters of these organisations and names. Clusters
-/// that moved get the graph's offers.
+impl Outlook {
+    /// The part of it that is about the clusters of these organisations and names.
+    pub fn about(mut self, names: &BTreeSet<(Name, Name)>) -> Self {
+        let is_meant = |organisation: &Name, name: &Name| {
+            let key = (organisation.clone(), name.clone());
+            names.contains(&key)
+        };
+        self.starts
+            .retain(|one| is_meant(&one.organisation, &one.cluster));
+        self.idle
+            .retain(|one| is_meant(&one.organisation, &one.name));
+        self
+    }
+
+    /// The first start of each cluster, by its id.
+    pub fn first_starts(&self) -> BTreeMap<&str, &Forecast> {
+        let mut first: BTreeMap<&str, &Forecast> = BTreeMap::new();
+        for one in &self.starts {
+            let kept = first.entry(one.id.as_str()).or_insert(one);
+            if one.at < kept.at {
+                *kept = one;
+            }
+        }
+        first
+    }
+}
+
+/// What will start over a number of days. Clusters that moved get the graph's offers.
 pub fn forecast_days(
-    names: &BTreeSet<(Name, Name)>,
     input: FleetInput,
     graph: Option<&Graph>,
     now: Timestamp,
     days: u32,
     progress: ProgressListener<'_>,
-) -> Result<Vec<Forecast>, BadQuestion> {
+) -> Result<Outlook, BadQuestion> {
     if !(1..=MAX_DAYS).contains(&days) {
         return Err(BadQuestion::Days { most: MAX_DAYS });
     }
@@ -76,16 +123,8 @@ pub fn forecast_days(
     let offers = |state: &ClusterState, at: Timestamp| {
         graph.map(|graph| OfferBook::new(graph, at).offers(state))
     };
-    let mut forecasts = forecast(
-        input,
-        now,
-        until,
-        &Assumptions::default(),
-        &offers,
-        progress,
-    );
-    forecasts.retain(|one| names.contains(&(one.organisation.clone(), one.cluster.clone())));
-    Ok(forecasts)
+    let assumed = Assumptions::default();
+    Ok(forecast(input, now, until, &assumed, &offers, progress))
 }
 
 /// Every upgrade that would start from then on and before then. `offers` says what a cluster is offered after it moved; where it does not
@@ -97,7 +136,10 @@ pub fn forecast(
     assumed: &Assumptions,
     offers: FutureOffers<'_>,
     progress: ProgressListener<'_>,
-) -> Vec<Forecast> {
+) -> Outlook {
+    let is_busy = |upgrade: &&Upgrade| upgrade.state.is_active();
+    let busy = input.upgrades.iter().filter(is_busy);
+    let busy: BTreeSet<ClusterId> = busy.map(|upgrade| upgrade.cluster.clone()).collect();
     let next_id = input
         .upgrades
         .iter()
@@ -113,9 +155,10 @@ pub fn forecast(
         desk: None,
         forecasts: Vec::new(),
     };
-    let mut now = from;
+    let (mut now, mut last) = (from, from);
     while now < until {
         progress(now);
+        last = now;
         simulation.release(now, now == from);
         simulation.finish(now);
         simulation.decide(now);
@@ -129,7 +172,11 @@ pub fn forecast(
         simulation.soak(next);
         now = next;
     }
-    simulation.forecasts
+    let idle = simulation.idle(busy, last);
+    Outlook {
+        starts: simulation.forecasts,
+        idle,
+    }
 }
 
 struct Simulation<'a> {
@@ -262,6 +309,38 @@ impl Simulation<'_> {
                 to: start.to,
             });
         }
+    }
+
+    /// Who has started nothing, was not on its way (`busy`), and is not on the newest version that it is offered.
+    fn idle(&mut self, mut busy: BTreeSet<ClusterId>, last: Timestamp) -> Vec<IdleCluster> {
+        busy.extend(self.forecasts.iter().map(|one| one.id.clone()));
+        let desk = self.desk();
+        let roster = desk.roster();
+        let idle = |member: &ClusterIdx| {
+            let state = roster.cluster(*member);
+            if busy.contains(&state.id) {
+                return None;
+            }
+            let why = desk.why(*member, last);
+            let (to, verdict) = match (best_of(why.candidates), why.nothing) {
+                (Some(best), _) => (Some(best.to), best.verdict),
+                // Who follows a channel and is offered nothing has arrived.
+                (None, Some(nothing)) if state.channel.is_none() => {
+                    (None, why.cluster.and(Verdict::refuse(nothing)))
+                }
+                (None, _) => return None,
+            };
+            Some(IdleCluster {
+                id: state.id.clone(),
+                name: state.name.clone(),
+                organisation: state.organisation.clone(),
+                sector: roster.policy(*member).sector.clone(),
+                version: state.version.clone(),
+                to,
+                verdict,
+            })
+        };
+        roster.in_order().iter().filter_map(idle).collect()
     }
 
     fn carry_out(&mut self, start: &Start, now: Timestamp) -> Upgrade {

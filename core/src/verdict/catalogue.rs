@@ -5,7 +5,7 @@
 use super::Code;
 use crate::agent::rules::agent_codes;
 use crate::cluster::rules::cluster_codes;
-use crate::fleet::{PLAN_CODES, fleet_codes};
+use crate::fleet::{ABSENCE_CODES, PLAN_CODES, fleet_codes};
 use crate::graph::rules::edge_codes;
 
 /// A part of the catalogue: what is asked, and the reasons there are, each with the rule that gives it.
@@ -27,7 +27,7 @@ pub fn catalogue() -> Vec<Chapter> {
         (
             "The fleet",
             "May this cluster start, and go to this version, now?",
-            fleet.chain(PLAN_CODES).collect(),
+            fleet.chain(PLAN_CODES).chain(ABSENCE_CODES).collect(),
         ),
         (
             "The agent",

@@ -63,7 +63,7 @@ pub(crate) fn check_days(days: i64, text: &str, expected: expect_test::Expect) {
         &|_, _| None,
         &mut |_| {},
     );
-    let lines = starts.iter().map(|start| {
+    let lines = starts.starts.iter().map(|start| {
         format!(
             "{} {} -> {}\n",
             &start.at.to_string()[..16],

@@ -5,13 +5,14 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 use towpath_core::fleet::{
-    AgentUpdate, CandidateWhy, ClusterIdx, ClusterRow, Decision, FleetPlan, FleetPlanner,
-    HistoryRow, Name, Next, Preflight, RuleId, Start, StartKind, StatusRow, Upgrade, Why,
+    ActiveUpgrade, AgentUpdate, AskedPreflights, CandidateWhy, ClusterIdx, ClusterRow, Decision,
+    FleetPlan, FleetPlanner, HistoryRow, Name, Next, Preflight, RuleId, Start, StartKind,
+    StatusRow, Upgrade, Why,
 };
 use towpath_core::graph::ChannelName;
-use towpath_core::simulate::Forecast;
+use towpath_core::simulate::{Forecast, IdleCluster, Outlook};
 
-use crate::verdict::{days, verdict};
+use crate::verdict::{days, reason, verdict};
 
 /// What is to be done now.
 pub fn decision(decision: &Decision) -> Value {
@@ -25,8 +26,13 @@ pub fn decision(decision: &Decision) -> Value {
     })
 }
 
-/// What would start now, and who waits for what; a limited number of entries of each.
-pub fn plan(desk: &FleetPlanner, plan: &FleetPlan<'_>, limit: Option<usize>) -> Value {
+/// What starts, what is on its way, and who waits for what; a limited number of entries of each.
+pub fn plan(
+    desk: &FleetPlanner,
+    plan: &FleetPlan<'_>,
+    expected: Option<&Outlook>,
+    limit: Option<usize>,
+) -> Value {
     let limit = limit.unwrap_or(usize::MAX);
     let mut told = decision(plan.decision);
     told["starts"] = plan
@@ -35,19 +41,44 @@ pub fn plan(desk: &FleetPlanner, plan: &FleetPlan<'_>, limit: Option<usize>) -> 
         .take(limit)
         .map(|one| start(one))
         .collect();
+    told["planned"] = upgrades(active(desk, plan.planned.iter().take(limit)));
+    told["underWay"] = upgrades(active(desk, plan.under_way.iter().take(limit)));
+    let starts = expected.map(Outlook::first_starts);
     let waiting = plan.waiting.iter().take(limit);
     told["waiting"] = waiting
-        .map(|(member, best)| wait(desk, *member, best))
+        .map(|(member, best)| wait(desk, *member, best, starts.as_ref()))
         .collect();
+    told["holds"] = holds(&plan.holds);
     told
 }
 
-/// A cluster that waits, and what it waits for.
-pub(super) fn wait(desk: &FleetPlanner, member: ClusterIdx, best: &CandidateWhy) -> Value {
+/// Upgrades that are planned or run, with their clusters' names.
+pub(super) fn active<'a>(
+    desk: &'a FleetPlanner,
+    upgrades: impl IntoIterator<Item = &'a ActiveUpgrade<'a>>,
+) -> impl Iterator<Item = (&'a Upgrade, Option<&'a Name>)> {
+    let named = |one: &'a ActiveUpgrade<'a>| {
+        let name = &desk.roster().cluster(one.cluster).name;
+        (one.upgrade, Some(name))
+    };
+    upgrades.into_iter().map(named)
+}
+
+/// A cluster that waits, what it waits for, and its first start in the forecast.
+pub(super) fn wait(
+    desk: &FleetPlanner,
+    member: ClusterIdx,
+    best: &CandidateWhy,
+    starts: Option<&BTreeMap<&str, &Forecast>>,
+) -> Value {
     let state = desk.roster().cluster(member);
+    let start = starts.and_then(|starts| starts.get(state.id.as_str()));
+    let expected =
+        start.map(|start| json!({"at": start.at.to_string(), "to": start.to.to_string()}));
     let told = json!({
         "cluster": state.id.as_str(), "name": state.name, "organisation": state.organisation,
         "from": state.version.to_string(), "to": best.to.to_string(), "verdict": verdict(&best.verdict),
+        "expected": expected,
     });
     over_channel(told, best.channel.as_ref())
 }
@@ -88,8 +119,9 @@ fn over_channel(mut told: Value, channel: Option<&ChannelName>) -> Value {
 }
 
 /// Why a cluster does, or does not, go where it could.
-pub fn why(desk: &FleetPlanner, member: ClusterIdx, why: &Why) -> Value {
+pub fn why(desk: &FleetPlanner, decision: &Decision, member: ClusterIdx, why: &Why) -> Value {
     let (state, policy) = (desk.roster().cluster(member), desk.roster().policy(member));
+    let starting = desk.start_of(decision, member);
     json!({
         "cluster": state.id.as_str(),
         "name": state.name,
@@ -98,6 +130,8 @@ pub fn why(desk: &FleetPlanner, member: ClusterIdx, why: &Why) -> Value {
         "workloads": policy.workloads,
         "version": state.version.to_string(),
         "verdict": verdict(&why.cluster),
+        "start": starting.map(start),
+        "nothing": why.nothing.as_ref().map(reason),
         "candidates": why.candidates.iter().map(|candidate| over_channel(json!({
             "to": candidate.to.to_string(),
             "verdict": verdict(&candidate.verdict),
@@ -118,6 +152,11 @@ pub fn with_preflights<'a>(
 ) -> Value {
     why["preflights"] = preflights.into_iter().map(preflight).collect();
     why
+}
+
+/// Whom a preflight was asked of.
+pub fn preflights_asked(asked: &AskedPreflights) -> Value {
+    json!({"kind": "asked", "clusters": asked.preflights.len(), "notOffered": asked.not_offered})
 }
 
 /// Preflights of many clusters, each with the cluster's name if it is known.
@@ -220,8 +259,9 @@ pub fn history(rows: &[HistoryRow]) -> Value {
     rows.iter().map(row).collect()
 }
 
-/// What will start, if nothing fails.
-pub fn forecast(forecasts: &[Forecast]) -> Value {
+/// What will start, if nothing fails, and who starts nothing; a limited number of entries of each.
+pub fn forecast(outlook: &Outlook, limit: Option<usize>) -> Value {
+    let limit = limit.unwrap_or(usize::MAX);
     let one = |one: &Forecast| {
         json!({
             "at": one.at.to_string(),
@@ -234,7 +274,22 @@ pub fn forecast(forecasts: &[Forecast]) -> Value {
             "to": one.to.to_string(),
         })
     };
-    forecasts.iter().map(one).collect()
+    let idle = |one: &IdleCluster| {
+        json!({
+            "cluster": one.id.as_str(),
+            "name": one.name,
+            "organisation": one.organisation,
+            "sector": one.sector,
+            "from": one.version.to_string(),
+            "to": one.to.as_ref().map(ToString::to_string),
+            "verdict": verdict(&one.verdict),
+        })
+    };
+    json!({
+        "starts": outlook.starts.iter().take(limit).map(one).collect::<Vec<_>>(),
+        "idle": outlook.idle.iter().take(limit).map(idle).collect::<Vec<_>>(),
+        "idleLeftOut": outlook.idle.len().saturating_sub(limit),
+    })
 }
 
 pub fn upgrades<'a>(upgrades: impl IntoIterator<Item = (&'a Upgrade, Option<&'a Name>)>) -> Value {

@@ -1,6 +1,7 @@
 //! The fleet: its policy files, lists and reports, and the answers about it as text and as JSON.
 
 pub(crate) mod accepted_risks;
+pub mod acts;
 pub mod aus_state;
 pub mod cluster_list;
 pub mod cursor;

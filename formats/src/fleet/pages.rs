@@ -10,10 +10,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use towpath_core::fleet::{
-    ClusterIdx, Cursor, Decision, Filter, FleetPlanner, HistoryRow, Name, Start, StatusRow,
-    Upgrade, UpgradeId, best_candidate,
+    ActiveUpgrade, ClusterIdx, Cursor, Decision, Filter, FleetPlanner, HistoryRow, Name, Start,
+    StatusRow, Upgrade, UpgradeId, best_candidate,
 };
-use towpath_core::simulate::Forecast;
+use towpath_core::simulate::{Forecast, Outlook};
 use towpath_core::version::Version;
 
 use super::{cursor, json as shown};
@@ -58,7 +58,12 @@ fn next_after<const N: usize>(names: [&str; N]) -> String {
 type Key<'a> = (&'a str, &'a str);
 
 /// What would be done now, cluster by cluster.
-pub fn plan(desk: &FleetPlanner, decision: &Decision, filter: &Filter) -> Result<Value, String> {
+pub fn plan(
+    desk: &FleetPlanner,
+    decision: &Decision,
+    expected: Option<&Outlook>,
+    filter: &Filter,
+) -> Result<Value, String> {
     let roster = desk.roster();
     let after = after::<2>(filter)?.map(|[organisation, id]| (organisation, id));
     let acts = Acts::of(desk, decision);
@@ -81,6 +86,13 @@ pub fn plan(desk: &FleetPlanner, decision: &Decision, filter: &Filter) -> Result
         Vec::new(),
         0,
     );
+    let mut on_their_way: BTreeMap<&str, Vec<ActiveUpgrade<'_>>> = BTreeMap::new();
+    for one in ActiveUpgrade::all(desk) {
+        let of_cluster = on_their_way.entry(one.upgrade.cluster.as_str());
+        of_cluster.or_default().push(one);
+    }
+    let first_starts = expected.map(Outlook::first_starts);
+    let mut active: Vec<ActiveUpgrade<'_>> = Vec::new();
     let mut last: Option<Key<'_>> = None;
     for (key, member) in &looked_at {
         if count >= entries(filter) {
@@ -92,12 +104,15 @@ pub fn plan(desk: &FleetPlanner, decision: &Decision, filter: &Filter) -> Result
             continue;
         }
         count += acts.add(key.1, &mut told);
-        let starts = acts.starts.contains_key(key.1);
+        let of_cluster = on_their_way.remove(key.1).unwrap_or_default();
+        count += of_cluster.len();
+        let is_busy = acts.starts.contains_key(key.1) || !of_cluster.is_empty();
+        active.extend(of_cluster);
         let best = member
-            .filter(|_| !starts)
+            .filter(|_| !is_busy)
             .and_then(|member| best_candidate(desk, member, decision.at));
         if let (Some(member), Some(best)) = (member, best) {
-            waiting.push(shown::wait(desk, *member, &best));
+            waiting.push(shown::wait(desk, *member, &best, first_starts.as_ref()));
             count += 1;
         }
     }
@@ -106,7 +121,15 @@ pub fn plan(desk: &FleetPlanner, decision: &Decision, filter: &Filter) -> Result
         .filter(|_| !is_last)
         .map(|(organisation, id)| next_after([organisation, id]));
     let mut plan = shown::decision(&told);
+    let (planned, under_way): (Vec<_>, Vec<_>) = active.iter().partition(|one| one.is_planned());
+    plan["planned"] = shown::upgrades(shown::active(desk, planned));
+    plan["underWay"] = shown::upgrades(shown::active(desk, under_way));
     plan["waiting"] = Value::Array(waiting);
+    // Once, and of all pages.
+    plan["holds"] = match after {
+        None => shown::holds(&filter.plan(desk, decision).holds),
+        Some(_) => json!({}),
+    };
     plan["next"] = json!(next);
     Ok(plan)
 }
@@ -170,7 +193,7 @@ impl<'a> Acts<'a> {
             note(overdue.upgrade, Act::Overdue(at));
         }
         let mut starts: BTreeMap<&str, Vec<&Start>> = BTreeMap::new();
-        for start in &decision.starts {
+        for (_, start) in desk.pending_starts(decision) {
             let of_cluster = starts.entry(start.cluster.as_str()).or_default();
             of_cluster.push(start);
         }
@@ -311,8 +334,27 @@ pub fn history(desk: &FleetPlanner, filter: &Filter, now: Timestamp) -> Result<V
     ))
 }
 
-/// What will start, cluster by cluster: by organisation and name, then by time.
-pub fn forecast(mut forecasts: Vec<Forecast>, filter: &Filter) -> Result<Value, String> {
+/// Each cluster with its policy, by organisation, name and id.
+pub fn clusters(desk: &FleetPlanner, filter: &Filter, now: Timestamp) -> Result<Value, String> {
+    let after = after::<3>(filter)?;
+    let mut rows = filter.clusters(desk, now);
+    rows.retain(|row| {
+        let key = [&*row.organisation, &*row.name, row.id.as_str()];
+        after.is_none_or(|after| key > after)
+    });
+    let is_last = rows.len() <= entries(filter);
+    rows.truncate(entries(filter));
+    let last = rows.last().filter(|_| !is_last);
+    let next = last.map(|row| next_after([&row.organisation, &row.name, row.id.as_str()]));
+    Ok(page(shown::clusters(&rows), next))
+}
+
+/// What will start, cluster by cluster: by organisation and name, then by time. The first page says who starts nothing.
+pub fn forecast(outlook: Outlook, filter: &Filter) -> Result<Value, String> {
+    let Outlook {
+        starts: mut forecasts,
+        idle,
+    } = outlook;
     let after = after::<2>(filter)?;
     let place = |one: &Forecast| (one.organisation.clone(), one.cluster.clone());
     forecasts.retain(|one| {
@@ -327,7 +369,20 @@ pub fn forecast(mut forecasts: Vec<Forecast>, filter: &Filter) -> Result<Value, 
         .and_then(|end| forecasts.get(end.checked_sub(1)?))
         .map(|one| next_after([&one.organisation, &one.cluster]));
     forecasts.truncate(end.unwrap_or(forecasts.len()));
-    Ok(page(shown::forecast(&forecasts), next))
+    let idle_left_out = idle.len().saturating_sub(MAX_NAMES);
+    let mut page = shown::forecast(
+        &Outlook {
+            starts: forecasts,
+            idle: match after {
+                None => idle.into_iter().take(MAX_NAMES).collect(),
+                Some(_) => Vec::new(),
+            },
+        },
+        None,
+    );
+    page["idleLeftOut"] = json!(idle_left_out);
+    page["next"] = json!(next);
+    Ok(page)
 }
 
 /// The most upgrades that are read for one page.
@@ -344,6 +399,20 @@ pub fn upgrades_before(filter: &Filter) -> Result<Option<UpgradeId>, String> {
 
 /// Of the upgrades that were read, newest first, those of the clusters that were asked about.
 pub fn upgrades(desk: &FleetPlanner, read: &[Upgrade], filter: &Filter, at: Timestamp) -> Value {
+    let (told, next) = meant_upgrades(desk, read, filter, at);
+    page(shown::upgrades(told), next)
+}
+
+/// An upgrade, and its cluster's name if the cluster is known.
+pub type NamedUpgrade<'a> = (&'a Upgrade, Option<&'a Name>);
+
+/// The same before they are written, and where the next page begins.
+pub fn meant_upgrades<'a>(
+    desk: &'a FleetPlanner,
+    read: &'a [Upgrade],
+    filter: &Filter,
+    at: Timestamp,
+) -> (Vec<NamedUpgrade<'a>>, Option<String>) {
     let (mut told, mut last) = (Vec::new(), None);
     for upgrade in read {
         if told.len() == entries(filter) {
@@ -365,7 +434,7 @@ pub fn upgrades(desk: &FleetPlanner, read: &[Upgrade], filter: &Filter, at: Time
     let next = last
         .filter(|_| !was_all)
         .map(|id| next_after([&id.0.to_string()]));
-    page(shown::upgrades(told), next)
+    (told, next)
 }
 
 /// Keeps the first of a list, and says how many it has left out.

@@ -1,7 +1,9 @@
 //! Answers about the fleet as text: tables that fit a terminal, and sentences.
 
+mod plan;
 mod why;
 
+pub use plan::{Expectations, plan};
 pub use why::why;
 
 use std::collections::BTreeMap;
@@ -10,18 +12,19 @@ use std::fmt::{Display, Write};
 use comfy_table::presets::ASCII_MARKDOWN;
 use towpath_core::finding::{Finding, escaped};
 use towpath_core::fleet::{
-    COVERAGE_CODES, ClusterRow, FleetPlan, FleetPlanner, FleetPolicy, HistoryRow, Name, Preflight,
-    Start, StatusRow, Upgrade,
+    AskedPreflights, COVERAGE_CODES, ClusterRow, FleetPolicy, HistoryRow, Name, Preflight, RuleId,
+    StatusRow, Upgrade,
 };
 use towpath_core::graph::ChannelName;
-use towpath_core::simulate::Forecast;
-use towpath_core::verdict::{Answer, Days, Reason, Verdict};
+use towpath_core::simulate::{Forecast, IdleCluster, Outlook};
+use towpath_core::verdict::{Days, Reason, Verdict};
+use towpath_core::version::Version;
 
 use crate::findings::one_a_line;
 use crate::fleet::cluster_list::{CHANNEL_NOT_FOLLOWED, LIST_IS_GONE, NOT_TOLD};
 use crate::fleet::log::{DecisionRow, Replay};
 use crate::room::Room;
-use crate::tables::{fitted, shown, table};
+use crate::tables::{align_right, fitted, shown, table};
 use crate::verdict::line;
 use crate::words::{beyond, counted, first_names, joined, minute};
 
@@ -34,76 +37,7 @@ const MAX_WARNINGS: usize = 10;
 /// The most clusters of a version that are named. JSON names all.
 const MAX_NAMES: usize = 6;
 
-/// What would start now, and why others wait.
-pub fn plan(desk: &FleetPlanner, plan: &FleetPlan<'_>, room: Room) -> String {
-    let mut text = match plan.starts.len() {
-        0 if desk.roster().is_empty() => {
-            "Nothing starts now: no policy is about any cluster that is known.\n".to_owned()
-        }
-        0 => "Nothing starts now.\n".to_owned(),
-        1 => "1 upgrade starts now:\n\n".to_owned(),
-        more => format!("{more} upgrades start now:\n\n"),
-    };
-    if !plan.starts.is_empty() {
-        let row = |start: &&Start| {
-            [
-                minute(start.at),
-                with_pool(&start.name, start.pool()),
-                start.organisation.to_string(),
-                optional(start.sector.as_ref()),
-                start.from.to_string(),
-                over_channel(&start.to, start.channel.as_ref()),
-            ]
-        };
-        text += &first_rows(STARTS, plan.starts.iter().map(row), room);
-    }
-    for cancel in &plan.decision.cancels {
-        writeln!(
-            text,
-            "upgrade {} would be cancelled: {}",
-            cancel.upgrade.0,
-            sentences(&cancel.verdict).join("; ")
-        )
-        .expect("fits");
-    }
-    for overdue in &plan.decision.overdue {
-        writeln!(
-            text,
-            "upgrade {} is overdue: under way since {}",
-            overdue.upgrade.0,
-            minute(overdue.since)
-        )
-        .expect("fits");
-    }
-    text + &waits(desk, plan, room)
-}
-
 const STARTS: [&str; 6] = ["STARTS", "CLUSTER", "ORGANISATION", "SECTOR", "FROM", "TO"];
-
-fn waits(desk: &FleetPlanner, plan: &FleetPlan<'_>, room: Room) -> String {
-    let waiting = &plan.waiting;
-    if waiting.is_empty() {
-        return String::new();
-    }
-    let wait = if waiting.len() == 1 { "waits" } else { "wait" };
-    let rows = waiting.iter().map(|(member, best)| {
-        let state = desk.roster().cluster(*member);
-        [
-            state.name.to_string(),
-            state.version.to_string(),
-            over_channel(&best.to, best.channel.as_ref()),
-            expected(&best.verdict),
-            sentences(&best.verdict).join("; "),
-        ]
-    });
-    let told = waiting.iter().take(room.rows.unwrap_or(MAX_ROWS));
-    format!(
-        "\n{} could go further, and {wait}:\n\n{}{}",
-        counted(waiting.len(), "cluster"),
-        first_rows(["CLUSTER", "FROM", "TO", "EXPECTED", "WHY"], rows, room),
-        helps(told.flat_map(|(_, best)| &best.verdict.reasons))
-    )
-}
 
 /// A table of the first rows, and how many more there are.
 fn first_rows<const N: usize>(
@@ -120,6 +54,24 @@ fn first_rows<const N: usize>(
     let mut table = fitted(head, room.width);
     table.add_rows(rows.take(limit));
     shown(&table) + &more
+}
+
+/// How many clusters each rule holds, the most first.
+pub fn holds(counts: &BTreeMap<RuleId, u64>) -> String {
+    let mut counts: Vec<(&str, u64)> = counts
+        .iter()
+        .map(|(rule, count)| (rule.name(), *count))
+        .collect();
+    counts.sort_by_key(|(name, count)| (std::cmp::Reverse(*count), *name));
+    if counts.is_empty() {
+        return "No cluster is held.\n".to_owned();
+    }
+    let mut rows = table(["HELD BY", "CLUSTERS"]);
+    for (name, count) in counts {
+        rows.add_row([name.to_owned(), count.to_string()]);
+    }
+    align_right(&mut rows, [1]);
+    shown(&rows)
 }
 
 /// The newest decisions of the log, so that one can pick one.
@@ -272,14 +224,9 @@ fn history_row(row: &HistoryRow) -> [String; 5] {
     ]
 }
 
-/// What will start, if nothing fails.
-pub fn forecast(forecasts: &[Forecast], days: u32, room: Room) -> String {
-    if forecasts.is_empty() {
-        return format!(
-            "Nothing will start within {}.\n",
-            counted(days as usize, "day")
-        );
-    }
+/// What will start, if nothing fails; and who starts nothing, and why.
+pub fn forecast(outlook: &Outlook, days: u32, room: Room) -> String {
+    let within = counted(days as usize, "day");
     let row = |one: &Forecast| {
         [
             minute(one.at),
@@ -290,10 +237,50 @@ pub fn forecast(forecasts: &[Forecast], days: u32, room: Room) -> String {
             one.to.to_string(),
         ]
     };
-    first_rows(STARTS, forecasts.iter().map(row), room)
+    let mut text = match outlook.starts.is_empty() {
+        true => format!("Nothing will start within {within}.\n"),
+        false => first_rows(STARTS, outlook.starts.iter().map(row), room),
+    };
+    if !outlook.idle.is_empty() {
+        let idle = |one: &IdleCluster| {
+            [
+                one.name.to_string(),
+                one.organisation.to_string(),
+                one.version.to_string(),
+                one.to
+                    .as_ref()
+                    .map_or_else(|| "-".to_owned(), ToString::to_string),
+                sentences(&one.verdict).join("; "),
+            ]
+        };
+        let count = outlook.idle.len();
+        let start = if count == 1 { "does" } else { "do" };
+        let head = ["CLUSTER", "ORGANISATION", "FROM", "TO", "WHY"];
+        text += &format!(
+            "\n{} {start} not start within {within}:\n\n{}",
+            counted(count, "cluster"),
+            first_rows(head, outlook.idle.iter().map(idle), room)
+        );
+    }
+    text
 }
 
 /// Upgrades, one a row.
+/// Whom a preflight was asked of.
+pub fn preflights_asked(version: &Version, asked: &AskedPreflights, at_once: u32) -> String {
+    let mut told = format!(
+        "Asked {} for a preflight of {version}, at most {at_once} at once. Their agents run it inside their windows.\n`towpath fleet preflight` lists what became of it.\n",
+        counted(asked.preflights.len(), "cluster")
+    );
+    if !asked.not_offered.is_empty() {
+        told += &format!(
+            "Not asked, because {version} is not offered to them: {}\n",
+            first_names(&asked.not_offered, MAX_ROWS)
+        );
+    }
+    told
+}
+
 /// Preflights, each with the cluster's name if it is known.
 pub fn preflights<'a>(
     preflights: impl IntoIterator<Item = (&'a Preflight, Option<&'a Name>)>,
@@ -401,14 +388,6 @@ fn helps<'a>(reasons: impl Iterator<Item = &'a Reason>) -> String {
             "\nWhat helps:\n{}",
             helps.into_iter().map(line).collect::<String>()
         ),
-    }
-}
-
-fn expected(verdict: &Verdict) -> String {
-    match verdict.answer {
-        Answer::Wait { until: Some(until) } => minute(until),
-        Answer::Refuse => "never".to_owned(),
-        _ => "-".to_owned(),
     }
 }
 

@@ -2,10 +2,12 @@
 //!
 //! `image_set` writes the same for oc-mirror.
 
+pub mod aims;
 mod have;
 pub mod image_set;
 mod json;
 mod list;
+pub mod request;
 mod words;
 
 pub use have::read_have;

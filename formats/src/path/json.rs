@@ -15,7 +15,7 @@ use crate::cluster::ready::json as ready;
 use crate::duration::{estimate, spread_json};
 use crate::graph::cincinnati;
 use crate::graph::explain::json::known;
-use crate::verdict::reasons;
+use crate::verdict::{reasons, verdict};
 use crate::words::platform_warning;
 
 /// Everything there is to say.
@@ -55,6 +55,7 @@ pub fn json(told: &PathReport<'_>) -> Value {
         },
         "paths": plans.iter().enumerate().map(|(number, plan)| judged(told, number, plan)).collect::<Vec<_>>(),
         "noPath": no_path,
+        "fleet": told.fleet.map(verdict),
         "risks": risks.values().map(|risk| cincinnati::risk(risk)).collect::<Vec<_>>(),
     })
 }

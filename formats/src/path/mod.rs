@@ -21,6 +21,7 @@ use std::collections::BTreeSet;
 use towpath_core::cluster::Readiness;
 use towpath_core::graph::{Graph, ReleaseId};
 use towpath_core::path::{CatchUp, FoundPaths, Hop, NoPath, Pace, Plan, Pools, Request, TimedPlan};
+use towpath_core::verdict::Verdict;
 use towpath_core::version::{Minor, Succession};
 
 use crate::cluster::objects::ClusterObjects;
@@ -37,6 +38,8 @@ pub struct PathReport<'a> {
     pub shape: ShapeIs,
     /// The cluster itself, if its objects were given.
     pub cluster: Option<PathCluster<'a>>,
+    /// What the fleet says about the first hop, if the cluster is a fleet's.
+    pub fleet: Option<&'a Verdict>,
 }
 
 impl PathReport<'_> {
@@ -62,6 +65,11 @@ impl PathReport<'_> {
             .iter()
             .filter(|hop| minor(hop.from) != minor(hop.to));
         ahead.map(|hop| minor(hop.to)).filter(is_unsure).collect()
+    }
+
+    /// Why the fleet does not let the cluster take the first hop now.
+    fn held(&self) -> Option<&Verdict> {
+        self.fleet.filter(|verdict| !verdict.is_offered())
     }
 
     /// The release that pools which are held back stay on, hop by hop. None where a pool is paused already: it stays on what

@@ -21,6 +21,7 @@ use crate::cluster::ready::text::{self as ready, LOOK_AGAIN, looked_at};
 use crate::duration::{described as described_shape, spread_text};
 use crate::graph::explain::text::{ahead, described, rounded_up};
 use crate::room::Room;
+use crate::verdict::line;
 use crate::words::{
     counted, joined, no_such_risks, on_platform, plain, plain_lines, platform_warning, second,
     wrapped,
@@ -33,6 +34,10 @@ pub fn text(told: &PathReport<'_>, room: Room) -> String {
     match told.answer {
         Ok(found) => text.push_str(&ways(told, found)),
         Err(no_path) => text.push_str(&why_not(told, no_path)),
+    }
+    for reason in told.held().into_iter().flat_map(|held| &held.reasons) {
+        text.push_str(&wrapped("The fleet holds it: ", &line(reason)));
+        text.push_str(&wrapped("  ", &reason.help()));
     }
     room.fit(&plain_lines(&text))
 }

@@ -12,14 +12,15 @@ use towpath_core::fleet::Authority;
 use towpath_formats::agent::orders;
 use towpath_formats::fleet::report::{self, Report};
 use towpath_formats::fleet::token::Enrolment;
+use towpath_formats::graph::explain::Form;
 
 use super::tokens::{Purpose, Speaker, Token, TokenProblem};
-use super::{Fleet, FleetAnswer, FleetRequest, Reads, Sight, TokenKeys, query, receive};
-use crate::Service;
+use super::{Fleet, FleetAnswer, FleetForm, FleetRequest, Reads, Sight, TokenKeys, query, receive};
 use crate::body::{self, AnswerBody};
 use crate::refusal::{OrRefusal, Refusal};
 use crate::routes::{Cost, Handler, Route, RouteMatch, Who};
 use crate::workers::Surroundings;
+use crate::{Service, explain};
 
 /// How long the fleet may take. Clients give up earlier.
 const DESK_TIMEOUT: Duration = Duration::from_secs(60);
@@ -44,18 +45,29 @@ pub(crate) async fn answer(
     let fleet = service.fleet.load_full().ok_or_else(no_fleet)?;
     let (route, headers, now) = (found.route, &head.headers, service.now());
     let (query, cluster) = (head.uri.query().unwrap_or_default(), found.cluster());
-    let (mut place, mut seal) = (None, None);
+    let (mut place, mut seal, mut form) = (None, None, FleetForm::Json);
+    let formed = || {
+        let usual = match explain::accepted(head) {
+            Form::Text => FleetForm::Text { width: None },
+            Form::Json => FleetForm::Json,
+        };
+        query::form(query, usual, route.label == "history").map_err(Refusal::invalid_params)
+    };
     // What may be 64 KiB of JSON is no reading for a thread that answers graphs.
     let request: Box<dyn FnOnce() -> OrRefusal<FleetRequest> + Send> = match route.handler {
         Handler::Read(read) => {
             permitted(&fleet, route.who, headers, now)?;
             place = Some(place_for_an_answer(service)?);
-            let request = read(cluster, query).map_err(Refusal::invalid_params)?;
+            let (asked, query) = formed()?;
+            form = asked;
+            let request = read(cluster, &query).map_err(Refusal::invalid_params)?;
             Box::new(|| Ok(request))
         }
         Handler::Change(read) => {
             permitted(&fleet, route.who, headers, now)?;
-            let text = received(head, incoming, around).await?;
+            let (asked, rest) = formed()?;
+            form = asked;
+            let text = received(&rest, head, incoming, around).await?;
             Box::new(move || read(&text).map_err(Refusal::invalid_body))
         }
         Handler::Orders => {
@@ -69,14 +81,14 @@ pub(crate) async fn answer(
         _ => {
             let (id, speaker) = speaking(fleet.keys.as_ref(), cluster, headers, now)?;
             service.count_report(&id).map_err(too_often)?;
-            let text = received(head, incoming, around).await?;
+            let text = received(query, head, incoming, around).await?;
             let received = service.now();
             Box::new(move || reported(id, speaker.enrolment, text, received))
         }
     };
     // Nor is the desk any work for it.
     let working = around.runtime.spawn(async move {
-        let answer = tokio::time::timeout(DESK_TIMEOUT, fleet.desk.answer(request()?)).await;
+        let answer = tokio::time::timeout(DESK_TIMEOUT, fleet.desk.answer(request()?, form)).await;
         let late = "the fleet's state could not be had in time; try again";
         OrRefusal::Ok(answer.unwrap_or_else(|_| FleetAnswer::Unavailable(late.to_owned())))
     });
@@ -110,13 +122,14 @@ fn place_for_an_answer(service: &Service) -> OrRefusal<OwnedSemaphorePermit> {
     })
 }
 
-/// The body of a request without query parameters.
+/// The body of a request. What is left of its query must be nothing.
 async fn received(
+    query: &str,
     head: &Parts,
     incoming: &mut Incoming,
     around: &Surroundings,
 ) -> OrRefusal<String> {
-    query::nothing(head)?;
+    query::nothing_left(query)?;
     receive::text(&head.headers, incoming, around.body_timeout).await
 }
 
@@ -270,6 +283,7 @@ fn answered(route: &Route, answer: FleetAnswer) -> OrRefusal<Response<AnswerBody
             };
             return Ok(body::json(status, text));
         }
+        FleetAnswer::Text(text) => return Ok(explain::plain(text)),
         FleetAnswer::NotFound(sentence) => {
             Refusal::new(StatusCode::NOT_FOUND, "not_found", sentence)
         }

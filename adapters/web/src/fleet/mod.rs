@@ -33,7 +33,25 @@ pub use tokens::TokenKeys;
 pub trait FleetApi: Send + Sync + 'static {
     /// Answers a request, on the runtime that [`Server::serve`](crate::Server::serve) was called on. Long computations belong
     /// on a blocking thread.
-    fn answer(&self, request: FleetRequest) -> Pin<Box<dyn Future<Output = FleetAnswer> + Send>>;
+    fn answer(
+        &self,
+        request: FleetRequest,
+        form: FleetForm,
+    ) -> Pin<Box<dyn Future<Output = FleetAnswer> + Send>>;
+}
+
+/// How an answer is to be written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum FleetForm {
+    #[default]
+    Json,
+    /// For people.
+    Text {
+        /// The columns of their terminal, if they have one.
+        width: Option<u16>,
+    },
+    /// A table for documents; only the history has one.
+    Markdown,
 }
 
 /// An authorised request to the fleet.
@@ -52,7 +70,13 @@ pub enum FleetRequest {
         received: Timestamp,
     },
     Status(Filter),
-    Plan(Filter),
+    Plan {
+        filter: Filter,
+        /// How far to look ahead for those whose time no rule can tell; none: not at all.
+        days: Option<u32>,
+    },
+    /// Each cluster with its policy.
+    Clusters(Filter),
     /// Planned, running and ended upgrades.
     Upgrades(Filter),
     /// How many clusters are held back, by rule.
@@ -95,7 +119,8 @@ pub enum FleetRequest {
     /// Acknowledge a gate for a cluster.
     Acknowledge {
         gate: String,
-        cluster: ClusterId,
+        /// Its name or id.
+        cluster: String,
         by: String,
     },
     /// What the fleet asks of a cluster.
@@ -115,7 +140,8 @@ pub enum FleetRequest {
     Preflights(Filter),
     /// Forget a cluster that no longer exists.
     Forget {
-        cluster: ClusterId,
+        /// Its name or id.
+        cluster: String,
     },
     /// Record the clusters and the soak of a list.
     Import {
@@ -128,6 +154,8 @@ pub enum FleetRequest {
 pub enum FleetAnswer {
     /// 200 with this JSON; 202 for a report.
     Json(String),
+    /// 200 with this text.
+    Text(String),
     /// 404: the cluster, organisation or sector does not exist.
     NotFound(String),
     /// 422: understood, but refused.

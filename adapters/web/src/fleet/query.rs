@@ -6,13 +6,12 @@ use http::request::Parts;
 use percent_encoding::percent_decode_str;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
-use towpath_core::cluster::ClusterId;
 use towpath_core::fleet::{Cursor, Filter};
 use towpath_core::version::Version;
 use towpath_formats::agent::stamp::Nonce;
 use towpath_formats::fleet::cursor;
 
-use super::FleetRequest;
+use super::{FleetForm, FleetRequest};
 use crate::refusal::{OrRefusal, Refusal};
 
 /// The longest text in a query or a body.
@@ -34,8 +33,12 @@ const PAGE: &str = "org, sector, workload, cluster, held-by, limit, after";
 const COUNT: &str = "org, sector, workload, cluster, held-by";
 /// … of lists that are whole, …
 const PART: &str = "org, sector, workload, cluster";
-/// … and of forecasts.
+/// … and of those that look ahead.
 const FORECAST: &str = "days, org, sector, workload, cluster, held-by, limit, after";
+/// What every endpoint has besides: how the answer is written.
+const FORM: [&str; 2] = ["format", "width"];
+/// The narrowest and the widest terminal that tables are made for.
+const WIDTHS: std::ops::RangeInclusive<u16> = 20..=1_000;
 
 // Each reads what its endpoint asks for, or says in a sentence what is wrong.
 
@@ -50,7 +53,13 @@ pub(crate) fn status(_: &str, query: &str) -> Result<FleetRequest, String> {
 }
 
 pub(crate) fn plan(_: &str, query: &str) -> Result<FleetRequest, String> {
-    Ok(FleetRequest::Plan(Parameters::read(PAGE, query)?.filter))
+    let Parameters { filter, days, .. } = Parameters::read(FORECAST, query)?;
+    Ok(FleetRequest::Plan { filter, days })
+}
+
+pub(crate) fn clusters(_: &str, query: &str) -> Result<FleetRequest, String> {
+    let filter = Parameters::read(PAGE, query)?.filter;
+    Ok(FleetRequest::Clusters(filter))
 }
 
 pub(crate) fn upgrades(_: &str, query: &str) -> Result<FleetRequest, String> {
@@ -111,7 +120,7 @@ pub(crate) fn acknowledge(body: &str) -> Result<FleetRequest, String> {
     let body: AcknowledgeBody = body_of(body)?;
     Ok(FleetRequest::Acknowledge {
         gate: text("gate", body.gate)?,
-        cluster: id(body.cluster)?,
+        cluster: text("cluster", body.cluster)?,
         by: text("by", body.by)?,
     })
 }
@@ -119,7 +128,7 @@ pub(crate) fn acknowledge(body: &str) -> Result<FleetRequest, String> {
 pub(crate) fn forget(body: &str) -> Result<FleetRequest, String> {
     let body: ForgetBody = body_of(body)?;
     Ok(FleetRequest::Forget {
-        cluster: id(body.cluster)?,
+        cluster: text("cluster", body.cluster)?,
     })
 }
 
@@ -150,17 +159,52 @@ pub(crate) fn import(body: &str) -> Result<FleetRequest, String> {
     Ok(FleetRequest::Import { list: body.into() })
 }
 
-fn id(cluster: String) -> Result<ClusterId, String> {
-    let cluster = text("cluster", cluster)?;
-    ClusterId::new(&cluster).ok_or_else(|| "cluster is not a cluster's id".to_owned())
-}
-
 /// The cluster's id or name in a path.
 pub(super) fn named(in_path: &str) -> Result<String, String> {
     let decoded = percent_decode_str(in_path)
         .decode_utf8()
         .map_err(|_| "the cluster's name is not UTF-8".to_owned())?;
     text("the cluster's name", decoded.into_owned())
+}
+
+/// How the answer is to be written, and the rest of the query. `usual` is what the `Accept` header says.
+pub(super) fn form(
+    query: &str,
+    usual: FleetForm,
+    has_markdown: bool,
+) -> Result<(FleetForm, String), String> {
+    let (mut output, mut width) = (None, None);
+    let mut rest = form_urlencoded::Serializer::new(String::new());
+    for (key, value) in form_urlencoded::parse(query.as_bytes()) {
+        match &*key {
+            "format" => once(&key, &mut output, value.into_owned())?,
+            "width" => once(&key, &mut width, columns(&value)?)?,
+            _ => drop(rest.append_pair(&key, &value)),
+        }
+    }
+    let form = match (output.as_deref(), usual) {
+        (Some("json"), _) | (None, FleetForm::Json) => FleetForm::Json,
+        (Some("text"), _) | (None, FleetForm::Text { .. }) => FleetForm::Text { width },
+        (Some("markdown"), _) if has_markdown => FleetForm::Markdown,
+        (None, FleetForm::Markdown) => FleetForm::Markdown,
+        (Some(other), _) => {
+            let known = match has_markdown {
+                true => "json, text or markdown",
+                false => "json or text",
+            };
+            return Err(format!("format is {:?}; it must be {known}", shown(other)));
+        }
+    };
+    Ok((form, rest.finish()))
+}
+
+fn columns(value: &str) -> Result<u16, String> {
+    let read = value.parse().ok().filter(|width| WIDTHS.contains(width));
+    let (least, most) = (WIDTHS.start(), WIDTHS.end());
+    read.ok_or_else(|| {
+        let value = shown(value);
+        format!("width is {value:?}; it must be a number from {least} to {most}")
+    })
 }
 
 /// The nonce of a request for a stamp.
@@ -171,9 +215,14 @@ pub(super) fn nonce(query: &str) -> Result<Nonce, String> {
 
 /// Checks that a request has no parameters.
 pub(crate) fn nothing(head: &Parts) -> OrRefusal<()> {
-    match head.uri.query() {
-        None | Some("") => Ok(()),
-        Some(_) => Err(Refusal::invalid_params(
+    nothing_left(head.uri.query().unwrap_or_default())
+}
+
+/// The same of what is left of a query.
+pub(crate) fn nothing_left(query: &str) -> OrRefusal<()> {
+    match query {
+        "" => Ok(()),
+        _ => Err(Refusal::invalid_params(
             "this path takes no query parameters; leave them out".to_owned(),
         )),
     }
@@ -194,8 +243,9 @@ impl Parameters {
         for (key, value) in form_urlencoded::parse(query.as_bytes()) {
             if !known.split(", ").any(|name| name == key) {
                 let key = shown(&key);
+                let form = FORM.join(", ");
                 return Err(format!(
-                    "there is no parameter {key:?} here; there are: {known}"
+                    "there is no parameter {key:?} here; there are: {known}, {form}"
                 ));
             }
             parameters.take(&key, value)?;
@@ -380,7 +430,7 @@ mod tests {
             (
                 status,
                 "organisation=a",
-                "there is no parameter \"organisation\" here; there are: org, sector",
+                "there is no parameter \"organisation\" here; there are: org,",
             ),
             (status, "days=3", "there is no parameter \"days\""),
             (status, "sector=a&sector=b", "parameter sector stands twice"),
@@ -402,6 +452,34 @@ mod tests {
             assert!(error.contains(expected), "{error} / {expected}");
         }
         assert!(why("%ff", "").is_err() && why("a%0a", "").is_err());
+    }
+
+    #[test]
+    fn the_form_is_read_apart_from_the_question() {
+        let text = |width| FleetForm::Text { width };
+        for (query, usual, form, rest) in [
+            ("", FleetForm::Json, FleetForm::Json, ""),
+            (
+                "format=text&org=a%20b",
+                FleetForm::Json,
+                text(None),
+                "org=a+b",
+            ),
+            ("width=80", text(None), text(Some(80)), ""),
+            ("format=json&width=80", text(None), FleetForm::Json, ""),
+            ("format=markdown", FleetForm::Json, FleetForm::Markdown, ""),
+        ] {
+            let read = super::form(query, usual, true);
+            assert_eq!(read, Ok((form, rest.to_owned())), "{query}");
+        }
+        for (query, problem) in [
+            ("format=markdown", "it must be json or text"),
+            ("format=text&format=text", "parameter format stands twice"),
+            ("width=3", "a number from 20 to 1000"),
+        ] {
+            let error = super::form(query, FleetForm::Json, false).unwrap_err();
+            assert!(error.contains(problem), "{error} / {problem}");
+        }
     }
 
     #[test]

@@ -5,7 +5,7 @@
 use super::Handler::{Change, Graph, Light, Orders, Probe, Question, Read, Reload, Report, Scrape};
 use super::{Handler, Route, Verb, Who};
 use crate::fleet::query;
-use crate::{explain, fleet, graph_data, openapi, operations, path};
+use crate::{explain, fleet, graph_data, mirror, openapi, operations, path};
 
 pub static ROUTES: &[Route] = &[
     get(
@@ -74,6 +74,12 @@ pub static ROUTES: &[Route] = &[
         "path",
         "The way from one release to another, or how far one gets and why no farther",
     ),
+    get(
+        "/api/v1/mirror",
+        (Who::Anyone, Question(mirror::question)),
+        "mirror",
+        "Everything to mirror so that a cluster can reach a release",
+    ),
     post(
         "/api/v1/reload",
         (Who::Pipeline, Reload),
@@ -114,7 +120,13 @@ pub static ROUTES: &[Route] = &[
         "/api/v1/fleet/plan",
         (Who::Reader, Read(query::plan)),
         "plan",
-        "What would start now",
+        "What starts and when, and why others wait",
+    ),
+    get(
+        "/api/v1/fleet/clusters",
+        (Who::Reader, Read(query::clusters)),
+        "clusters",
+        "Each cluster with its policy",
     ),
     get(
         "/api/v1/fleet/upgrades",
@@ -138,7 +150,7 @@ pub static ROUTES: &[Route] = &[
         "/api/v1/fleet/forecast",
         (Who::Reader, Read(query::forecast)),
         "forecast",
-        "What will start if nothing fails",
+        "What will start if nothing fails, and who will not",
     ),
     post(
         "/api/v1/fleet/pause",

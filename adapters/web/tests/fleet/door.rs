@@ -12,7 +12,8 @@ use serde_json::Value;
 use towpath_core::cluster::ClusterId;
 use towpath_formats::fleet::token::{Claims, Enrolment, Grant};
 use towpath_web::{
-    Fleet, FleetAnswer, FleetApi, FleetRequest, Limits, Reads, Server, Service, TokenKeys,
+    Fleet, FleetAnswer, FleetApi, FleetForm, FleetRequest, Limits, Reads, Server, Service,
+    TokenKeys,
 };
 
 pub(crate) const NOW: &str = "2026-05-12T10:30:00Z";
@@ -27,8 +28,15 @@ struct FakeFleet {
 }
 
 impl FleetApi for FakeFleet {
-    fn answer(&self, request: FleetRequest) -> Pin<Box<dyn Future<Output = FleetAnswer> + Send>> {
-        let answer = (self.answering)(&request);
+    fn answer(
+        &self,
+        request: FleetRequest,
+        form: FleetForm,
+    ) -> Pin<Box<dyn Future<Output = FleetAnswer> + Send>> {
+        let answer = match form {
+            FleetForm::Json => (self.answering)(&request),
+            other => FleetAnswer::Text(format!("{other:?}")),
+        };
         self.asked.lock().unwrap().push(request);
         Box::pin(async { answer })
     }

@@ -26,9 +26,10 @@ use door::{Door, KEY, NOW, Response, admin_token, bearer, cluster, cluster_token
 
 const REPORT: &str = r#"{"organisation": "o", "version": "4.16.1"}"#;
 const REPORT_PATH: &str = "/api/v1/clusters/0f3a/report";
-const READS: [&str; 7] = [
+const READS: [&str; 8] = [
     "/api/v1/fleet/status",
     "/api/v1/fleet/plan",
+    "/api/v1/fleet/clusters",
     "/api/v1/fleet/upgrades",
     "/api/v1/fleet/holds",
     "/api/v1/fleet/history",
@@ -297,11 +298,11 @@ fn changes_need_the_administrators_token() {
         },
         FleetRequest::Acknowledge {
             gate: "g".into(),
-            cluster: cluster("c"),
+            cluster: "c".into(),
             by,
         },
         FleetRequest::Forget {
-            cluster: cluster("c"),
+            cluster: "c".into(),
         },
         FleetRequest::Import {
             list: r#"{"clusters": []}"#.into(),
@@ -319,7 +320,11 @@ fn reading_needs_a_token_only_if_that_is_wanted() {
     let filter = Filter::default;
     let expected = [
         FleetRequest::Status(filter()),
-        FleetRequest::Plan(filter()),
+        FleetRequest::Plan {
+            filter: filter(),
+            days: None,
+        },
+        FleetRequest::Clusters(filter()),
         FleetRequest::Upgrades(filter()),
         FleetRequest::Holds(filter()),
         FleetRequest::History(filter()),
@@ -473,12 +478,15 @@ fn other_methods_and_paths() {
 fn queries_are_read_strictly() {
     let door = Door::accepting();
     for target in [
-        "/api/v1/fleet/status?organization=o",
+        "/api/v1/fleet/status?organisation=o",
         "/api/v1/fleet/plan?limit=none",
         "/api/v1/fleet/forecast?days=0",
         "/api/v1/clusters/c/why?version=latest",
         "/api/v1/rollouts?channel=stable-4.20",
         "/api/v1/openapi.json?format=yaml",
+        "/api/v1/fleet/plan?format=yaml",
+        "/api/v1/fleet/plan?format=markdown",
+        "/api/v1/fleet/plan?format=text&width=3",
     ] {
         assert_eq!(
             door.get(target).told(),
@@ -507,12 +515,32 @@ fn queries_are_read_strictly() {
 }
 
 #[test]
+fn people_get_text_as_wide_as_their_terminal() {
+    let door = Door::accepting();
+    let text = |target: &str| {
+        let answer = door.get(target);
+        (answer.headers["content-type"].clone(), answer.body)
+    };
+    let plain = "text/plain; charset=utf-8".to_owned();
+    assert_eq!(
+        text("/api/v1/fleet/plan?format=text&width=80"),
+        (plain.clone(), "Text { width: Some(80) }".to_owned())
+    );
+    assert_eq!(
+        text("/api/v1/fleet/history?format=markdown"),
+        (plain, "Markdown".to_owned())
+    );
+    let paused = door.post("/api/v1/fleet/resume?format=text", &admin_token(), "{}");
+    assert_eq!(paused.body, "Text { width: None }");
+}
+
+#[test]
 fn the_desks_answers() {
     let door = Door::open(|request| match request {
         FleetRequest::Why { .. } => {
             FleetAnswer::NotFound("there is no cluster c; `towpath fleet status` lists them".into())
         }
-        FleetRequest::Plan(_) => FleetAnswer::Unavailable("the store cannot be reached".into()),
+        FleetRequest::Plan { .. } => FleetAnswer::Unavailable("the store cannot be reached".into()),
         FleetRequest::Status(_) => panic!("a mistake of ours"),
         _ => FleetAnswer::Refused {
             kind: "unknown_sector",

@@ -9,6 +9,7 @@ use towpath_formats::graph::rollouts::{Bars, json, text};
 use crate::clock::NowArgs;
 use crate::config::SourceArgs;
 use crate::output::OutputArgs;
+use crate::server::{Question, ServerArgs};
 use crate::sources::{Needs, Sources};
 use crate::terminal::room;
 
@@ -22,10 +23,17 @@ pub(crate) struct RolloutsArgs {
     #[command(flatten)]
     now: NowArgs,
     #[command(flatten)]
+    server: ServerArgs,
+    #[command(flatten)]
     output: OutputArgs,
 }
 
 pub(super) fn rollouts(args: RolloutsArgs) -> anyhow::Result<bool> {
+    if let Some(server) = args.server.given() {
+        let now = args.now.given().map(|now| now.to_string());
+        let question = Question::new("/api/v1/rollouts", [("now", now)]);
+        return server.show(args.output, &question);
+    }
     let now = args.now.at();
     let settings = args
         .sources

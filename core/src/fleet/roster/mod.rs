@@ -24,8 +24,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::Timestamp;
 
 use super::{
-    Approval, ClusterState, FleetInput, FleetPolicy, GateConcern, Minimum, Name, NameClash, Pause,
-    Preflight, Upgrade, UpgradePolicy,
+    Approval, ClusterState, FleetInput, FleetPolicy, GateConcern, KnownFleet, Minimum, Name,
+    NameClash, Pause, Preflight, Upgrade, UpgradePolicy,
 };
 use crate::cluster::ClusterId;
 use crate::table::Table;
@@ -136,20 +136,24 @@ impl Roster {
         self.upgrades.rows()
     }
 
+    /// Every cluster and every gate, for what people name when they act.
+    pub fn known(&self) -> KnownFleet {
+        let members = self.members.iter().map(|member| &member.state);
+        KnownFleet {
+            clusters: members.chain(self.unmanaged.values()).cloned().collect(),
+            gates: self.gates.iter().map(|entry| entry.gate.clone()).collect(),
+        }
+    }
+
     /// The input that this roster is of, now that it has followed changes; with the policy and the inherited data it was made with.
     pub fn input(&self, policy: &FleetPolicy, inherited: &BTreeMap<Name, Minimum>) -> FleetInput {
+        let KnownFleet { clusters, gates } = self.known();
         FleetInput {
             policy: policy.clone(),
-            clusters: self
-                .members
-                .iter()
-                .map(|member| &member.state)
-                .chain(self.unmanaged.values())
-                .cloned()
-                .collect(),
+            clusters,
             upgrades: self.upgrades.rows().to_vec(),
             soak: self.own_soak(),
-            gates: self.gates.iter().map(|entry| entry.gate.clone()).collect(),
+            gates,
             approvals: self.approvals.values().cloned().collect(),
             preflights: self
                 .preflights

@@ -11,6 +11,7 @@ use towpath_core::verdict::{Answer, Verdict};
 use towpath_core::version::Version;
 
 use super::{helps, over_channel, sentences};
+use crate::verdict::line;
 use crate::words::{joined, minute};
 
 /// The most of a cluster's last updates that are listed.
@@ -27,6 +28,7 @@ pub fn why(
     let Why {
         cluster,
         candidates,
+        nothing,
     } = why;
     let (state, policy) = (desk.roster().cluster(member), desk.roster().policy(member));
     let sector = policy
@@ -40,10 +42,7 @@ pub fn why(
         state.version,
         joined(&policy.workloads, "no workload"),
     );
-    let start = decision
-        .starts
-        .iter()
-        .find(|start| start.cluster == state.id);
+    let start = desk.start_of(decision, member);
     match (start, cluster.is_offered()) {
         (Some(start), _) => {
             let what = start
@@ -65,9 +64,10 @@ pub fn why(
             }
         }
     }
-    if candidates.is_empty() {
-        text.push_str("  there is no newer version for it\n");
-        return text + &preflights(desk, member) + &agent_updates(updates);
+    if let Some(nothing) = nothing {
+        writeln!(text, "  {}", line(nothing)).expect("fits");
+        let reasons = cluster.reasons.iter().chain([nothing]);
+        return text + &helps(reasons) + &preflights(desk, member) + &agent_updates(updates);
     }
     let rows: Vec<CandidateRow> = candidates
         .iter()

@@ -1,7 +1,9 @@
 //! Windows that are running or to come, as text and as JSON.
 
 mod json;
+mod request;
 mod text;
 
 pub use json::json;
+pub use request::{RolloutsRequest, read};
 pub use text::{Bars, text};

@@ -1,0 +1,291 @@
+//! The flags of `towpath fleet`, and which of them a question to a service sends.
+
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand, ValueEnum};
+use towpath_core::fleet::Filter;
+use towpath_core::version::Version;
+use towpath_formats::fleet::Room;
+use towpath_formats::timespan::TimeSpan;
+
+use super::hands_args::HandsArgs;
+use super::{export, import, operator_acts, preflight, replay};
+use crate::cli::terminal_width;
+use crate::clock::NowArgs;
+use crate::config::{self, SourceArgs};
+use crate::minors::MinorsArgs;
+use crate::output::{Output, OutputArgs};
+use crate::server::ServerArgs;
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum FleetCommand {
+    /// Check policy files and cluster lists. Lists every problem with its place and remedy.
+    #[command(after_help = "Example:\n  towpath fleet lint --fleet ./fleet")]
+    Lint(FleetReadArgs),
+    /// Show what starts and when, what is planned or runs already, why other clusters wait, and how many each rule holds. Changes nothing.
+    ///
+    /// Without --fleet it uses the built-in example.
+    #[command(
+        after_help = "Example:\n  towpath fleet plan --fleet ./fleet --clusters clusters.json --held-by soak"
+    )]
+    Plan {
+        /// How many days ahead EXPECTED looks; 0 leaves the forecast out. [default: 14, or fewer for more than 10,000 clusters]
+        #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=366))]
+        days: Option<u32>,
+        #[command(flatten)]
+        part: FleetPartArgs,
+    },
+    /// Show each organisation, sector and workload: versions, soak, running upgrades, and what is next.
+    #[command(
+        after_help = "Example:\n  towpath fleet status --fleet ./fleet --store sqlite:towpath.db --sector prod"
+    )]
+    Status(FleetPartArgs),
+    /// Show each cluster with its policy: channel, schedule, sector, mutexes, soak days, workloads, and what soaks for it.
+    #[command(
+        after_help = "Example:\n  towpath fleet clusters --fleet ./fleet --clusters clusters.json --sector prod"
+    )]
+    Clusters(FleetPartArgs),
+    /// Explain one cluster: for each candidate version, what each rule requires, and when it will be met.
+    ///
+    /// With a version: exit 0 if the next pass starts it, 1 if not, also if it is no candidate. Exit 2 if there is no such cluster.
+    #[command(after_help = "Example:\n  towpath fleet why shop-eu 4.20.5")]
+    Why {
+        /// The cluster's name or id.
+        cluster: String,
+        /// Only this version.
+        #[arg(value_name = "VERSION")]
+        to: Option<Version>,
+        #[command(flatten)]
+        server: ServerArgs,
+        #[command(flatten)]
+        look: FleetReadArgs,
+    },
+    /// Show how long each workload has run on each version, and which clusters run it now.
+    #[command(after_help = "Example:\n  towpath fleet history --output markdown")]
+    History(FleetPartArgs<HistoryOutput>),
+    /// Forecast what will start in the next days, if nothing fails; and who will not start, and why.
+    #[command(after_help = "Example:\n  towpath fleet forecast --days 14")]
+    Forecast {
+        /// Number of days to look ahead.
+        #[arg(long, default_value_t = 14)]
+        days: u32,
+        #[command(flatten)]
+        part: FleetPartArgs,
+    },
+    /// Run the fleet scheduler: decide at intervals, and start upgrades. Several can share one PostgreSQL store; one of them acts.
+    ///
+    /// It acts for real, so it refuses another time than the clock's (--now), except for a rehearsal (--rehearse).
+    #[command(
+        after_help = "Example:\n  towpath fleet run --fleet ./fleet --store postgres://towpath@db/towpath --once"
+    )]
+    Run {
+        /// Act at the time of --now. For rehearsals, on a store that no real fleet uses: what is planned there is planned for a false time.
+        #[arg(long, requires = "store")]
+        rehearse: bool,
+        /// Stop after one pass.
+        #[arg(long)]
+        once: bool,
+        /// Make a scheduling pass this often. [env: TOWPATH_PASS_EVERY=] [default: 1m]
+        // The environment is read by hand: for clap, a variable would be in conflict with --once.
+        #[arg(
+            long,
+            visible_alias = "every",
+            value_name = "DURATION",
+            conflicts_with = "once"
+        )]
+        pass_every: Option<TimeSpan>,
+        /// Keep decisions and single spans of observed time for this long; 0 keeps them for ever. [default: 90d]
+        #[arg(long, env = "TOWPATH_KEEP_FOR", value_name = "DURATION")]
+        keep_for: Option<TimeSpan>,
+        /// What to log: error, warn, info, debug, trace, or a filter such as `towpath=debug`. [default: info]
+        #[arg(long, env = "TOWPATH_LOG", value_name = "LEVEL")]
+        log: Option<String>,
+        /// The format of log lines: text or json. [default: text]
+        #[arg(long, env = "TOWPATH_LOG_FORMAT", value_name = "FORMAT")]
+        log_format: Option<config::LogFormat>,
+        #[command(flatten)]
+        look: FleetArgs,
+    },
+    /// Pause the fleet, an organisation or a sector. The next pass cancels planned upgrades; running ones continue.
+    #[command(
+        after_help = "Example:\n  towpath fleet pause --org acme --sector prod --fleet ./fleet --why INC-1234"
+    )]
+    Pause(operator_acts::PauseArgs),
+    /// End a pause, so that upgrades may start again.
+    #[command(after_help = "Example:\n  towpath fleet resume --org acme --sector prod")]
+    Resume(operator_acts::ResumeArgs),
+    /// Approve a version where the policy requires approval.
+    #[command(after_help = "Example:\n  towpath fleet approve 4.20.5 --org acme --cluster bank")]
+    Approve(operator_acts::ApproveArgs),
+    /// Acknowledge a gate for a cluster.
+    #[command(
+        after_help = "Example:\n  towpath fleet acknowledge gate-1 --cluster 11111111-0000-4000-8000-000000000005"
+    )]
+    Acknowledge(operator_acts::AcknowledgeArgs),
+    /// Ask clusters to run the checks of a version, without updating. Without a version: list what became of preflights.
+    ///
+    /// A cluster's agent runs it inside the cluster's windows.
+    #[command(
+        after_help = "Example:\n  towpath fleet preflight 4.21.0 --fleet ./fleet --sector prod --at-once 5"
+    )]
+    Preflight(preflight::PreflightArgs),
+    /// Write the fleet of an OCM-style API or an ACM hub as a list of clusters, which --clusters reads.
+    #[command(
+        after_help = "Example:\n  towpath fleet export --ocm https://api.openshift.com --ocm-token token"
+    )]
+    Export(export::ExportArgs),
+    /// Record the clusters of a list as if they had reported, and its soak. Or record the soak history of AUS.
+    #[command(
+        after_help = "Example:\n  towpath fleet import clusters.json --store sqlite:towpath.db"
+    )]
+    Import(import::ImportArgs),
+    /// Forget a cluster that no longer exists. It no longer holds back other clusters; its soak days stay.
+    #[command(after_help = "Example:\n  towpath fleet forget 11111111-0000-4000-8000-000000000005")]
+    Forget(operator_acts::ForgetArgs),
+    /// List upgrades: planned, started, finished, failed, cancelled.
+    #[command(after_help = "Example:\n  towpath fleet upgrades --limit 20")]
+    Upgrades(operator_acts::UpgradesArgs),
+    /// List past decisions, repeat each from the log, and check that the results are identical.
+    #[command(after_help = "Example:\n  towpath fleet replay --store sqlite:towpath.db")]
+    Replay(replay::ReplayArgs),
+    /// Check the store's integrity.
+    #[command(after_help = "Example:\n  towpath fleet check --store sqlite:towpath.db")]
+    Check(operator_acts::StoreArgs),
+    /// Back up the store to one SQLite file. The store can be in use.
+    #[command(
+        after_help = "Example:\n  towpath fleet backup fleet-backup.db --store sqlite:towpath.db"
+    )]
+    Backup(operator_acts::BackupArgs),
+    /// Restore a backup into an empty store.
+    #[command(
+        after_help = "Example:\n  towpath fleet restore fleet-backup.db --store sqlite:restored.db"
+    )]
+    Restore(operator_acts::BackupArgs),
+    /// Make a token for a cluster, an administrator, a reader or a pipeline. A cluster's token also enrols the cluster.
+    #[command(
+        after_help = "Example:\n  towpath fleet token --keys token-keys --cluster 11111111-0000-4000-8000-000000000001 --org acme --name shop-eu --days 90"
+    )]
+    Token(operator_acts::TokenArgs),
+}
+
+/// What to look at, and how to show it.
+#[derive(Debug, Args)]
+pub(crate) struct FleetReadArgs<F = Output>
+where
+    F: ValueEnum + Default + Send + Sync + 'static,
+{
+    #[command(flatten)]
+    pub(super) look: FleetArgs,
+    #[command(flatten)]
+    pub(super) output: OutputArgs<F>,
+}
+
+/// What to look at.
+#[derive(Debug, Args)]
+pub(crate) struct FleetArgs {
+    /// Read the fleet's policy (organisations, clusters) from this directory.
+    #[arg(long, env = "TOWPATH_FLEET", value_name = "DIR")]
+    pub(super) fleet: Option<PathBuf>,
+    /// Read clusters from this list, in addition to those that report.
+    #[arg(long, env = "TOWPATH_CLUSTERS", value_name = "FILE")]
+    pub(super) clusters: Option<PathBuf>,
+    /// The fleet's state: `sqlite:PATH` or `postgres://…`. [default: sqlite:towpath.db; commands that only look use it if it exists]
+    #[arg(long, env = "TOWPATH_STORE", value_name = "URL")]
+    pub(super) store: Option<String>,
+    /// Read the password of the PostgreSQL store from this file.
+    #[arg(long, env = "TOWPATH_STORE_PASSWORD_FILE", value_name = "FILE")]
+    pub(super) store_password_file: Option<PathBuf>,
+    #[command(flatten)]
+    pub(super) hands: HandsArgs,
+    #[command(flatten)]
+    pub(super) minors: MinorsArgs,
+    #[command(flatten)]
+    pub(super) now: NowArgs,
+    #[command(flatten)]
+    pub(super) sources: SourceArgs,
+}
+
+/// A part of what to look at, and how to show it.
+#[derive(Debug, Args)]
+pub(crate) struct FleetPartArgs<F = Output>
+where
+    F: ValueEnum + Default + Send + Sync + 'static,
+{
+    #[command(flatten)]
+    pub(super) filters: Filters,
+    #[command(flatten)]
+    pub(super) server: ServerArgs,
+    #[command(flatten)]
+    pub(super) read: FleetReadArgs<F>,
+}
+
+/// Which part of the fleet.
+#[derive(Debug, Args)]
+pub(super) struct Filters {
+    /// Only this organisation.
+    #[arg(long, value_name = "ID")]
+    org: Option<String>,
+    /// Only this sector.
+    #[arg(long, value_name = "NAME")]
+    sector: Option<String>,
+    /// Only clusters with this workload.
+    #[arg(long, value_name = "NAME")]
+    workload: Option<String>,
+    /// Only clusters that this rule holds back: soak, sector, mutex, schedule, …
+    #[arg(long, value_name = "RULE")]
+    held_by: Option<String>,
+    /// The most rows to show.
+    #[arg(long, value_name = "N")]
+    limit: Option<NonZeroUsize>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub(crate) enum HistoryOutput {
+    /// For people.
+    #[default]
+    Text,
+    /// For machines; its fields are stable.
+    Json,
+    /// A table, for documents.
+    Markdown,
+}
+
+impl Filters {
+    pub(super) fn filter(&self) -> anyhow::Result<Filter> {
+        let filter = Filter {
+            organisation: self.org.clone(),
+            sector: self.sector.clone(),
+            workload: self.workload.clone(),
+            cluster: None,
+            held_by: self.held_by.clone(),
+            limit: self.limit(),
+            after: None,
+        };
+        filter.check()?;
+        Ok(filter)
+    }
+
+    /// The room that tables have.
+    pub(super) fn room(&self) -> Room {
+        Room {
+            rows: self.limit(),
+            width: terminal_width(),
+            ..Room::default()
+        }
+    }
+
+    /// The filters, as a service reads them. The limit is the page's.
+    pub(super) fn words(&self) -> [(&'static str, Option<String>); 4] {
+        [
+            ("org", self.org.clone()),
+            ("sector", self.sector.clone()),
+            ("workload", self.workload.clone()),
+            ("held-by", self.held_by.clone()),
+        ]
+    }
+
+    pub(super) fn limit(&self) -> Option<usize> {
+        self.limit.map(NonZeroUsize::get)
+    }
+}

@@ -1,0 +1,154 @@
+//! Commands of the fleet with `--server`: which question of a service each of them is.
+
+use anyhow::Context;
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
+use serde_json::{Value, json};
+
+use super::args::{FleetCommand, FleetPartArgs, HistoryOutput};
+use crate::cli::{print, say};
+use crate::output::{Output, OutputArgs};
+use crate::server::{Question, Server};
+
+/// How far `plan` looks ahead unless somebody says otherwise.
+const EXPECTED_DAYS: u32 = 14;
+
+/// The service's answer, if the command names one.
+pub(super) fn answer(command: &FleetCommand) -> Option<anyhow::Result<bool>> {
+    Some(match command {
+        FleetCommand::Plan { days, part } => {
+            let days = Some(days.unwrap_or(EXPECTED_DAYS)).filter(|days| *days > 0);
+            ask(part, "plan", days)?
+        }
+        FleetCommand::Status(part) => ask(part, "status", None)?,
+        FleetCommand::Clusters(part) => ask(part, "clusters", None)?,
+        FleetCommand::Forecast { days, part } => ask(part, "forecast", Some(*days))?,
+        FleetCommand::History(part) => {
+            let server = part.server.given()?;
+            let form = match part.read.output.form {
+                HistoryOutput::Text => Some("text"),
+                HistoryOutput::Markdown => Some("markdown"),
+                HistoryOutput::Json => None,
+            };
+            let question = Question::new("/api/v1/fleet/history", part.filters.words());
+            shown(&server, &question, form, part.filters.limit())
+        }
+        FleetCommand::Why {
+            cluster,
+            to,
+            server,
+            look,
+        } => {
+            let name = utf8_percent_encode(cluster, NON_ALPHANUMERIC);
+            let words = [("version", to.as_ref().map(ToString::to_string))];
+            let question = Question::new(format!("/api/v1/clusters/{name}/why"), words);
+            why(&server.given()?, look.output, &question)
+        }
+        FleetCommand::Upgrades(args) => {
+            let question = Question::new("/api/v1/fleet/upgrades", args.words());
+            let form = text_form(args.output);
+            shown(&args.server.given()?, &question, form, Some(args.limit()))
+        }
+        FleetCommand::Pause(args) => args.server.given()?.act(
+            args.output,
+            "/api/v1/fleet/pause",
+            &json!({"organisation": args.org, "sector": args.sector, "by": args.by, "why": args.why}),
+        ),
+        FleetCommand::Resume(args) => args.server.given()?.act(
+            args.output,
+            "/api/v1/fleet/resume",
+            &json!({"organisation": args.org, "sector": args.sector}),
+        ),
+        FleetCommand::Approve(args) => args.server.given()?.act(
+            args.output,
+            "/api/v1/fleet/approve",
+            &json!({"organisation": args.org, "cluster": args.cluster, "version": args.to.to_string(), "by": args.by}),
+        ),
+        FleetCommand::Acknowledge(args) => args.server.given()?.act(
+            args.output,
+            "/api/v1/fleet/acknowledge",
+            &json!({"gate": args.gate, "cluster": args.cluster, "by": args.by}),
+        ),
+        FleetCommand::Forget(args) => args.server.given()?.act(
+            args.output,
+            "/api/v1/fleet/forget",
+            &json!({"cluster": args.cluster}),
+        ),
+        FleetCommand::Import(args) => args.send(&args.server.given()?),
+        FleetCommand::Preflight(args) => {
+            let (server, output) = (args.server.given()?, args.read.output);
+            match args.body() {
+                Some(body) => server.act(output, "/api/v1/fleet/preflight", &body),
+                None => {
+                    let question = Question::new("/api/v1/fleet/preflights", args.words());
+                    told(&server, output, &question)
+                }
+            }
+        }
+        FleetCommand::Lint(_)
+        | FleetCommand::Run { .. }
+        | FleetCommand::Export(_)
+        | FleetCommand::Replay(_)
+        | FleetCommand::Check(_)
+        | FleetCommand::Backup(_)
+        | FleetCommand::Restore(_)
+        | FleetCommand::Token(_) => return None,
+    })
+}
+
+/// A question about a part of the fleet.
+fn ask(part: &FleetPartArgs, name: &str, days: Option<u32>) -> Option<anyhow::Result<bool>> {
+    let server = part.server.given()?;
+    let days = ("days", days.map(|days| days.to_string()));
+    let words = part.filters.words().into_iter().chain([days]);
+    let question = Question::new(format!("/api/v1/fleet/{name}"), words);
+    let form = text_form(part.read.output);
+    Some(shown(&server, &question, form, part.filters.limit()))
+}
+
+fn text_form(output: OutputArgs) -> Option<&'static str> {
+    match output.form {
+        Output::Text => Some("text"),
+        Output::Json => None,
+    }
+}
+
+/// Prints an answer as text, or all of its pages as JSON.
+fn shown(
+    server: &Server<'_>,
+    question: &Question,
+    form: Option<&str>,
+    limit: Option<usize>,
+) -> anyhow::Result<bool> {
+    match form {
+        Some(form) => say(&server.text(question, form, limit)?)?,
+        None => print(&format!("{:#}\n", server.pages(question, limit)?))?,
+    }
+    Ok(true)
+}
+
+/// Prints an answer that is no page.
+fn told(server: &Server<'_>, output: OutputArgs, question: &Question) -> anyhow::Result<bool> {
+    match output.form {
+        Output::Text => say(&server.text(question, "text", None)?)?,
+        Output::Json => print(&format!("{:#}\n", server.facts(question)?))?,
+    }
+    Ok(true)
+}
+
+/// Prints why. If it is about one version, says whether that starts.
+fn why(server: &Server<'_>, output: OutputArgs, question: &Question) -> anyhow::Result<bool> {
+    let facts = server.facts(question)?;
+    match output.form {
+        Output::Text => say(&server.text(question, "text", None)?)?,
+        Output::Json => print(&format!("{facts:#}\n"))?,
+    }
+    starts(&facts, question.word("version"))
+}
+
+fn starts(facts: &Value, version: Option<&str>) -> anyhow::Result<bool> {
+    let start = facts
+        .get("start")
+        .context("the service's answer does not say what starts")?;
+    let is_it = |version: &str| start["to"] == version && start["nodePool"].is_null();
+    Ok(version.is_none_or(is_it))
+}
