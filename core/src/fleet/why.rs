@@ -72,6 +72,7 @@ pub(super) fn about(roster: &Roster, member: ClusterIdx, mut why: Why, to: &Vers
         let own = Verdict::refuse(absence::of_version(roster.cluster(member), to, there));
         CandidateWhy {
             to: to.clone(),
+            channel: None,
             verdict: why.cluster.clone().and(own.clone()),
             own,
         }

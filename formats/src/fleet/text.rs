@@ -265,7 +265,6 @@ pub fn forecast(outlook: &Outlook, days: u32, room: Room) -> String {
     text
 }
 
-/// Upgrades, one a row.
 /// Whom a preflight was asked of.
 pub fn preflights_asked(version: &Version, asked: &AskedPreflights, at_once: u32) -> String {
     let mut told = format!(
@@ -305,6 +304,7 @@ pub fn preflights<'a>(
     shown(&rows)
 }
 
+/// Upgrades, one a row.
 pub fn upgrades<'a>(
     upgrades: impl IntoIterator<Item = (&'a Upgrade, Option<&'a Name>)>,
     width: Option<u16>,
