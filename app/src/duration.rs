@@ -69,9 +69,9 @@ pub(crate) struct ShapeArgs {
     /// How many worker nodes may be unavailable at once: 3, or 10%. [default: 1]
     #[arg(long, value_name = "N|P%", requires = "nodes", conflicts_with = "shape", value_parser = max_unavailable)]
     max_unavailable: Option<MaxUnavailable>,
-    /// All nodes are bare metal, which takes longer to reboot.
-    #[arg(long, conflicts_with = "shape")]
-    metal: bool,
+    /// What all nodes run on: cloud, or metal, which takes longer to reboot. [default: cloud]
+    #[arg(long, value_name = "GROUND", conflicts_with = "shape", value_parser = ground)]
+    on: Option<Ground>,
     /// Parameters, as `towpath duration fit` writes them. [default: built in]
     #[arg(long, value_name = "FILE")]
     parameters: Option<PathBuf>,
@@ -165,7 +165,7 @@ impl ShapeArgs {
     }
 
     fn plain(&self) -> Plain {
-        let ground = self.metal.then_some(Ground::Metal);
+        let ground = self.on;
         Plain {
             nodes: self.nodes,
             max_unavailable: self.max_unavailable,
@@ -181,7 +181,7 @@ impl ShapeArgs {
                 "max-unavailable",
                 self.max_unavailable.map(|away| away.to_string()),
             ),
-            ("on", self.metal.then(|| "metal".to_owned())),
+            ("on", self.on.map(ground_name).map(str::to_owned)),
         ]
     }
 
@@ -226,6 +226,17 @@ fn is_history(path: &str) -> bool {
     [".yaml", ".yml", ".json", "/"]
         .iter()
         .any(|end| path.ends_with(end))
+}
+
+fn ground(text: &str) -> Result<Ground, String> {
+    Ground::read(text).ok_or_else(|| "write cloud or metal".to_owned())
+}
+
+fn ground_name(ground: Ground) -> &'static str {
+    match ground {
+        Ground::Cloud => "cloud",
+        Ground::Metal => "metal",
+    }
 }
 
 fn max_unavailable(text: &str) -> Result<MaxUnavailable, String> {

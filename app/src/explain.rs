@@ -5,7 +5,6 @@ use std::path::PathBuf;
 use anyhow::Context;
 use clap::Args;
 use jiff::Timestamp;
-use towpath_core::cluster::way::skipped_minor;
 use towpath_core::cluster::{Cluster, ClusterId, Fact, Platform};
 use towpath_core::graph::{ChannelName, ReleaseStanding, Situation, explain as explained};
 use towpath_core::version::{Arch, Version};
@@ -14,6 +13,7 @@ use towpath_formats::graph::explain::{ExplainReport, json, text};
 use crate::cli::print;
 use crate::clock::NowArgs;
 use crate::config::SourceArgs;
+use crate::minors::MinorsArgs;
 use crate::output::{Output, OutputArgs};
 use crate::server::{Server, query};
 use crate::sources::{Needs, Sources};
@@ -42,7 +42,7 @@ pub(crate) struct ExplainArgs {
     #[command(flatten)]
     now: NowArgs,
     /// Ask this Towpath service instead of reading files.
-    #[arg(long, env = "TOWPATH_SERVER", value_name = "URL", conflicts_with_all = ["graph_data", "releases"])]
+    #[arg(long, env = "TOWPATH_SERVER", value_name = "URL", conflicts_with_all = ["graph_data", "releases", "minors"])]
     server: Option<String>,
     /// The file with the token for --server. Needed for --id if the service does not allow reads without a token.
     #[arg(
@@ -52,6 +52,8 @@ pub(crate) struct ExplainArgs {
         requires = "server"
     )]
     token_file: Option<PathBuf>,
+    #[command(flatten)]
+    minors: MinorsArgs,
     #[command(flatten)]
     sources: SourceArgs,
     #[command(flatten)]
@@ -111,7 +113,8 @@ impl ExplainArgs {
             cluster,
             now,
         };
-        let explanation = explained(&at, &self.from, self.to.as_ref(), None);
+        let minors = self.minors.read()?;
+        let explanation = explained(&at, &self.from, self.to.as_ref(), &minors, &[]);
         let told = ExplainReport {
             at: &at,
             from: &self.from,
@@ -147,7 +150,7 @@ impl ExplainArgs {
     /// about the same cluster, so it has all other flags of this command line.
     fn way_command(&self, typed: impl Iterator<Item = String>) -> Option<String> {
         let to = self.to.as_ref()?;
-        skipped_minor(&self.from, to)?;
+        self.minors.read().ok()?.left_out(&self.from, to)?;
         let stream = ChannelName::new(&self.channel)?.stream().to_owned();
         let mut words = ["towpath", "path"].map(str::to_owned).to_vec();
         words.extend([

@@ -13,6 +13,7 @@ mod graph;
 mod input;
 mod listen;
 mod log;
+mod minors;
 mod mirror;
 mod output;
 mod path;

@@ -5,32 +5,30 @@ use std::path::PathBuf;
 use anyhow::{Context, anyhow, bail};
 use clap::Args;
 use jiff::Timestamp;
-use towpath_core::cluster::rules::MaxSkew;
-use towpath_core::cluster::way::{Stop, Way, Workers};
 use towpath_core::cluster::{Readiness, ready};
 use towpath_core::graph::{ChannelName, Graph};
-use towpath_core::path::{
-    CatchUp, FoundPaths, Goal, Pace, Plan, Pools, Request, RiskPolicy, paths, pools,
-};
-use towpath_core::version::{Arch, Version};
+use towpath_core::path::{FoundPaths, Goal, Pace, Plan, Request, RiskPolicy, paths};
+use towpath_core::version::{Arch, Minors, Version};
 use towpath_formats::cluster::objects::ClusterObjects;
+use towpath_formats::minors::with_releases_of;
 use towpath_formats::path::{
     self as format, PathCluster, PathReport, PathRequest, ShapeIs, json, text,
 };
 
 use crate::clock::NowArgs;
 use crate::duration::ShapeArgs;
+use crate::minors::MinorsArgs;
 use crate::output::OutputArgs;
-use crate::ready::{max_skew, objects};
+use crate::ready::objects;
 use crate::server::{Server, query};
 use crate::sources::GraphArgs;
 use crate::terminal::room;
 
 #[derive(Debug, Args)]
 pub(crate) struct PathArgs {
-    /// The release that the cluster runs, and the goal: a release (4.20.5), the newest of a minor version (4.20), or `newest` of all. With
-    /// --cluster, only the goal.
-    #[arg(required = true, num_args = 1..=2, value_names = ["FROM", "TO"])]
+    /// The release that the cluster runs, and the goal: a release (4.20.5), the newest of a minor version (4.20), or `newest` of all, which is
+    /// the default. With --cluster, only the goal.
+    #[arg(num_args = 0..=2, value_names = ["FROM", "TO"])]
     ends: Vec<String>,
     /// Stay in this channel.
     #[arg(long, value_name = "NAME", conflicts_with = "via")]
@@ -38,8 +36,8 @@ pub(crate) struct PathArgs {
     /// Use these channels: a stream (eus, stable, …), or names of channels separated by commas. [default: stable, or all of --graph]
     #[arg(long, value_name = "CHANNELS", value_parser = via)]
     via: Option<Via>,
-    /// What to prefer: fewest (hops), safest (fewest risks), soonest (earliest arrival).
-    #[arg(long, value_name = "WHAT", default_value = "fewest", value_parser = ["fewest", "safest", "soonest"])]
+    /// What to prefer: fewest (hops), safest (fewest risks), soonest (earliest arrival), fewest-reboots (of worker nodes).
+    #[arg(long, value_name = "WHAT", default_value = "fewest", value_parser = ["fewest", "safest", "soonest", "fewest-reboots"])]
     prefer: String,
     /// Which updates with known risks to take: never, unknown (those that may turn out not to apply), or accepted:NAME,…
     /// [default: never; with --prefer safest, unknown]
@@ -60,15 +58,17 @@ pub(crate) struct PathArgs {
     /// Also say what stands in the way on this cluster: a directory of its objects, as for `towpath ready`.
     #[arg(long, value_name = "DIR", conflicts_with = "server")]
     cluster: Option<PathBuf>,
-    /// How many minor versions a kubelet may be behind. [default: OpenShift's policy, 1 on odd minor versions and 2 on even ones]
+    /// How many minor versions a kubelet may be behind. [default: OpenShift's policy, as the table of minor versions has it]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=3), conflicts_with = "server")]
     max_skew: Option<u8>,
+    #[command(flatten)]
+    minors: MinorsArgs,
     #[command(flatten)]
     shape: ShapeArgs,
     #[command(flatten)]
     now: NowArgs,
     /// Ask this Towpath service instead of reading files.
-    #[arg(long, env = "TOWPATH_SERVER", value_name = "URL", conflicts_with_all = ["graph_data", "releases", "graph", "shape", "parameters"])]
+    #[arg(long, env = "TOWPATH_SERVER", value_name = "URL", conflicts_with_all = ["graph_data", "releases", "graph", "shape", "parameters", "minors"])]
     server: Option<String>,
     /// The file with the token for --server. Needed for --id if the service does not allow reads without a token.
     #[arg(
@@ -83,6 +83,9 @@ pub(crate) struct PathArgs {
     #[command(flatten)]
     output: OutputArgs,
 }
+
+/// Where to go if nobody says it.
+const NEWEST: &str = "newest";
 
 /// Channels or streams, as they were typed.
 #[derive(Debug, Clone)]
@@ -116,16 +119,18 @@ impl PathArgs {
             .and_then(|cluster| cluster.facts.heads_for());
         let version = |text: &str| -> anyhow::Result<Version> { Ok(text.parse()?) };
         let (from, to) = match (self.ends.as_slice(), runs) {
-            ([from, to], None) => (version(from)?, to),
+            ([from], None) if cluster.is_none() => (version(from)?, NEWEST),
+            ([from, to], None) => (version(from)?, to.as_str()),
             ([from, to], Some(runs)) => match version(from)? {
-                from if from == *runs => (from, to),
+                from if from == *runs => (from, to.as_str()),
                 from => bail!(
                     "the cluster's objects say that it runs or updates to {runs}, not {from}; leave out FROM"
                 ),
             },
-            ([to], Some(runs)) => (runs.clone(), to),
+            ([to], Some(runs)) => (runs.clone(), to.as_str()),
+            ([], Some(runs)) => (runs.clone(), NEWEST),
             _ => bail!(
-                "give the release that the cluster runs and the goal; or the cluster's ClusterVersion with --cluster"
+                "give the release that the cluster runs; or the cluster's ClusterVersion with --cluster"
             ),
         };
         Ok(Ends {
@@ -139,8 +144,11 @@ impl PathArgs {
     fn look(&self, now: Timestamp) -> anyhow::Result<bool> {
         let (graph, origin) = self.graph.graph(now)?;
         let ends = &self.ends(now)?;
-        let PathRequest { mut request, .. } = format::read(&self.query(ends, None, None), now)
-            .map_err(|bad| anyhow!("{}", bad.value()))?;
+        let minors = self.minors.read()?.with_max_skew(self.max_skew);
+        let minors = with_releases_of(&minors, &graph);
+        let query = self.query(ends, None, None);
+        let PathRequest { mut request, .. } =
+            format::read(&query, &minors, now).map_err(|bad| anyhow!("{}", bad.value()))?;
         let all_of_the_files =
             self.via.is_none() && self.channel.is_none() && self.graph.is_of_channels();
         if all_of_the_files {
@@ -149,7 +157,7 @@ impl PathArgs {
         let (pace, shape) = self.pace(ends)?;
         let answer = paths(&graph, &request, &pace.lasts(&graph));
         let judged = match (&ends.cluster, &answer) {
-            (Some(cluster), Ok(found)) => judged(&graph, cluster, found, pace.max_skew)?,
+            (Some(cluster), Ok(found)) => judged(&graph, cluster, found, &minors)?,
             _ => Vec::new(),
         };
         let cluster = ends.cluster.as_ref().map(|objects| PathCluster {
@@ -188,7 +196,6 @@ impl PathArgs {
             Pace {
                 shape,
                 parameters: self.shape.parameters()?,
-                max_skew: max_skew(self.max_skew),
             },
             is,
         ))
@@ -252,36 +259,15 @@ fn judged(
     graph: &Graph,
     cluster: &ClusterObjects,
     found: &FoundPaths,
-    max_skew: MaxSkew,
+    minors: &Minors,
 ) -> anyhow::Result<Vec<Readiness>> {
-    let version = |id| graph.release(id).version.clone();
-    let judge = |plan: &Plan| {
-        let stops = plan
-            .hops
-            .iter()
-            .map(|hop| Stop::Release(version(hop.to)))
-            .collect();
-        let workers = pools(graph, plan, max_skew).into_iter().map(workers);
-        let way = Way::new(version(plan.from), stops)?.with_workers(workers.collect());
-        Ok(ready(&way, &cluster.facts, max_skew))
-    };
+    let judge = |plan: &Plan| Ok(ready(&plan.way(graph, minors)?, &cluster.facts));
     found
         .plans
         .iter()
         .filter(|plan| !plan.hops.is_empty())
         .map(judge)
         .collect()
-}
-
-/// What the plan has worker pools do, in the words of a way.
-fn workers(pools: Pools) -> Workers {
-    match pools {
-        Pools::GoAlong => Workers::AsTheyAre,
-        Pools::MayStayPaused { catch_up, .. } => match catch_up {
-            CatchUp::Later => Workers::HeldBack,
-            CatchUp::AfterThisHop => Workers::CatchUpAfter,
-        },
-    }
 }
 
 /// Reads where to go.

@@ -11,7 +11,7 @@ use towpath_web::{Clock, ReloadDoor, ReloadRequest, Server, Service};
 
 use crate::config::Settings;
 use crate::listen::ListenAddress;
-use crate::{cli, descriptors, example, fleet, secrets, sources};
+use crate::{cli, descriptors, example, fleet, minors, secrets, sources};
 
 /// How long work that nobody waits for may still take once the service has stopped.
 const FAREWELL: Duration = Duration::from_secs(2);
@@ -41,6 +41,9 @@ async fn serve(settings: Settings, lowered: Option<String>) -> anyhow::Result<()
     let service = Service::new(clock(&settings), env!("CARGO_PKG_VERSION"));
     service.contract(settings.contract()?);
     service.limit_reports(settings.reports_per_minute);
+    if let Some(path) = &settings.minors {
+        service.set_minors(minors::read(path)?);
+    }
     secrets::warn_of_open_files(settings.secret_files());
     let server = Server::bind(settings.listen, service.clone(), settings.limits);
     let server = server.await.with_context(|| {

@@ -19,6 +19,7 @@ use towpath_core::path::RiskPolicy;
 use towpath_core::rules::Policy;
 use towpath_core::version::Arch;
 use towpath_formats::graph::{data, releases};
+use towpath_formats::minors::built_in;
 use towpath_testing_graphs::oc_mirror;
 
 const NOW: &str = "2026-08-21T12:00Z";
@@ -139,7 +140,14 @@ fn smallest_for_a_fleet(data: &Path) -> Result<(), Failed> {
         .filter_map(|name| ChannelName::new(name))
         .collect();
     let cluster = Cluster::anonymous(channels[0].clone(), Arch::default());
-    let ways = ReachableGraph::of(&graph, &channels, &cluster, &RiskPolicy::Never, now);
+    let ways = ReachableGraph::of(
+        &graph,
+        &channels,
+        &cluster,
+        &RiskPolicy::Never,
+        &built_in(),
+        now,
+    );
     let is_target = |id: &&ReleaseId| graph.release(**id).version.minor() == 16;
     let (mut targets, mut most_sources, mut sizes) = (0, 0, Vec::new());
     for target in ways.members().iter().filter(is_target) {

@@ -26,6 +26,7 @@ use towpath_core::path::{
 use towpath_core::rules::Policy;
 use towpath_core::version::Arch;
 use towpath_formats::graph::{data, releases};
+use towpath_formats::minors::built_in;
 use towpath_formats::path;
 
 const NOW: &str = "2026-08-21T12:00Z";
@@ -207,6 +208,7 @@ fn steps(data: &Path) -> Result<(), Failed> {
                             platform: Fact::Unknown,
                             arch: Arch::default(),
                         },
+                        minors: built_in(),
                         now: NOW.parse::<Timestamp>()?,
                     };
                     let budget = Budget::new(Budget::OF_A_QUESTION, &|| false);
@@ -268,6 +270,7 @@ fn replayed(data: &Path) -> Result<(), Failed> {
                         platform: Fact::Unknown,
                         arch: Arch::default(),
                     },
+                    minors: built_in(),
                     now: NOW.parse::<Timestamp>()?,
                 };
                 for plan in paths(&graph, &request, &pace.lasts(&graph))

@@ -17,7 +17,7 @@ const CLUSTERS: [(&str, &str, &[&str]); 7] = [
         "4.12.16-longest-not-recommended",
         "4.13",
         &[
-            "4.12.16 -> 4.13 refused NotUpgradeable ObjectsNotGiven ObjectsNotGiven ObjectsNotGiven ObjectsNotGiven ObjectsNotGiven ObjectsNotGiven",
+            "4.12.16 -> 4.13 refused LifecyclesNotGiven NotUpgradeable ObjectsNotGiven ObjectsNotGiven ObjectsNotGiven ObjectsNotGiven ObjectsNotGiven ObjectsNotGiven ObjectsNotGiven ObjectsNotGiven ObjectsNotGiven ObjectsNotGiven",
         ],
     ),
     // 4.14.0 → 4.14.1 is under way, the workers are paused, and the nodes do not say what kubelets they have.
@@ -25,7 +25,7 @@ const CLUSTERS: [(&str, &str, &[&str]); 7] = [
         "4.14.1-paused-worker-pool",
         "4.15",
         &[
-            "4.14.1 -> 4.15 refused KubeletUnknown ObjectsNotGiven ObjectsNotGiven ObjectsNotGiven UpdateInProgress",
+            "4.14.1 -> 4.15 refused KubeletUnknown LifecyclesNotGiven NodeStateUnknown ObjectsNotGiven ObjectsNotGiven ObjectsNotGiven ObjectsNotGiven ObjectsNotGiven ObjectsNotGiven ObjectsNotGiven UpdateInProgress",
         ],
     ),
     (
@@ -38,7 +38,7 @@ const CLUSTERS: [(&str, &str, &[&str]); 7] = [
         "4.14.1-degraded",
         "4.15",
         &[
-            "4.14.1 -> 4.15 refused ClusterFailing ClusterFailing ClusterFailing ClusterFailing ClusterFailing KubeletUnknown NotUpgradeable NotUpgradeable ObjectsNotGiven ObjectsNotGiven ObjectsNotGiven UpdateInProgress",
+            "4.14.1 -> 4.15 refused ClusterFailing ClusterFailing ClusterFailing ClusterFailing ClusterFailing KubeletUnknown LifecyclesNotGiven NodeStateUnknown NotUpgradeable NotUpgradeable ObjectsNotGiven ObjectsNotGiven ObjectsNotGiven ObjectsNotGiven ObjectsNotGiven ObjectsNotGiven ObjectsNotGiven UpdateInProgress",
         ],
     ),
     // Its etcd is degraded. A patch may be the cure, so it is ready, with notes.
@@ -54,15 +54,15 @@ const CLUSTERS: [(&str, &str, &[&str]); 7] = [
         "4.16.0-single-node",
         "4.19",
         &[
-            "4.17.0-ec.0 -> 4.18 refused ClusterFailing ObjectsNotGiven ObjectsNotGiven ObjectsNotGiven UpdateInProgress",
-            "4.18 -> 4.19 refused ObjectsNotGiven ObjectsNotGiven ObjectsNotGiven",
+            "4.17.0-ec.0 -> 4.18 refused ClusterFailing LifecyclesNotGiven ObjectsNotGiven ObjectsNotGiven ObjectsNotGiven ObjectsNotGiven ObjectsNotGiven ObjectsNotGiven ObjectsNotGiven UpdateInProgress",
+            "4.18 -> 4.19 refused AdminAckAhead AdminAckAhead ObjectsNotGiven ObjectsNotGiven ObjectsNotGiven",
         ],
     ),
     (
         "4.16.27-degraded-monitoring",
         "4.17",
         &[
-            "4.16.27 -> 4.17 refused ClusterFailing NotUpgradeable ObjectsNotGiven ObjectsNotGiven ObjectsNotGiven ObjectsNotGiven ObjectsNotGiven ObjectsNotGiven",
+            "4.16.27 -> 4.17 refused ClusterFailing LifecyclesNotGiven NotUpgradeable ObjectsNotGiven ObjectsNotGiven ObjectsNotGiven ObjectsNotGiven ObjectsNotGiven ObjectsNotGiven ObjectsNotGiven ObjectsNotGiven ObjectsNotGiven ObjectsNotGiven ObjectsNotGiven",
         ],
     ),
 ];

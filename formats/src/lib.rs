@@ -13,6 +13,7 @@ pub mod duration;
 pub mod findings;
 pub mod fleet;
 pub mod graph;
+pub mod minors;
 pub mod mirror;
 pub mod path;
 mod read;

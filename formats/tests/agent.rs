@@ -11,7 +11,6 @@ use towpath_core::agent::{
 use towpath_core::cluster::objects::{
     Facts, HistoryEntry, MachineConfigPool, Node, Operator, Progress, Range,
 };
-use towpath_core::cluster::rules::MaxSkew;
 use towpath_core::cluster::{Fact, gate};
 use towpath_core::finding::Place;
 use towpath_core::verdict::Verdict;
@@ -19,6 +18,7 @@ use towpath_core::version::Minor;
 use towpath_formats::agent::{
     AgentPolicy, PassReport, news, of_start, read_policy, read_record, upgradeable, write_record,
 };
+use towpath_formats::minors::built_in;
 
 fn policy(text: &str) -> Result<AgentPolicy, String> {
     let told = |findings: Vec<towpath_core::finding::Finding>| {
@@ -73,10 +73,7 @@ target: '4.22'
         SignedDuration::from_hours(7 * 24)
     );
     assert_eq!(automatic.pin, Some(Pin::Minor(Minor::new(4, 20))));
-    assert_eq!(
-        (automatic.max_failures, automatic.max_skew),
-        (5, MaxSkew::Same(2))
-    );
+    assert_eq!((automatic.max_failures, read.max_skew), (5, Some(2)));
     assert_eq!(
         (automatic.downgrades, automatic.proof),
         (Downgrades::Allow, RequiredProof::Nothing)
@@ -188,7 +185,7 @@ fn the_condition_enumerates_what_stands_in_the_way() {
         kubernetes: Range::default(),
         problems: Vec::new(),
     };
-    let gate = |facts: &Facts| upgradeable(&gate(None, facts, MaxSkew::OpenShift).unwrap());
+    let gate = |facts: &Facts| upgradeable(&gate(None, facts, &built_in()).unwrap());
     let open = gate(&facts(21, Vec::new()));
     assert!(open.is_so, "{open:?}");
     assert_eq!(open.reason, "AsExpected");

@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "in a test, a panic is the finding")]
 
 use towpath_core::cluster::Fact;
-use towpath_core::cluster::health::{Amount, Health, Pod};
+use towpath_core::cluster::health::{Amount, ClusterHealth, Pod};
 use towpath_core::cluster::objects::ObjectKind;
 use towpath_core::finding::Finding;
 use towpath_formats::SourceFile;
@@ -17,7 +17,7 @@ fn read(files: &[(&str, &str)]) -> Result<ClusterObjects, Vec<Finding>> {
     objects::read(&files, "2026-11-18T08:30Z".parse().unwrap()).map(|(objects, _)| objects)
 }
 
-fn health(path: &str, text: &str) -> Health {
+fn health(path: &str, text: &str) -> ClusterHealth {
     read(&[(path, text)]).unwrap().facts.health
 }
 

@@ -13,6 +13,7 @@ use towpath_core::rules::Policy;
 use towpath_core::verdict::Answer;
 use towpath_core::version::Arch;
 use towpath_formats::graph::explain::{ExplainReport, json, text};
+use towpath_formats::minors::built_in;
 use towpath_formats::room::Room;
 
 use towpath_testing_graphs::graph;
@@ -49,7 +50,7 @@ proptest! {
         for (number, release) in (0..).zip(graph.releases()).filter(|(_, release)| release.arch == cluster.arch) {
             let from = ReleaseId(number);
             let situation = Situation { graph: &graph, cluster: &cluster, now };
-            let explanation = explain(&situation, &release.version, None, None);
+            let explanation = explain(&situation, &release.version, None, &built_in(), &[]);
             let told: Vec<ReleaseId> = explanation.candidates.iter().filter_map(|candidate| candidate.release).collect();
             for ExplainedRelease { release: to, verdict, .. } in &explanation.candidates {
                 let to = to.unwrap();
@@ -64,7 +65,7 @@ proptest! {
                     Answer::Refuse => prop_assert!(!shown(later) && !verdict.reasons.is_empty()),
                     Answer::Recommend | Answer::RecommendUnless(_) => prop_assert!(shown(later)),
                 }
-                let asked = explain(&situation, &release.version, Some(&graph.release(to).version), None);
+                let asked = explain(&situation, &release.version, Some(&graph.release(to).version), &built_in(), &[]);
                 prop_assert_eq!(&asked.candidates[0].verdict, verdict);
                 let told = ExplainReport { at: &situation, from: &release.version, explanation: &asked };
                 prop_assert!(!text(&told, Room::default()).is_empty() && json(&told)["candidates"].as_array().unwrap().len() == 1);
@@ -102,7 +103,7 @@ fn the_same_is_said_once() {
         cluster: &cluster,
         now,
     };
-    let explanation = explain(&situation, &from, None, None);
+    let explanation = explain(&situation, &from, None, &built_in(), &[]);
     let told = ExplainReport {
         at: &situation,
         from: &from,

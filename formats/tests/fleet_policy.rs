@@ -177,6 +177,9 @@ fn a_good_organisation() {
             accepted_risks: {
                 "SlowStart",
             },
+            follows: Some(
+                "eus",
+            ),
         }
     "#]]
     .assert_debug_eq(&organisation.clusters[0].policy);
@@ -454,14 +457,8 @@ fn entries_of_clusters() {
                 "    - web\n    schedule: 0 10 * * 1-5\n",
                 "    - web\n    schedule: 5\n",
             ),
-            (
-                "    - web\n    schedule: 0 10 * * 1-5\n",
-                "    - web\n    schedule: 0 10 * * 1-5\n    channel: {follow: stabel}\n",
-            ),
-            (
-                "    - web\n    schedule: 0 10 * * 1-5\n",
-                "    - web\n    schedule: 0 10 * * 1-5\n    channel: {}\n",
-            ),
+            ("channel: {follow: eus}", "channel: {follow: stabel}"),
+            ("channel: {follow: eus}", "channel: {}"),
             ("soakDays: 3", "soakDays: -1"),
             ("soakDays: 3", "soakDays: 1.5"),
             ("soakDays: 3", "soakDays: three"),
@@ -525,6 +522,12 @@ fn entries_of_clusters() {
                 held back: prod-1
             - web\n  schedule: 0 10 * * 1-5 => - web\n  schedule: 5
                 [wrong-kind] one.yml:27:15: a schedule is a text, and this is the number 5; put it in quotes
+                held back: prod-1
+            channel: {follow: eus} => channel: {follow: stabel}
+                [unknown-channel-group] one.yml:45:23: "stabel" is no group of channels; write one of stable, fast, candidate, eus
+                held back: prod-1
+            channel: {follow: eus} => channel: {}
+                [missing-field] one.yml:45:14: channel has no `follow`; add `follow` with one of stable, fast, candidate, eus
                 held back: prod-1
             soakDays: 3 => soakDays: -1
                 [bad-number] one.yml:29:17: soakDays is a whole number, and this is the number -1; write a number from 0 to 1000000
@@ -607,10 +610,10 @@ fn entries_of_clusters() {
                 [missing-field] one.yml:39:7: an exclusion has no `until`; add `until: 2026-12-20T00:00`, or the like
                 held back: prod-1
             tier: dev => tier: 1
-                [wrong-kind] one.yml:48:11: the value of a label is a text, and this is the number 1; put it in quotes
+                [wrong-kind] one.yml:49:11: the value of a label is a text, and this is the number 1; put it in quotes
                 held back: rest
             workloads: [batch] => workloads: [bach]
-                [unknown-workload] one.yml:50:17: there is no workload "bach" in this organisation; correct its name, or allow it; there are: batch, web
+                [unknown-workload] one.yml:51:17: there is no workload "bach" in this organisation; correct its name, or allow it; there are: batch, web
                 held back: rest
         "#]],
     );
@@ -753,8 +756,8 @@ fn organisations() {
                 [wrong-kind] one.yml:7:32: upgradePolicyAllowedWorkloads is a list, and this is "web"; write each on a line of its own, after `- `
                 held back: prod-1, stage-1, rest
             upgradePolicyDefaults: => upgradePolicyDefaults: {}\nother:
-                [wrong-kind] one.yml:45:24: upgradePolicyDefaults is a list, and this is a mapping; write each on a line of its own, after `- `
-                [unknown-field] warning: one.yml:46:1: an organisation has no field "other"; it is ignored; correct its name, or remove it
+                [wrong-kind] one.yml:46:24: upgradePolicyDefaults is a list, and this is a mapping; write each on a line of its own, after `- `
+                [unknown-field] warning: one.yml:47:1: an organisation has no field "other"; it is ignored; correct its name, or remove it
             name: one => name: one\n - x
                 [bad-yaml] one.yml:3:11: mapping values are not allowed in this context; correct the file
                 one.yml is not read

@@ -12,6 +12,7 @@ use towpath_core::graph::{
 use towpath_core::mirror::*;
 use towpath_core::path::RiskPolicy;
 use towpath_core::version::{Arch, ReleaseName};
+use towpath_formats::minors::built_in;
 use towpath_formats::mirror::image_set::{ImageSetFile, ImageSetVersion, NoImageSet, write};
 use towpath_formats::mirror::{Completeness, MirrorReport, list};
 use towpath_testing_graphs::oc_mirror;
@@ -126,6 +127,7 @@ fn wish(from: &[(&str, &str)]) -> Wish {
         channels: ChannelName::new("4.16").into_iter().collect(),
         platform: Fact::Unknown,
         taken: RiskPolicy::Never,
+        minors: built_in(),
         choice: MirrorChoice::Smallest,
         branching: Branching::Ways,
         start: MirrorStart::LeftOut,

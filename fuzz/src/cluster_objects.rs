@@ -1,12 +1,12 @@
 //! A cluster's objects; what is read of them is judged.
 
 use towpath_core::cluster::ready;
-use towpath_core::cluster::rules::MaxSkew;
 use towpath_core::cluster::way::{Stop, Way};
 use towpath_core::finding::Finding;
 use towpath_formats::SourceFile;
 use towpath_formats::cluster::objects;
 use towpath_formats::cluster::ready::{ReadyReport, UnreadKinds, json, text};
+use towpath_formats::minors::built_in;
 use towpath_formats::room::Room;
 
 pub fn fuzz(data: &[u8]) {
@@ -29,15 +29,18 @@ pub fn fuzz(data: &[u8]) {
         .heads_for()
         .cloned()
         .unwrap_or_else(|| "4.14.3".parse().expect("a version"));
-    let patch = Way::new(from.clone(), vec![Stop::Release(from.clone())]);
+    let minors = built_in();
+    let patch = Way::new(from.clone(), vec![Stop::Release(from.clone())], &minors);
     if let Ok(way) = patch {
         assert!(
-            ready(&way, &cluster.facts, MaxSkew::OpenShift).is_ready(),
+            ready(&way, &cluster.facts).is_ready(),
             "a patch is never stopped"
         );
     }
-    let way = Way::to_next_minor(from);
-    let readiness = ready(&way, &cluster.facts, MaxSkew::OpenShift);
+    let Ok(way) = Way::to_next_minor(from, &minors) else {
+        return;
+    };
+    let readiness = ready(&way, &cluster.facts);
     let told = ReadyReport {
         cluster: &cluster,
         way: &way,

@@ -5,6 +5,7 @@ use towpath_core::finding::{Finding, Place};
 use towpath_core::graph::Graph;
 use towpath_core::path::{Pace, Request, paths};
 use towpath_formats::graph::{data, releases};
+use towpath_formats::minors::built_in;
 use towpath_formats::mirror;
 use towpath_formats::path::{PathReport, ShapeIs, json, read, text};
 use towpath_formats::room::Room;
@@ -20,7 +21,7 @@ pub fn fuzz(data: &[u8]) {
             "a refusal has a reason"
         );
     }
-    let asked = match read(&query, Timestamp::UNIX_EPOCH) {
+    let asked = match read(&query, &built_in(), Timestamp::UNIX_EPOCH) {
         Err(bad) => return assert!(!bad.kind().is_empty() && bad.value().len() < 1000),
         Ok(asked) => asked,
     };

@@ -185,7 +185,20 @@ impl Wanted {
             let parts: Vec<&str> = path.split('.').collect();
             copy(&whole, &mut kept, &parts);
         }
-        Value::Object(kept)
+        let mut kept = Value::Object(kept);
+        if self.kind == ObjectKind::MachineConfig {
+            keep_settings_of_crio(&mut kept);
+        }
+        kept
+    }
+}
+
+/// A MachineConfig holds files of hundreds of kilobytes; those of CRI-O are the ones that are read.
+fn keep_settings_of_crio(config: &mut Value) {
+    let files = config.pointer_mut("/spec/config/storage/files");
+    if let Some(Value::Array(files)) = files {
+        let path = |file: &Value| file["path"].as_str().unwrap_or_default().to_owned();
+        files.retain(|file| path(file).starts_with("/etc/crio/"));
     }
 }
 
@@ -410,5 +423,17 @@ mod tests {
             "status": {"phase": "Running"},
         });
         assert_eq!(kept, Some(expected));
+    }
+
+    #[test]
+    fn of_a_machine_config_the_settings_of_crio_are_kept() {
+        let files = json!([{"path": "/etc/large", "contents": {}}, {"path": "/etc/crio/crio.conf.d/99-x", "contents": {}}]);
+        let mut config = json!({"spec": {"config": {"storage": {"files": files}}}});
+        keep_settings_of_crio(&mut config);
+        let kept = &config["spec"]["config"]["storage"]["files"];
+        assert_eq!(
+            *kept,
+            json!([{"path": "/etc/crio/crio.conf.d/99-x", "contents": {}}])
+        );
     }
 }

@@ -14,6 +14,7 @@ use towpath_core::cluster::Fact;
 use towpath_core::graph::rules::{Edges, Enrolled};
 use towpath_core::graph::{Situation, explain, rollouts};
 use towpath_core::rules::Rule;
+use towpath_core::version::Minors;
 use towpath_formats::graph::explain::{self as format, ExplainReport, ExplainRequest, Form};
 use towpath_formats::graph::rollouts as told_rollouts;
 use towpath_formats::room::Room;
@@ -36,6 +37,8 @@ struct ExplainQuestion {
     /// Whether the caller may see what we know of the cluster.
     sight: fleet::Sight,
     form: Form,
+    /// Which minor version follows which.
+    minors: Minors,
     now: Timestamp,
 }
 
@@ -61,6 +64,7 @@ pub(crate) fn question(service: &Arc<Service>, request: &Parts) -> OrRefusal<Wor
         asked,
         sight,
         form,
+        minors: service.minors(),
         now,
     };
     Ok(Box::new(move |_| question.answer()))
@@ -139,6 +143,7 @@ impl ExplainQuestion {
             asked,
             sight,
             form,
+            minors,
             now,
         } = self;
         let ExplainRequest {
@@ -169,7 +174,8 @@ impl ExplainQuestion {
             cluster: &cluster,
             now,
         };
-        let explanation = explain(&at, &from, to.as_ref(), rule.as_deref());
+        let more: Vec<&dyn Rule<Edges>> = rule.as_deref().into_iter().collect();
+        let explanation = explain(&at, &from, to.as_ref(), &minors, &more);
         let told = ExplainReport {
             at: &at,
             from: &from,

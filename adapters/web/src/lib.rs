@@ -48,6 +48,8 @@ use tokio::sync::Semaphore;
 use towpath_core::cluster::ClusterId;
 use towpath_core::finding::Finding;
 use towpath_core::rate::{Rate, Rates};
+use towpath_core::version::Minors;
+use towpath_formats::minors::built_in;
 
 pub use admission::{Admission, AllowedHosts, TrustedProxies};
 pub use body::AnswerBody;
@@ -78,6 +80,8 @@ pub struct Service {
     snapshot: ArcSwapOption<Snapshot>,
     reload: ArcSwap<Reload>,
     contract: ArcSwap<ClientContract>,
+    /// Which minor version follows which.
+    minors: ArcSwap<Minors>,
     /// The state of the current snapshot.
     warnings: ArcSwap<Vec<Finding>>,
     request_ids: body::RequestIds,
@@ -125,6 +129,7 @@ impl Service {
             snapshot: ArcSwapOption::empty(),
             reload: ArcSwap::from_pointee(reload),
             contract: ArcSwap::default(),
+            minors: ArcSwap::from_pointee(built_in()),
             warnings: ArcSwap::default(),
             request_ids: body::RequestIds::new(clock()),
             page_cache: Arc::default(),
@@ -147,6 +152,15 @@ impl Service {
     /// Sets where graphs are answered, and what a request must have.
     pub fn contract(&self, contract: ClientContract) {
         self.contract.store(Arc::new(contract));
+    }
+
+    /// Sets which minor version follows which. Without it, the built-in table counts.
+    pub fn set_minors(&self, minors: Minors) {
+        self.minors.store(Arc::new(minors));
+    }
+
+    pub(crate) fn minors(&self) -> Minors {
+        (**self.minors.load()).clone()
     }
 
     pub fn snapshot(&self) -> Option<Arc<Snapshot>> {

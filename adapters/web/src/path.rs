@@ -10,6 +10,7 @@ use http::{Response, StatusCode};
 use towpath_core::cluster::Fact;
 use towpath_core::path::{Budget, Pace, Unfinished, paths_within};
 use towpath_formats::graph::explain::Form;
+use towpath_formats::minors::with_releases_of;
 use towpath_formats::path::{self as format, PathReport, PathRequest, ShapeIs};
 use towpath_formats::room::Room;
 
@@ -32,7 +33,8 @@ struct PathQuestion {
 
 /// Reads the question, or refuses it.
 pub(crate) fn question(service: &Arc<Service>, request: &Parts) -> OrRefusal<Work> {
-    let asked = format::read(request.uri.query().unwrap_or_default(), service.now())?;
+    let query = request.uri.query().unwrap_or_default();
+    let asked = format::read(query, &service.minors(), service.now())?;
     let snapshot = service.snapshot().ok_or_else(explain::not_ready)?;
     let form = asked.form.unwrap_or_else(|| explain::accepted(request));
     let sight = match &asked.request.asker.id {
@@ -69,6 +71,7 @@ impl PathQuestion {
             request.asker.platform = Fact::from(platform_of(&snapshot, allowed, id).cloned());
         }
         let graph = snapshot.graph();
+        request.minors = with_releases_of(&request.minors, graph);
         let (pace, shape) = match shape {
             Some(shape) => (
                 Pace {

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 
 use towpath_core::graph::{BlockVerdicts, ChannelName, ClientClass};
 use towpath_core::path::{RiskPolicy, StepGraph, StepGraphSpec, StepGraphs};
-use towpath_core::version::Arch;
+use towpath_core::version::{Arch, Minors};
 
 use crate::locked;
 
@@ -31,6 +31,7 @@ struct StepGraphKey {
     channels: Vec<ChannelName>,
     class: ClientClass,
     risks: RiskPolicy,
+    minors: Minors,
 }
 
 impl StepGraphs for StepGraphCache {
@@ -44,6 +45,7 @@ impl StepGraphs for StepGraphCache {
                 .collect(),
             class: of.class.clone(),
             risks: of.risks.clone(),
+            minors: of.minors.clone(),
         };
         if let Some(known) = to_the_front(&self.step_graphs, &kind) {
             return known;
@@ -108,6 +110,7 @@ mod tests {
                 channels: &[],
                 class: &class,
                 risks: &risks,
+                minors: &Minors::default(),
             };
             let drawn = cache.step_graph(&of);
             assert!(

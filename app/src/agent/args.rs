@@ -14,6 +14,7 @@ use super::service::ServiceOptions;
 use crate::clock::NowArgs;
 use crate::config::{HOUR, LogFormat};
 use crate::listen::ListenAddress;
+use crate::minors::MinorsArgs;
 use crate::output::OutputArgs;
 
 #[derive(Debug, Args)]
@@ -29,6 +30,8 @@ pub(crate) struct AgentArgs {
     /// The policy for automatic updates: windows, the time between updates, a pin. The agent reads it again when it changes. [default: any time, a day between updates, signed releases only]
     #[arg(long, env = "TOWPATH_AGENT_POLICY", value_name = "FILE")]
     pub(super) policy: Option<PathBuf>,
+    #[command(flatten)]
+    pub(super) minors: MinorsArgs,
     #[command(flatten)]
     trust: TrustArgs,
     #[command(flatten)]

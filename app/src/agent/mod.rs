@@ -47,7 +47,7 @@ pub(crate) fn run(args: &AgentArgs) -> anyhow::Result<bool> {
         let (prover, warnings) = args.prover()?;
         warnings.iter().for_each(|finding| tracing::warn!("{finding}"));
         let needs_stamps = policy.in_force().automatic.max_graph_age.is_some();
-        let judge = Judge::new(policy, prover);
+        let judge = Judge::new(policy, args.minors.read()?, prover);
         let service = Service::start(&args.service, args.state_folder("reports")?)?;
         if needs_stamps && service.is_none() {
             tracing::warn!(

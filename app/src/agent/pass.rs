@@ -10,6 +10,7 @@ use towpath_core::agent::{
 use towpath_core::cluster::{Fact, UpgradeableGate, gate};
 use towpath_core::finding::Finding;
 use towpath_core::fleet::Name;
+use towpath_core::version::Minors;
 use towpath_formats::agent::{AgentPolicy, PassReport};
 use towpath_kube::Cluster;
 
@@ -35,6 +36,8 @@ pub(super) enum Proofs {
 /// Judges, pass by pass.
 pub(super) struct Judge {
     policy: PolicyFile,
+    /// Which minor version follows which.
+    minors: Minors,
     prover: Prover,
     /// The newest time at which a graph was good, seen since the start: it is not written down each time.
     graph_good_at: Option<Timestamp>,
@@ -55,6 +58,8 @@ pub(super) struct Assessment {
     stamp: Fact<Stamp>,
     /// What is in force.
     pub(super) policy: AgentPolicy,
+    /// Which minor version follows which, with the limit of the policy.
+    minors: Minors,
     /// What is odd, or cannot be read.
     pub(super) warnings: Vec<Finding>,
     /// What is wrong with policy and keyring; those from before are in force.
@@ -75,9 +80,10 @@ pub(super) struct Judgement {
 }
 
 impl Judge {
-    pub(super) fn new(policy: PolicyFile, prover: Prover) -> Self {
+    pub(super) fn new(policy: PolicyFile, minors: Minors, prover: Prover) -> Self {
         Self {
             policy,
+            minors,
             prover,
             graph_good_at: None,
         }
@@ -112,8 +118,8 @@ impl Judge {
         };
         let (memory, outcome) = follow(&known, standing, &stamp, now);
         self.graph_good_at = memory.graph_good_at;
-        let max_skew = policy.automatic.max_skew;
-        let gate = gate(policy.target, &observation.objects.facts, max_skew);
+        let minors = self.minors.with_max_skew(policy.max_skew);
+        let gate = gate(policy.target, &observation.objects.facts, &minors);
         let warnings = std::mem::take(&mut observation.warnings);
         Ok(Assessment {
             memory,
@@ -121,6 +127,7 @@ impl Judge {
             gate,
             stamp,
             policy,
+            minors,
             warnings,
             problems,
             now,
@@ -147,6 +154,7 @@ impl Judge {
                 standing,
                 facts: &assessment.observation.certain,
                 policy: &assessment.policy.automatic,
+                minors: &assessment.minors,
                 memory: &assessment.memory,
                 evidence: &evidence,
                 stamp: &assessment.stamp,

@@ -35,6 +35,7 @@ pub(crate) struct FleetSettings {
     pub(crate) reads: Reads,
     pub(crate) pass_every: Duration,
     pub(crate) allowance: SignedDuration,
+    pub(crate) minors: Option<PathBuf>,
     /// Whether metrics have AUS's names too.
     pub(crate) aus_metrics: bool,
     /// The API that manages the clusters.
@@ -218,6 +219,7 @@ impl ServeOptions {
             reads,
             pass_every: pass.unsigned(),
             allowance: allowance.signed(),
+            minors: self.minors.clone(),
             aus_metrics,
             hands,
         }))

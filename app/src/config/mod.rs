@@ -75,6 +75,14 @@ pub(crate) struct ServeOptions {
         help_heading = "Sources"
     )]
     pub(crate) platforms: Option<PathBuf>,
+    /// Correct or confirm rows of the table of minor versions with this file. [default: the built-in table]
+    #[arg(
+        long,
+        env = "TOWPATH_MINORS",
+        value_name = "FILE",
+        help_heading = "Sources"
+    )]
+    pub(crate) minors: Option<PathBuf>,
     /// Read the fleet's policy (organisations, clusters) from this directory.
     #[arg(
         long,
@@ -332,6 +340,8 @@ pub(crate) struct Settings {
     pub(crate) listen: SocketAddr,
     pub(crate) sources: SourceSettings,
     pub(crate) intervals: Intervals,
+    /// The file with rows of the table of minor versions.
+    pub(crate) minors: Option<PathBuf>,
     pub(crate) fleet: Option<FleetSettings>,
     pub(crate) token_keys: Option<PathBuf>,
     /// Tokens of the first version are taken until then.
@@ -510,7 +520,7 @@ impl ServeOptions {
 
     fn or(self, other: Self) -> Self {
         first_given! { self, other;
-            listen, sources, refresh_every, degraded_after, platforms, fleet, clusters,
+            listen, sources, refresh_every, degraded_after, platforms, minors, fleet, clusters,
             store, store_password_file, keep_for, token_keys, accept_unbound_tokens_until,
             open_reads, pass_every, report_allowance, ocm, ocm_token, ocm_client_id,
             ocm_client_secret, ocm_offline_token, ocm_token_url, acm, acm_context, aus_metrics, poll_every,
@@ -573,6 +583,7 @@ impl ServeOptions {
             ),
             sources,
             intervals,
+            minors: self.minors,
             fleet,
             token_keys: self.token_keys,
             unbound_until,

@@ -15,6 +15,9 @@ impl fmt::Display for Settings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "listen: \"{}\"", self.listen)?;
         write!(f, "{}", self.sources)?;
+        if let Some(minors) = &self.minors {
+            writeln!(f, "minors: {:?}", minors.display().to_string())?;
+        }
         if let Some(fleet) = &self.fleet {
             writeln!(f, "{fleet}")?;
         }

@@ -10,10 +10,11 @@ use towpath_core::cluster::ClusterId;
 use towpath_core::finding::{Finding, Place};
 use towpath_core::fleet::upgrade::REFUSAL_MEMORY;
 use towpath_core::fleet::{
-    Approval, ChannelFollowers, ClusterState, FleetInput, FleetPolicy, Ledger, MinorSteps, Name,
-    OfferBook, Pause, SoakSum, Tenure, UnknownClusters, Upgrade, beyond_own, told_once,
+    Approval, ChannelFollowers, ClusterState, FleetInput, FleetPolicy, Ledger, Name, OfferBook,
+    Pause, SoakSum, Tenure, UnknownClusters, Upgrade, beyond_own, told_once,
 };
 use towpath_core::graph::Graph;
+use towpath_core::version::Minors;
 use towpath_formats::SourceFile;
 use towpath_formats::fleet::cluster_list::{
     self, CHANNEL_NOT_FOLLOWED, ClusterList, LIST_IS_GONE, labels,
@@ -447,6 +448,7 @@ pub(crate) fn input(
     read: &FleetReading,
     known: &StoredFleet,
     graph: Option<&Graph>,
+    minors: &Minors,
     now: Timestamp,
 ) -> FleetInput {
     let mut clusters = known.clusters.clone();
@@ -472,7 +474,7 @@ pub(crate) fn input(
         };
         offer(state, source, book.as_mut());
         if let (Offers::Listed, Some(followers), Some(book)) = (source, &followers, &mut book) {
-            let channels = followers.channels(state, &minor_steps());
+            let channels = followers.channels(state, minors);
             book.add_offers_in(state, &channels);
         }
     }
@@ -537,14 +539,6 @@ pub(crate) fn offer(state: &mut ClusterState, source: Offers, book: Option<&mut 
     let knows_better = source == Offers::LastListed && book.knows(state);
     if state.offers.is_empty() || knows_better {
         state.offers = book.offers(state);
-    }
-}
-
-/// Which minor follows which.
-fn minor_steps() -> MinorSteps<'static> {
-    MinorSteps {
-        next: &|minor| vec![minor.next()],
-        is_eus: &|minor| minor.to_string().ends_with(['0', '2', '4', '6', '8']),
     }
 }
 

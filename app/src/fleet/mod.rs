@@ -47,6 +47,7 @@ use crate::cli::{print, terminal_width};
 use crate::clock::NowArgs;
 use crate::config::{self, ServeOptions, Settings, SourceArgs};
 use crate::example::Origin;
+use crate::minors::{self, MinorsArgs};
 use crate::output::{Output, OutputArgs};
 
 /// Where state is kept when nobody says otherwise.
@@ -216,6 +217,8 @@ pub(crate) struct FleetArgs {
     #[command(flatten)]
     hands: HandsArgs,
     #[command(flatten)]
+    minors: MinorsArgs,
+    #[command(flatten)]
     now: NowArgs,
     #[command(flatten)]
     sources: SourceArgs,
@@ -312,6 +315,7 @@ impl FleetArgs {
             store: self.store.clone(),
             store_password_file: self.store_password_file.clone(),
             sources: self.sources.options.clone(),
+            minors: self.minors.path(),
             now: self.now,
             ..self.hands.options(more)
         };
@@ -353,7 +357,8 @@ impl FleetArgs {
         let read = reading(&settings, now).await?;
         let known = self.known(&settings, now).await?;
         let graph = facts::graph(&settings, now)?;
-        let input = facts::input(&read, &known, graph.as_ref(), now);
+        let minors = minors::of(settings.minors.as_deref())?;
+        let input = facts::input(&read, &known, graph.as_ref(), &minors, now);
         if input.clusters.is_empty() {
             warn(&read.findings)?;
             bail!(
@@ -623,7 +628,8 @@ async fn lint(FleetReadArgs { look, output }: FleetReadArgs) -> anyhow::Result<b
     let now = settings.now.unwrap_or_else(Timestamp::now);
     let mut read = reading(&settings, now).await?;
     let known = look.known(&settings, now).await?;
-    let input = facts::input(&read, &known, None, now);
+    let minors = minors::of(settings.minors.as_deref())?;
+    let input = facts::input(&read, &known, None, &minors, now);
     read.findings
         .extend(coverage(&input.policy, &input.clusters));
     read.findings.sort();

@@ -17,6 +17,7 @@ use towpath_core::fleet::{
     Decision, FleetInput, FleetPlanner, Name, OfferBook, Start, Upgrade, UpgradeEnd, UpgradeId,
     UpgradeState, coverage, oldest_needed, pruning_clock, sector_key,
 };
+use towpath_core::version::Minors;
 use towpath_formats::fleet::{input, log};
 use towpath_store::{
     ChangeMark, Claim, ClaimOutcome, ClusterReport, InputPart, Lease, Lock, Need, Retention, Store,
@@ -27,6 +28,7 @@ use super::hands::{self, Hands, hands_of};
 use super::lease::LeaseKeeper;
 use super::published_fleet::{DecidedFleet, GraphHandle, GraphSource, PassOutcome, PublishedFleet};
 use crate::config::FleetSettings;
+use crate::minors;
 
 /// Offers change with time alone (a release enters a channel), so they are looked up anew this often.
 const REREAD: SignedDuration = SignedDuration::from_mins(10);
@@ -48,6 +50,7 @@ pub(crate) struct Scheduler {
     files: Files,
     graph: GraphSource,
     hands: Option<Box<dyn Hands>>,
+    minors: Minors,
     read: FleetReading,
     /// What is odd about whom the policies select.
     coverage: Vec<Finding>,
@@ -74,6 +77,7 @@ impl Scheduler {
     ) -> anyhow::Result<Self> {
         let files = Files::new(&settings.policy, settings.clusters.as_deref());
         let hands = hands_of(settings.hands.as_ref())?;
+        let minors = minors::of(settings.minors.as_deref())?;
         let owner = format!(
             "{}-{}",
             std::process::id(),
@@ -88,6 +92,7 @@ impl Scheduler {
             files,
             graph,
             hands,
+            minors,
             read: FleetReading::default(),
             coverage: Vec::new(),
             known: StoredFleet::default(),
@@ -342,7 +347,7 @@ impl Scheduler {
             .map(|changes| changes.mark)?;
         self.known = StoredFleet::read(&self.store, now).await?;
         let (planner, input_size, found) = tokio::task::block_in_place(|| {
-            let input = facts::input(&self.read, &self.known, held.graph(), now);
+            let input = facts::input(&self.read, &self.known, held.graph(), &self.minors, now);
             let mut found = coverage(&input.policy, &input.clusters);
             let policy = &self.settings.policy;
             found.extend(facts::list_is_gone(&self.read, &self.known, policy));

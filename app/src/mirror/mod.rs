@@ -18,6 +18,7 @@ use towpath_formats::mirror::{Completeness, MirrorReport, comments, json, list};
 use crate::cli::print;
 use crate::clock::NowArgs;
 use crate::example::Origin;
+use crate::minors::MinorsArgs;
 use crate::output::OutputArgs;
 use crate::path::{Via, goal, risks, via};
 use crate::sources::GraphArgs;
@@ -72,6 +73,8 @@ pub(crate) struct MirrorArgs {
     output: OutputArgs<MirrorOutput>,
     #[command(flatten)]
     now: NowArgs,
+    #[command(flatten)]
+    minors: MinorsArgs,
     #[command(flatten)]
     graph: GraphArgs,
 }
@@ -186,6 +189,7 @@ impl MirrorArgs {
             channels,
             platform: inputs::platform(self.platform.as_deref())?,
             taken: self.risks.clone().unwrap_or(usual),
+            minors: self.minors.read()?,
             choice,
             branching: if self.with_branches {
                 Branching::WaysAround

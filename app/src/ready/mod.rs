@@ -9,7 +9,6 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, anyhow, bail};
 use clap::Args;
 use jiff::Timestamp;
-use towpath_core::cluster::rules::MaxSkew;
 use towpath_core::cluster::way::{Stop, Way};
 use towpath_core::cluster::{AcceptedReasons, Fact, ready_but_for};
 use towpath_core::finding::{Finding, Place};
@@ -23,6 +22,7 @@ use towpath_formats::findings::{self, Shown};
 use crate::cli::{failure, warn};
 use crate::clock::NowArgs;
 use crate::input::read_input;
+use crate::minors::MinorsArgs;
 use crate::output::OutputArgs;
 use crate::terminal::room;
 use alerts::AlertArgs;
@@ -41,7 +41,7 @@ pub(crate) struct ReadyArgs {
     /// The update path to take, release by release, as `towpath path` finds it.
     #[arg(long, value_name = "VERSIONS", value_parser = stop, value_delimiter = ',')]
     path: Vec<Stop>,
-    /// How many minor versions a kubelet may be behind. [default: OpenShift's policy, 1 on odd minor versions and 2 on even ones]
+    /// How many minor versions a kubelet may be behind. [default: OpenShift's policy, as the table of minor versions has it]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=3))]
     max_skew: Option<u8>,
     /// Accept a reason: it stays visible, and stands in the way no longer. A code (BudgetAtLimit), or a code and its object (BudgetAtLimit/shop/db). Repeatable.
@@ -58,6 +58,8 @@ pub(crate) struct ReadyArgs {
     /// Add removals of APIs to the built-in table: a JSON list of group, version, resource, removed, replacement.
     #[arg(long, value_name = "FILE")]
     removals: Option<PathBuf>,
+    #[command(flatten)]
+    minors: MinorsArgs,
     #[command(flatten)]
     now: NowArgs,
     #[command(flatten)]
@@ -90,7 +92,7 @@ pub(crate) fn ready(args: &ReadyArgs) -> anyhow::Result<bool> {
         "the cluster's version is unknown; add its ClusterVersion: `oc get clusterversions -o yaml`",
     )?;
     let way = args.way(from)?;
-    let readiness = ready_but_for(&way, &cluster.facts, max_skew(args.max_skew), &accepted);
+    let readiness = ready_but_for(&way, &cluster.facts, &accepted);
     let told = ReadyReport {
         cluster: &cluster,
         way: &way,
@@ -114,11 +116,6 @@ pub(crate) fn objects(directory: Option<&Path>, now: Timestamp) -> anyhow::Resul
     Ok(cluster)
 }
 
-/// How far kubelets may be behind.
-pub(crate) fn max_skew(given: Option<u8>) -> MaxSkew {
-    given.map_or(MaxSkew::OpenShift, MaxSkew::Same)
-}
-
 fn understood(
     files: &[SourceFile],
     now: Timestamp,
@@ -132,13 +129,14 @@ fn understood(
 
 impl ReadyArgs {
     fn way(&self, from: Version) -> anyhow::Result<Way> {
+        let minors = self.minors.read()?.with_max_skew(self.max_skew);
         match (&self.to, self.path.as_slice()) {
-            (None, []) => Ok(Way::to_next_minor(from)),
-            (Some(to), _) => Way::through_every_minor(from, to.clone())
+            (None, []) => Way::to_next_minor(from, &minors)
+                .map_err(|problem| anyhow!("the next minor version: {problem}")),
+            (Some(to), _) => Way::through_every_minor(from, to.clone(), &minors)
                 .map_err(|problem| anyhow!("--to: {problem}")),
-            (None, stops) => {
-                Way::new(from, stops.to_vec()).map_err(|problem| anyhow!("--path: {problem}"))
-            }
+            (None, stops) => Way::new(from, stops.to_vec(), &minors)
+                .map_err(|problem| anyhow!("--path: {problem}")),
         }
     }
 

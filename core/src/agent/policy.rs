@@ -2,7 +2,6 @@
 
 use jiff::SignedDuration;
 
-use crate::cluster::rules::MaxSkew;
 use crate::fleet::MaintenanceWindow;
 use crate::version::{Minor, Version};
 
@@ -22,8 +21,6 @@ pub struct AutomaticPolicy {
     pub proof: RequiredProof,
     /// How old the graph may be; none if nobody stamps it.
     pub max_graph_age: Option<SignedDuration>,
-    /// How far nodes may be behind.
-    pub max_skew: MaxSkew,
 }
 
 /// How far a cluster may go.
@@ -64,7 +61,6 @@ impl AutomaticPolicy {
             downgrades: Downgrades::Refuse,
             proof: RequiredProof::Signed,
             max_graph_age: None,
-            max_skew: MaxSkew::default(),
         }
     }
 }

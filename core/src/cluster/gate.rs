@@ -11,10 +11,10 @@ use std::collections::BTreeSet;
 
 use crate::cluster::Fact;
 use crate::cluster::objects::Facts;
-use crate::cluster::rules::{MaxSkew, judge};
+use crate::cluster::rules::{judge, unknown};
 use crate::cluster::way::{Stop, Way};
 use crate::verdict::{Reason, Verdict};
-use crate::version::Minor;
+use crate::version::{Minor, Minors, Version};
 
 /// Whether the minor version may change.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,7 +29,10 @@ pub struct UpgradeableGate {
 ///
 /// During an update nodes and API servers are between two releases. The next minor version is that after the release the
 /// cluster is on its way to: seen from the one it leaves, every node that is done would be ahead.
-pub fn gate(target: Option<Minor>, facts: &Facts, max_skew: MaxSkew) -> Option<UpgradeableGate> {
+///
+/// The cluster knows one condition for all minor versions that may be next. So all of them are judged, or those that lead to the
+/// target.
+pub fn gate(target: Option<Minor>, facts: &Facts, minors: &Minors) -> Option<UpgradeableGate> {
     let current = facts.heads_for()?.clone();
     let facts = Facts {
         objections: Fact::Known(Vec::new()),
@@ -38,20 +41,32 @@ pub fn gate(target: Option<Minor>, facts: &Facts, max_skew: MaxSkew) -> Option<U
         operator_failures: Fact::Known(Vec::new()),
         ..facts.clone()
     };
-    let verdict = |way: &Way| -> Verdict {
-        way.steps()
-            .map(|step| judge(step, &facts, max_skew))
-            .collect()
+    let verdict = |way: &Way| -> Verdict { way.steps().map(|step| judge(step, &facts)).collect() };
+    let next = ways_to_next(target, &current, minors);
+    let next = match next.is_empty() {
+        true => unknown(Minor::of(&current)),
+        false => next.iter().map(verdict).collect(),
     };
-    let next = verdict(&Way::to_next_minor(current.clone()));
-    let ahead =
-        target.and_then(|target| Way::through_every_minor(current, Stop::Minor(target)).ok());
-    let later = ahead.map(|way| verdict(&way).reasons).unwrap_or_default();
+    let ahead = target.map(|target| {
+        Way::ways_through_every_minor(current, &Stop::Minor(target), minors).unwrap_or_default()
+    });
+    let later = ahead.iter().flatten().flat_map(|way| verdict(way).reasons);
     let later = later
-        .into_iter()
         .filter(|reason| !next.reasons.contains(reason))
         .collect();
     Some(UpgradeableGate { next, later })
+}
+
+/// To each minor version that may be next: those on the way to the target, or all if there is none.
+fn ways_to_next(target: Option<Minor>, current: &Version, minors: &Minors) -> Vec<Way> {
+    let all: Vec<Minor> = minors.next(Minor::of(current)).collect();
+    let leads_on =
+        |next: &Minor| target.is_some_and(|target| !minors.routes(*next, target).is_empty());
+    let wanted: Vec<Minor> = all.iter().copied().filter(leads_on).collect();
+    let next = if wanted.is_empty() { all } else { wanted };
+    next.into_iter()
+        .filter_map(|next| Way::new(current.clone(), vec![Stop::Minor(next)], minors).ok())
+        .collect()
 }
 
 impl UpgradeableGate {

@@ -11,7 +11,7 @@ use crate::fleet::Name;
 use crate::version::Minor;
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Health {
+pub struct ClusterHealth {
     pub pools: Fact<Vec<PoolState>>,
     pub nodes: Fact<Vec<NodeState>>,
     pub pods: Fact<Vec<Pod>>,

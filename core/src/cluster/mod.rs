@@ -13,4 +13,4 @@ pub mod way;
 pub use accepted::{AcceptedReasons, NotAccepted};
 pub use facts::{Cluster, ClusterId, Fact, Platform};
 pub use gate::{UpgradeableGate, gate};
-pub use ready::{Readiness, ReadyHop, Task, ready, ready_but_for};
+pub use ready::{PoolTasks, Readiness, ReadyHop, Task, pool_tasks, ready, ready_but_for};

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::Timestamp;
 
 use super::Fact;
-use super::health::Health;
+use super::health::ClusterHealth;
 use crate::fleet::Name;
 use crate::version::{Minor, Version};
 
@@ -34,7 +34,7 @@ pub struct Facts {
     pub gates: Fact<BTreeMap<Name, Name>>,
     pub acks: Fact<BTreeSet<Name>>,
     /// What only `ready` asks for.
-    pub health: Health,
+    pub health: ClusterHealth,
 }
 
 /// The pool of the control plane's nodes.
@@ -160,6 +160,14 @@ impl MachineConfigPool {
     /// The command that keeps a pool's nodes as they are, as a reason has it.
     pub const PAUSE: &'static str =
         "oc patch machineconfigpool {pool} --type=merge -p '{{\"spec\":{{\"paused\":true}}}}'";
+
+    /// The command that waits until all of a pool's nodes are updated, as a reason has it.
+    pub const WAIT: &'static str =
+        "oc wait machineconfigpool {pool} --for=condition=Updated --timeout=24h";
+
+    pub fn new(name: Name, is_paused: bool) -> Self {
+        Self { name, is_paused }
+    }
 
     /// Whether its nodes are the control plane's.
     pub fn is_of_control_plane(&self) -> bool {

@@ -5,21 +5,34 @@ use std::collections::BTreeSet;
 
 use crate::cluster::AcceptedReasons;
 use crate::cluster::objects::{Facts, MachineConfigPool};
-use crate::cluster::rules::{MaxSkew, PoolStanding, is_unjudged, judge_all, standings};
+use crate::cluster::rules::{PoolStanding, is_unjudged, judge_all, standings};
 use crate::cluster::way::{Step, Way, Workers};
 use crate::fleet::Name;
 use crate::verdict::{Answer, Code, Reason, Verdict};
-use crate::version::Minor;
+use crate::version::{Minor, ShippedKubernetes};
 
 /// What there is to say about a way.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Readiness {
     /// Its updates, in order.
     pub hops: Vec<ReadyHop>,
-    /// Pools that are paused now, and have to be unpaused at the end.
+    /// Pools that are paused at the end, and have to be unpaused.
     pub paused_at_the_end: Vec<Name>,
+    /// What is left to be done when the way is over.
+    pub after: Vec<Task>,
     /// Names that somebody accepts, and that nothing here has.
     pub accepted_in_vain: Vec<String>,
+}
+
+/// What is to be done with pools of worker nodes, as the schedule of a way has it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PoolTasks {
+    /// Before each update.
+    pub before: Vec<Vec<Task>>,
+    /// When the way is over.
+    pub after: Vec<Task>,
+    /// Pools that are paused at the end.
+    pub paused_at_the_end: Vec<Name>,
 }
 
 /// An update of a way.
@@ -31,6 +44,8 @@ pub struct ReadyHop {
     pub to: String,
     /// The minor version it leads into; none if it is a patch.
     pub enters: Option<Minor>,
+    /// The Kubernetes of that, if it is known.
+    pub kubernetes: Option<ShippedKubernetes>,
     /// Whether it can be taken, and all that stands against it.
     pub verdict: Verdict,
     /// What stood against it, and somebody accepts.
@@ -74,38 +89,48 @@ static POOL_TO_PAUSE: Code = Code::new(
 static POOL_TO_CATCH_UP: Code = Code::new(
     "PoolToCatchUp",
     "pool {pool} has to catch up with {release}",
-    "unpause pool {pool}, and wait until all of it is at {release}",
+    "unpause pool {pool}, so that its nodes catch up with {release}",
 )
 .by(MachineConfigPool::UNPAUSE)
 .with(&[("pool", "worker"), ("release", "4.16.30")])
 .note();
 
+/// The next minor version comes only after all nodes of a pool.
+static POOL_TO_WAIT_FOR: Code = Code::new(
+    "PoolToWaitFor",
+    "pool {pool} has to be at {release} first",
+    "wait until all of pool {pool} is at {release}",
+)
+.by(MachineConfigPool::WAIT)
+.with(&[("pool", "worker"), ("release", "4.16.30")])
+.note();
+
 /// Judges every update of a way.
-pub fn ready(way: &Way, facts: &Facts, max_skew: MaxSkew) -> Readiness {
-    ready_but_for(way, facts, max_skew, &AcceptedReasons::default())
+pub fn ready(way: &Way, facts: &Facts) -> Readiness {
+    ready_but_for(way, facts, &AcceptedReasons::default())
 }
 
 /// Judges every update of a way, but for what somebody accepts.
-pub fn ready_but_for(
-    way: &Way,
-    facts: &Facts,
-    max_skew: MaxSkew,
-    accepted: &AcceptedReasons,
-) -> Readiness {
+pub fn ready_but_for(way: &Way, facts: &Facts, accepted: &AcceptedReasons) -> Readiness {
     let mut asked = BTreeSet::new();
-    let mut pools = WorkerPools::new(facts);
+    let pools = facts.pools.known().cloned().unwrap_or_default();
+    let PoolTasks {
+        before,
+        after,
+        paused_at_the_end,
+    } = pool_tasks(way, pools);
     let mut hops = Vec::new();
-    for step in way.steps() {
-        let of_pools = pools.before(step);
-        let judged = accepted.taken_from(judge_all(step, facts, max_skew));
-        let standings = standings(step, facts, max_skew);
+    for (step, of_pools) in way.steps().zip(before) {
+        let judged = accepted.taken_from(judge_all(step, facts));
+        let standings = standings(step, facts);
         hops.push(hop(step, judged, standings, of_pools, &mut asked));
     }
     let taken = hops.iter().flat_map(|hop| &hop.accepted);
     let accepted_in_vain = accepted.unused(taken);
     Readiness {
         hops,
-        paused_at_the_end: pools.paused_at_the_end(way),
+        paused_at_the_end,
+        after,
         accepted_in_vain,
     }
 }
@@ -122,10 +147,12 @@ fn hop(
     let against = against.filter(|task| asked.insert(task.text.clone()));
     let tasks = against.chain(of_pools).collect();
     let enters = step.is_minor().then(|| step.to_minor());
+    let kubernetes = enters.and_then(|_| step.kubernetes_after());
     ReadyHop {
         from: step.begins_at(),
         to: step.to().to_string(),
         enters,
+        kubernetes,
         verdict,
         accepted,
         tasks,
@@ -143,9 +170,29 @@ impl Task {
         }
     }
 
-    /// A paused pool lets its nodes be updated again.
-    pub fn unpause(pool: &Name) -> Self {
-        Self::of(&POOL_STAYS_PAUSED.because([("pool", pool.into())]))
+    fn of_pool(code: &'static Code, pool: &Name, release: &str) -> Self {
+        Self::of(&code.because([("pool", pool.into()), ("release", release.into())]))
+    }
+}
+
+/// What is to be done with pools so that the way goes as its schedule says: who is paused when, who catches up, and whom the
+/// next minor version waits for.
+pub fn pool_tasks(way: &Way, pools: Vec<MachineConfigPool>) -> PoolTasks {
+    let mut pools = WorkerPools::new(pools);
+    let before = way.steps().map(|step| pools.before(step)).collect();
+    let paused_at_the_end = pools.paused_at_the_end(way);
+    let last = way.steps().last().map(|step| step.to().to_string());
+    let last = last.unwrap_or_default();
+    let after = paused_at_the_end.iter().flat_map(|pool| {
+        [
+            Task::of(&POOL_STAYS_PAUSED.because([("pool", pool.into())])),
+            Task::of_pool(&POOL_TO_WAIT_FOR, pool, &last),
+        ]
+    });
+    PoolTasks {
+        before,
+        after: after.collect(),
+        paused_at_the_end,
     }
 }
 
@@ -155,31 +202,36 @@ struct WorkerPools {
 }
 
 impl WorkerPools {
-    fn new(facts: &Facts) -> Self {
-        let pools = facts.pools.known().cloned().unwrap_or_default();
+    fn new(mut pools: Vec<MachineConfigPool>) -> Self {
+        let mut names = BTreeSet::new();
+        pools.retain(|pool| names.insert(pool.name.clone()));
         Self { pools }
     }
 
-    /// What is to be done with worker pools before a step: those that were held back catch up, and those that are to be held
-    /// back are paused.
+    /// What is to be done with worker pools before a step: those that were held back catch up, those that follow are waited for
+    /// before another minor version, and those that are to be held back are paused.
     fn before(&mut self, step: Step<'_>) -> Vec<Task> {
-        let caught_up = step.earlier().last();
-        let caught_up = caught_up.filter(|last| last.workers() == Workers::CatchUpAfter);
+        let last = step.earlier().last();
+        let is_held_back = step.workers() != Workers::AsTheyAre;
         let workers = self.pools.iter_mut();
         let workers = workers.filter(|pool| !pool.is_of_control_plane());
         let mut tasks = Vec::new();
         for pool in workers {
-            let name = || ("pool", (&pool.name).into());
-            if let Some(last) = caught_up {
+            if let Some(last) = last {
                 let release = last.to().to_string();
-                let reason =
-                    POOL_TO_CATCH_UP.because([name(), ("release", release.as_str().into())]);
-                tasks.push(Task::of(&reason));
-                pool.is_paused = false;
+                let catches_up = last.workers() == Workers::CatchUpAfter;
+                if catches_up {
+                    tasks.push(Task::of_pool(&POOL_TO_CATCH_UP, &pool.name, &release));
+                    pool.is_paused = false;
+                }
+                let is_waited_for = step.is_minor() || is_held_back || catches_up;
+                if is_waited_for && !pool.is_paused {
+                    tasks.push(Task::of_pool(&POOL_TO_WAIT_FOR, &pool.name, &release));
+                }
             }
-            let is_held_back = step.workers() != Workers::AsTheyAre;
             if is_held_back && !pool.is_paused {
-                tasks.push(Task::of(&POOL_TO_PAUSE.because([name()])));
+                let pause = POOL_TO_PAUSE.because([("pool", (&pool.name).into())]);
+                tasks.push(Task::of(&pause));
                 pool.is_paused = true;
             }
         }
@@ -187,12 +239,13 @@ impl WorkerPools {
     }
 
     /// The control plane's pool is unpaused before the first minor update, and not only at the end.
-    fn paused_at_the_end(self, way: &Way) -> Vec<Name> {
+    fn paused_at_the_end(&self, way: &Way) -> Vec<Name> {
         let has_minor = way.steps().any(Step::is_minor);
-        let pools = self.pools.into_iter();
-        let waits =
-            |pool: &MachineConfigPool| pool.is_paused && !(has_minor && pool.is_of_control_plane());
-        pools.filter(waits).map(|pool| pool.name).collect()
+        let waits = |pool: &&MachineConfigPool| {
+            pool.is_paused && !(has_minor && pool.is_of_control_plane())
+        };
+        let pools = self.pools.iter();
+        pools.filter(waits).map(|pool| pool.name.clone()).collect()
     }
 }
 

@@ -5,7 +5,7 @@
 
 use std::fmt;
 
-use crate::version::{Minor, Version};
+use crate::version::{Minor, Minors, ShippedKubernetes, Succession, Version};
 
 /// The most stops of a way.
 pub const MAX_STOPS: usize = 64;
@@ -24,6 +24,8 @@ pub struct Way {
     stops: Vec<Stop>,
     /// What worker pools do on the way to each stop; none where nobody has planned that.
     workers: Vec<Workers>,
+    /// Which minor version follows which.
+    minors: Minors,
 }
 
 /// What the pools of worker nodes do during an update.
@@ -61,6 +63,18 @@ pub enum NotAWay {
         "from {0} to {1} it skips a minor version, which no cluster accepts; put a release of {2} between them: `towpath path` finds one"
     )]
     Skips(String, Stop, Minor),
+    #[error("no update leads from {0} to {1}, nor several; choose another goal")]
+    NoWay(String, Stop),
+    #[error(
+        "nobody has told towpath which minor version follows {0}; name the goal with --to, or add {0} to a file for --minors"
+    )]
+    NextUnknown(Minor),
+    #[error("{0} is followed by {1}; name one of them with --to")]
+    SeveralNext(Minor, String),
+    #[error(
+        "several sequences of updates lead from {0} to {1}: {2}; name the stops of one with --path"
+    )]
+    SeveralWays(String, Stop, String),
 }
 
 impl Stop {
@@ -90,8 +104,9 @@ impl fmt::Display for Stop {
 }
 
 impl Way {
-    /// A way that goes forwards, one minor version at a time.
-    pub fn new(from: Version, stops: Vec<Stop>) -> Result<Self, NotAWay> {
+    /// A way that goes forwards and leaves out no minor version, unless clusters may. A minor version that is not known is no
+    /// mistake here: a rule holds there.
+    pub fn new(from: Version, stops: Vec<Stop>, minors: &Minors) -> Result<Self, NotAWay> {
         match stops.len() {
             0 => return Err(NotAWay::Empty),
             1..=MAX_STOPS => {}
@@ -101,18 +116,20 @@ impl Way {
             from,
             stops,
             workers: Vec::new(),
+            minors: minors.clone(),
         };
         way.steps().try_for_each(checked)?;
         Ok(way)
     }
 
-    /// To the next minor version.
-    pub fn to_next_minor(from: Version) -> Self {
-        let next = Stop::Minor(Minor::of(&from).next());
-        Self {
-            from,
-            stops: vec![next],
-            workers: Vec::new(),
+    /// To the next minor version, if there is one.
+    pub fn to_next_minor(from: Version, minors: &Minors) -> Result<Self, NotAWay> {
+        let minor = Minor::of(&from);
+        let next: Vec<Minor> = minors.next(minor).collect();
+        match next.as_slice() {
+            [] => Err(NotAWay::NextUnknown(minor)),
+            [next] => Self::new(from, vec![Stop::Minor(*next)], minors),
+            _ => Err(NotAWay::SeveralNext(minor, listed(&next, " or "))),
         }
     }
 
@@ -122,21 +139,55 @@ impl Way {
     }
 
     /// To that stop, through any release of each minor version between.
-    pub fn through_every_minor(from: Version, to: Stop) -> Result<Self, NotAWay> {
-        let (first, last) = (Minor::of(&from), to.minor());
-        let same_major = first.major == last.major;
-        let between = if same_major {
-            last.minor.saturating_sub(first.minor).saturating_sub(1)
-        } else {
-            0
+    pub fn through_every_minor(from: Version, to: Stop, minors: &Minors) -> Result<Self, NotAWay> {
+        let ways = Self::ways_through_every_minor(from.clone(), &to, minors)?;
+        match ways.as_slice() {
+            [way] => Ok(way.clone()),
+            _ => {
+                let ways: Vec<String> = ways.iter().map(|way| listed(&way.stops, ",")).collect();
+                let from = from.to_string();
+                Err(NotAWay::SeveralWays(from, to, listed(&ways, " or ")))
+            }
+        }
+    }
+
+    /// All such ways. At least one.
+    pub fn ways_through_every_minor(
+        from: Version,
+        to: &Stop,
+        minors: &Minors,
+    ) -> Result<Vec<Self>, NotAWay> {
+        let way = |between: &[Minor]| {
+            let between = between.iter().map(|minor| Stop::Minor(*minor));
+            let stops = between.chain([to.clone()]).collect();
+            Self::new(from.clone(), stops, minors)
         };
-        let between = (0..between.min(MAX_STOPS as u64))
-            .map(|n| Minor::new(first.major, first.minor.saturating_add(1 + n)));
-        Self::new(from, between.map(Stop::Minor).chain([to]).collect())
+        let routes = minors.routes(Minor::of(&from), to.minor());
+        match routes.is_empty() {
+            // What is wrong with it, or which minor version is not known.
+            true => way(&[]).map(|way| vec![way]),
+            false => {
+                let between =
+                    |route: &Vec<Minor>| route.split_last().map_or(way(&[]), |it| way(it.1));
+                routes.iter().map(between).collect()
+            }
+        }
     }
 
     pub fn from(&self) -> &Version {
         &self.from
+    }
+
+    /// Which minor version follows which.
+    pub fn minors(&self) -> &Minors {
+        &self.minors
+    }
+
+    fn kubernetes(&self, stop: &Stop) -> Option<ShippedKubernetes> {
+        match stop {
+            Stop::Release(version) => self.minors.kubernetes_of(version),
+            Stop::Minor(minor) => self.minors.kubernetes(*minor),
+        }
     }
 
     /// Its updates, in order.
@@ -152,12 +203,9 @@ impl Way {
     }
 }
 
-/// The first minor version that an update leaves out; none if no cluster minds.
-pub fn skipped_minor(from: &Version, to: &Version) -> Option<Minor> {
-    match Way::new(from.clone(), vec![Stop::Release(to.clone())]) {
-        Err(NotAWay::Skips(_, _, between)) => Some(between),
-        _ => None,
-    }
+fn listed<T: fmt::Display>(all: &[T], between: &str) -> String {
+    let names: Vec<String> = all.iter().map(ToString::to_string).collect();
+    names.join(between)
 }
 
 fn checked(step: Step<'_>) -> Result<(), NotAWay> {
@@ -166,12 +214,19 @@ fn checked(step: Step<'_>) -> Result<(), NotAWay> {
         (Some(from), Stop::Release(to)) => to < from,
         _ => to < from,
     };
-    match is_older {
-        true => Err(NotAWay::Backwards(step.begins_at(), step.to().clone())),
-        false if from.major == to.major && to.minor > from.minor.saturating_add(1) => Err(
-            NotAWay::Skips(step.begins_at(), step.to().clone(), from.next()),
-        ),
-        false => Ok(()),
+    let (begin, stop) = (step.begins_at(), step.to().clone());
+    match step.succession() {
+        _ if is_older => Err(NotAWay::Backwards(begin, stop)),
+        Succession::LeavesOut(between) => {
+            let first = between.first().copied().unwrap_or(from);
+            Err(NotAWay::Skips(begin, stop, first))
+        }
+        Succession::NoWay => Err(NotAWay::NoWay(begin, stop)),
+        Succession::Patch
+        | Succession::Next
+        | Succession::NextUnverified
+        | Succession::Skip(_)
+        | Succession::Unknown(_) => Ok(()),
     }
 }
 
@@ -206,6 +261,25 @@ impl<'w> Step<'w> {
     /// The minor version it leads to.
     pub fn to_minor(self) -> Minor {
         self.to().minor()
+    }
+
+    /// How the minor version it leads to comes after the one it begins in.
+    pub fn succession(self) -> Succession {
+        let minors = &self.way.minors;
+        minors.succession(self.begins_in(), self.to_minor())
+    }
+
+    /// The Kubernetes that it begins with.
+    pub fn kubernetes_before(self) -> Option<ShippedKubernetes> {
+        match self.stop_before() {
+            None => self.way.minors.kubernetes_of(&self.way.from),
+            Some(stop) => self.way.kubernetes(stop),
+        }
+    }
+
+    /// The Kubernetes that it leads to.
+    pub fn kubernetes_after(self) -> Option<ShippedKubernetes> {
+        self.way.kubernetes(self.to())
     }
 
     /// Whether it changes the minor version. Nothing that stands in the way of a cluster stops a patch.
@@ -244,72 +318,5 @@ impl<'w> Step<'w> {
         self.index
             .checked_sub(1)
             .and_then(|before| self.way.stops.get(before))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn way(from: &str, stops: &str) -> Result<Way, NotAWay> {
-        let stops = stops
-            .split_whitespace()
-            .map(|stop| Stop::parse(stop).unwrap())
-            .collect();
-        Way::new(from.parse().unwrap(), stops)
-    }
-
-    #[test]
-    fn a_way_goes_forwards_one_minor_version_at_a_time() {
-        for (from, stops, problem) in [
-            ("4.6.8", "", "there is no stop; name at least one release"),
-            (
-                "4.6.8",
-                "4.6.7",
-                "from 4.6.8 to 4.6.7 it goes backwards; put the stops in ascending order",
-            ),
-            (
-                "4.6.8",
-                "4.7 4.6.9",
-                "from 4.7 to 4.6.9 it goes backwards; put the stops in ascending order",
-            ),
-            (
-                "4.6.8",
-                "4.8.1",
-                "from 4.6.8 to 4.8.1 it skips a minor version, which no cluster accepts; put a release of 4.7 between them: `towpath path` finds one",
-            ),
-        ] {
-            assert_eq!(way(from, stops).unwrap_err().to_string(), problem);
-        }
-        for stops in ["4.6.8", "4.6.9 4.7.0 4.7.3 4.8", "4.6 4.7"] {
-            assert!(way("4.6.8", stops).is_ok(), "{stops}");
-        }
-        assert_eq!(
-            way("4.6.8", &"4.6.9 ".repeat(65)),
-            Err(NotAWay::TooLong(65))
-        );
-    }
-
-    #[test]
-    fn every_minor_version_between_is_a_stop() {
-        let stops = |to: &str| {
-            let way = Way::through_every_minor("4.6.8".parse().unwrap(), Stop::parse(to).unwrap())
-                .unwrap();
-            way.steps()
-                .map(|step| step.to().to_string())
-                .collect::<Vec<_>>()
-        };
-        assert_eq!(stops("4.10.3"), ["4.7", "4.8", "4.9", "4.10.3"]);
-        assert_eq!(stops("4.7"), ["4.7"]);
-        assert_eq!(stops("4.6.9"), ["4.6.9"]);
-    }
-
-    #[test]
-    fn the_first_minor_update_may_come_after_patches() {
-        let way = way("4.6.8", "4.6.9 4.7.0 4.7.3 4.8.0").unwrap();
-        let firsts: Vec<bool> = way.steps().map(Step::is_first_minor).collect();
-        assert_eq!(firsts, [false, true, false, false]);
-        let minors: Vec<bool> = way.steps().map(Step::is_minor).collect();
-        assert_eq!(minors, [false, true, false, true]);
     }
 }

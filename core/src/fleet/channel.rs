@@ -7,7 +7,7 @@
 use super::roster::Entries;
 use super::{ClusterState, FleetPolicy};
 use crate::graph::ChannelName;
-use crate::version::{Minor, Version};
+use crate::version::{Minor, Minors, Succession, Version};
 
 /// The groups that a policy can follow.
 pub const CHANNEL_GROUPS: [&str; 4] = ["stable", "fast", "candidate", "eus"];
@@ -15,12 +15,6 @@ pub const CHANNEL_GROUPS: [&str; 4] = ["stable", "fast", "candidate", "eus"];
 const EUS: &str = "eus";
 /// How many minors ahead an EUS minor is looked for.
 const FARTHEST_EUS: usize = 6;
-
-/// Which minor follows which, and which have extended update support.
-pub struct MinorSteps<'a> {
-    pub next: &'a dyn Fn(Minor) -> Vec<Minor>,
-    pub is_eus: &'a dyn Fn(Minor) -> bool,
-}
 
 /// Who follows which group of channels.
 pub struct ChannelFollowers<'a>(Entries<'a>);
@@ -37,7 +31,7 @@ impl<'a> ChannelFollowers<'a> {
     }
 
     /// The channels that a cluster's policy lets it be switched to, nearest first.
-    pub fn channels(&self, state: &ClusterState, minors: &MinorSteps<'_>) -> Vec<ChannelName> {
+    pub fn channels(&self, state: &ClusterState, minors: &Minors) -> Vec<ChannelName> {
         let group = self
             .0
             .of(state)
@@ -56,14 +50,14 @@ fn channels_ahead(
     group: &str,
     version: &Version,
     current: &ChannelName,
-    minors: &MinorSteps<'_>,
+    minors: &Minors,
 ) -> Vec<ChannelName> {
     let own = Minor::of(version);
     let mut ahead = match group {
         EUS => next_eus(own, minors, FARTHEST_EUS),
-        _ => (minors.next)(own),
+        _ => next(own, minors),
     };
-    if group != EUS || (minors.is_eus)(own) {
+    if group != EUS || minors.is_eus(own) {
         ahead.insert(0, own);
     }
     let reached = (current.stream() == group)
@@ -79,14 +73,20 @@ fn channels_ahead(
         .collect()
 }
 
+/// The minors that come next, as far as somebody has verified that.
+fn next(from: Minor, minors: &Minors) -> Vec<Minor> {
+    let is_verified = |to: &Minor| minors.succession(from, *to) == Succession::Next;
+    minors.next(from).filter(is_verified).collect()
+}
+
 /// The first EUS minor on each way ahead.
-fn next_eus(from: Minor, minors: &MinorSteps<'_>, farthest: usize) -> Vec<Minor> {
+fn next_eus(from: Minor, minors: &Minors, farthest: usize) -> Vec<Minor> {
     let Some(farthest) = farthest.checked_sub(1) else {
         return Vec::new();
     };
-    let mut found: Vec<Minor> = (minors.next)(from)
+    let mut found: Vec<Minor> = next(from, minors)
         .into_iter()
-        .flat_map(|next| match (minors.is_eus)(next) {
+        .flat_map(|next| match minors.is_eus(next) {
             true => vec![next],
             false => next_eus(next, minors, farthest),
         })
@@ -99,29 +99,41 @@ fn next_eus(from: Minor, minors: &MinorSteps<'_>, farthest: usize) -> Vec<Minor>
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::version::{MinorFact, MinorRow};
 
-    /// 4.22 is followed by 4.23 and 5.0, and both by 5.1. EUS are the even minors of 4.x, and 5.2.
-    fn next(minor: Minor) -> Vec<Minor> {
-        let of = |texts: &[&str]| texts.iter().filter_map(|text| Minor::parse(text)).collect();
-        match &*minor.to_string() {
-            "4.18" => of(&["4.19"]),
-            "4.19" => of(&["4.20"]),
-            "4.20" => of(&["4.21"]),
-            "4.21" => of(&["4.22"]),
-            "4.22" => of(&["4.23", "5.0"]),
-            "4.23" | "5.0" => of(&["5.1"]),
-            "5.1" => of(&["5.2"]),
-            _ => Vec::new(),
-        }
+    /// 4.22 is followed by 4.23 and 5.0, and both by 5.1. EUS are the even minors of 4.x, and 5.2. Nobody has verified 5.3.
+    fn minors() -> Minors {
+        let minor = |text: &str| Minor::parse(text).unwrap();
+        let row = |(from, next): (&str, &[&str])| {
+            let row = MinorRow {
+                next: next.iter().map(|next| minor(next)).collect(),
+                is_eus: ["4.18", "4.20", "4.22", "5.2"].contains(&from),
+                unverified: (from == "5.2")
+                    .then_some(MinorFact::Next)
+                    .into_iter()
+                    .collect(),
+                ..MinorRow::default()
+            };
+            (minor(from), row)
+        };
+        let rows: [(&str, &[&str]); 10] = [
+            ("4.18", &["4.19"]),
+            ("4.19", &["4.20"]),
+            ("4.20", &["4.21"]),
+            ("4.21", &["4.22"]),
+            ("4.22", &["4.23", "5.0"]),
+            ("4.23", &["5.1"]),
+            ("5.0", &["5.1"]),
+            ("5.1", &["5.2"]),
+            ("5.2", &["5.3"]),
+            ("5.3", &[]),
+        ];
+        Minors::new(rows.map(row).into())
     }
 
     fn ahead(group: &str, version: &str, channel: &str) -> String {
         let (version, channel) = (version.parse().unwrap(), ChannelName::new(channel).unwrap());
-        let eus = ["4.18", "4.20", "4.22", "5.2"];
-        let minors = MinorSteps {
-            next: &next,
-            is_eus: &|minor| eus.contains(&&*minor.to_string()),
-        };
+        let minors = minors();
         let channels = channels_ahead(group, &version, &channel, &minors).into_iter();
         let names: Vec<String> = channels.map(|channel| channel.to_string()).collect();
         names.join(" ")
@@ -145,7 +157,8 @@ mod tests {
             ("eus", "4.19.1", "stable-4.19", "eus-4.20"),
             ("eus", "4.20.1", "eus-4.20", "eus-4.22"),
             ("eus", "4.22.1", "eus-4.22", "eus-5.2"),
-            // What is not known leads nowhere.
+            // What is not known, or not verified, leads nowhere.
+            ("stable", "5.2.1", "stable-5.2", ""),
             ("stable", "5.9.1", "stable-5.9", ""),
         ] {
             let got = ahead(group, version, channel);

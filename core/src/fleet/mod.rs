@@ -28,7 +28,7 @@ mod status;
 pub mod upgrade;
 mod why;
 
-pub use channel::{CHANNEL_GROUPS, ChannelFollowers, MinorSteps};
+pub use channel::{CHANNEL_GROUPS, ChannelFollowers};
 pub use clusters::ClusterRow;
 pub use coverage::{COVERAGE_CODES, coverage};
 pub use dispatch::{Decision, FleetPlanner, LockNeed, Start, StartKind, dispatch, sector_key};

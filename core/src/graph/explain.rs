@@ -6,14 +6,13 @@
 
 use jiff::Timestamp;
 
-use crate::cluster::way::skipped_minor;
 use crate::graph::rules::{Edges, NO_EDGE, OLDER, SKIPS_MINOR, UNKNOWN_RELEASE, not_in_channel};
 use crate::graph::{
     Channel, ChannelName, Edge, ReleaseId, Risk, RiskId, Situation, channels_entered, has_entered,
 };
 use crate::rules::{Policy, Rule};
 use crate::verdict::{Answer, Value, Verdict};
-use crate::version::Version;
+use crate::version::{Minors, Version};
 
 /// What there is to say about one release, in one channel, to one cluster.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -71,12 +70,13 @@ impl ExplainedRelease {
     }
 }
 
-/// Explains every way out of a release, or the one to `to`. `more` is asked too: what else stands in this cluster's way.
+/// Explains every way out of a release, or the one to `to`. `more` is asked too: what else there is to say for this cluster.
 pub fn explain(
     at: &Situation<'_>,
     from: &Version,
     to: Option<&Version>,
-    more: Option<&dyn Rule<Edges>>,
+    minors: &Minors,
+    more: &[&dyn Rule<Edges>],
 ) -> Explanation {
     let channel = at.graph.channel(at.cluster.channel.as_str());
     let release = at.graph.find(from, &at.cluster.arch);
@@ -89,8 +89,13 @@ pub fn explain(
         to: at.graph.release(edge.to).version.clone(),
         release: Some(edge.to),
         verdict: more
-            .map_or_else(Verdict::recommend, |rule| rule.judge(&at.about(*edge)))
-            .and(policy.judge(&at.about(*edge))),
+            .iter()
+            .map(|rule| rule.judge(&at.about(*edge)))
+            .chain([
+                minors.judge(&at.about(*edge)),
+                policy.judge(&at.about(*edge)),
+            ])
+            .collect(),
     };
     let mut candidates: Vec<ExplainedRelease> = match to {
         None => edges.iter().filter(is_member).map(judge).collect(),
@@ -98,7 +103,7 @@ pub fn explain(
             let wanted = edges
                 .iter()
                 .find(|edge| at.graph.release(edge.to).version == *to);
-            vec![wanted.map_or_else(|| without_edge(at, channel, from, to), judge)]
+            vec![wanted.map_or_else(|| without_edge(at, channel, [from, to], minors), judge)]
         }
     };
     candidates.sort_by(|a, b| b.to.cmp(&a.to));
@@ -135,12 +140,12 @@ fn standing(
 fn without_edge(
     at: &Situation<'_>,
     channel: Option<&Channel>,
-    from: &Version,
-    to: &Version,
+    [from, to]: [&Version; 2],
+    minors: &Minors,
 ) -> ExplainedRelease {
     let release = at.graph.find(to, &at.cluster.arch);
     let ends = [("from", from.into()), ("to", to.into())];
-    let reason = match (release, skipped_minor(from, to)) {
+    let reason = match (release, minors.left_out(from, to)) {
         (Some(_), None) if to < from => OLDER.because(ends),
         (Some(_), None) => NO_EDGE.because(ends),
         (Some(_), Some(between)) => {

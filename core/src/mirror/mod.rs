@@ -19,7 +19,7 @@ use crate::path::{
     Asker, Goal, NoGoal, NoPath, PathBarrier, Plan, Preference, Request, RiskPolicy, StrandedPath,
     paths,
 };
-use crate::version::{Arch, ReleaseName, Version};
+use crate::version::{Arch, Minors, ReleaseName, Version};
 use branches::{Branch, TooManyBranches, branches};
 use reachable_graph::{Limits, ReachableGraph};
 use smallest::{SizeProof, smallest};
@@ -34,6 +34,8 @@ pub struct Wish {
     pub platform: Fact<Platform>,
     /// Which updates with risks may be on a way.
     pub taken: RiskPolicy,
+    /// Which minor version follows which.
+    pub minors: Minors,
     pub choice: MirrorChoice,
     /// Whether what is needed if a risk applies is needed, too.
     pub branching: Branching,
@@ -208,7 +210,7 @@ fn ways(
         platform: wish.platform.clone(),
         ..Cluster::anonymous(channel, arch.clone())
     };
-    ReachableGraph::of(graph, &wish.channels, &cluster, taken, now)
+    ReachableGraph::of(graph, &wish.channels, &cluster, taken, &wish.minors, now)
 }
 
 /// Why nobody gets from a version to the target. `with_risks` finds the way over updates with any risks.
@@ -266,6 +268,7 @@ fn barriers(
             platform: wish.platform.clone(),
             arch: traveller.arch.clone(),
         },
+        minors: wish.minors.clone(),
         now,
     };
     match paths(graph, &request, &|_, _| SignedDuration::ZERO) {

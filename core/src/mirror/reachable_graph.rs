@@ -10,8 +10,9 @@ use jiff::Timestamp;
 
 use crate::cluster::Cluster;
 use crate::graph::{Channel, ChannelName, Graph, ReleaseId, RiskId};
-use crate::path::search_space::SearchSpace;
+use crate::path::search_space::{SearchSpace, SearchTerms};
 use crate::path::{Asker, Budget, Hop, Plan, RiskPolicy, UncachedStepGraphs};
+use crate::version::Minors;
 
 /// The updates that can be taken.
 #[derive(Debug, Clone, Default)]
@@ -56,6 +57,7 @@ impl ReachableGraph {
         channels: &[ChannelName],
         cluster: &Cluster,
         taken: &RiskPolicy,
+        minors: &Minors,
         now: Timestamp,
     ) -> Self {
         let mut channels: Vec<&Channel> = channels
@@ -70,7 +72,13 @@ impl ReachableGraph {
             arch: cluster.arch.clone(),
         };
         let (nothing_kept, budget) = (UncachedStepGraphs, Budget::unlimited());
-        let space = SearchSpace::new(graph, &nothing_kept, &channels, &asker, taken, now, &budget);
+        let terms = SearchTerms {
+            asker: &asker,
+            risks: taken,
+            minors,
+            now,
+        };
+        let space = SearchSpace::new(graph, &nothing_kept, &channels, &terms, &budget);
         Self {
             members: (0..space.count)
                 .filter(|release| space.has_entered(*release))

@@ -9,6 +9,7 @@ mod budget;
 mod no_path;
 mod pace;
 mod pools;
+mod reboots;
 mod request;
 mod safest;
 mod schedule;
@@ -24,7 +25,7 @@ use jiff::Timestamp;
 pub use budget::{Budget, Unfinished};
 pub use no_path::{NoGoal, NoPath, Obstacle, PathBarrier, StrandedPath};
 pub use pace::{Pace, TimedHop, TimedPlan};
-pub use pools::{CatchUp, Pools, pools};
+pub use pools::{CatchUp, Pools, pools, rollouts};
 pub use request::{Asker, Goal, Preference, Request, RiskPolicy};
 pub use scope::channels;
 pub use search::{Certainty, Lasts};
@@ -99,15 +100,7 @@ fn search(
 ) -> Result<FoundPaths, NoPath> {
     let channels = channels(graph, &request.via).map_err(NoPath::NoChannel)?;
     let start = scope::start(graph, &channels, request)?;
-    let space = SearchSpace::new(
-        graph,
-        step_graphs,
-        &channels,
-        &request.asker,
-        &request.risks,
-        request.now,
-        budget,
-    );
+    let space = SearchSpace::new(graph, step_graphs, &channels, &request.terms(), budget);
     let start = space.number(start);
     let goal = scope::goal(graph, &channels, request).map_err(|is| NoPath::NoGoal {
         is,

@@ -9,6 +9,7 @@ use super::{Goal, Plan, Preference, Request, alternatives, schedule};
 use crate::graph::{Channel, ChannelName, Edge, Graph, ReleaseId, Situation};
 use crate::rules::{Policy, Rule};
 use crate::verdict::{Answer, Verdict};
+use crate::version::{Minor, Succession};
 
 /// The most barriers that are listed. The others are counted.
 const MAX_BARRIERS: usize = 4;
@@ -121,6 +122,8 @@ pub enum Obstacle {
     },
     /// None of the channels holds both, but these do.
     NoChannelHoldsBoth(Vec<ChannelName>),
+    /// It leaves out a minor version, which clusters refuse: these, or none if no sequence of updates leads there.
+    LeavesOut(Vec<Minor>),
 }
 
 /// Looks around where the way ends.
@@ -275,8 +278,15 @@ fn barrier(
     let holds_both = |channel: &Channel| {
         channel.membership(edge.from).is_some() && channel.membership(edge.to).is_some()
     };
-    let obstacle = match channels.iter().find(|channel| holds_both(channel)) {
-        Some(channel) => {
+    let minor = |id: ReleaseId| Minor::of(&space.graph.release(id).version);
+    let succession = request.minors.succession(minor(edge.from), minor(edge.to));
+    let obstacle = match (
+        succession,
+        channels.iter().find(|channel| holds_both(channel)),
+    ) {
+        (Succession::LeavesOut(between), _) => Obstacle::LeavesOut(between),
+        (Succession::NoWay, _) => Obstacle::LeavesOut(Vec::new()),
+        (_, Some(channel)) => {
             let cluster = request.asker.in_channel(&channel.name);
             let at = Situation {
                 graph: space.graph,
@@ -288,7 +298,7 @@ fn barrier(
                 verdict: Policy::anywhere().judge(&at.about(edge)),
             }
         }
-        None => {
+        (_, None) => {
             let all = space
                 .graph
                 .release(edge.to)

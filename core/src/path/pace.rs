@@ -8,8 +8,7 @@
 use jiff::{SignedDuration, Timestamp};
 
 use super::schedule::later;
-use super::{CatchUp, Plan, Pools, pools};
-use crate::cluster::rules::MaxSkew;
+use super::{CatchUp, Plan, Pools, Request, pools, rollouts};
 use crate::duration::{
     ControlPlane, ControlPlaneTimes, Estimate, Ground, Machines, Parameters, Rollout, Seconds,
     Shape, Spread, hop_duration,
@@ -23,8 +22,6 @@ pub struct Pace {
     pub shape: Shape,
     /// What estimates are made with.
     pub parameters: Parameters,
-    /// How far its workers may be behind.
-    pub max_skew: MaxSkew,
 }
 
 /// A hop of a plan, with its times. All times are for estimates that come true as they are likely.
@@ -51,6 +48,10 @@ pub struct TimedPlan {
     pub control_planes: Spread,
     /// The same, with the worker pools that have to be waited for.
     pub total: Spread,
+    /// How often each pool of the cluster's shape is updated, and so how often its nodes reboot.
+    pub rollouts: Vec<(String, usize)>,
+    /// The same of a pool that runs now.
+    pub worker_rollouts: usize,
 }
 
 impl Pace {
@@ -69,7 +70,6 @@ impl Pace {
         Self {
             shape,
             parameters: Parameters::usual(),
-            max_skew: MaxSkew::OpenShift,
         }
     }
 
@@ -85,29 +85,32 @@ impl Pace {
 }
 
 impl Plan {
-    /// When each hop is taken by a cluster that begins now and goes on as soon as it can.
-    pub fn timed(&self, graph: &Graph, now: Timestamp, pace: &Pace) -> TimedPlan {
+    /// When each hop of the answer to a request is taken by a cluster that begins at its time and goes on as soon as it can.
+    pub fn timed(&self, graph: &Graph, request: &Request, pace: &Pace) -> TimedPlan {
         let version = |id: ReleaseId| &graph.release(id).version;
         let (paused, running) = (
             with_pools(&pace.shape, Rollout::Paused),
             with_pools(&pace.shape, Rollout::Runs),
         );
+        let schedule = pools(graph, self, &request.minors);
         let mut timed = TimedPlan {
             hops: Vec::new(),
             control_planes: Spread::default(),
             total: Spread::default(),
+            rollouts: Vec::new(),
+            worker_rollouts: rollouts(&schedule, Rollout::Runs),
         };
-        let mut ready = now;
-        for (number, (hop, pools)) in self
-            .hops
-            .iter()
-            .zip(pools(graph, self, pace.max_skew))
-            .enumerate()
-        {
+        let pools = pace.shape.pools.iter();
+        timed.rollouts = pools
+            .map(|pool| (pool.name.clone(), rollouts(&schedule, pool.rollout)))
+            .collect();
+        // Once pools have caught up, none is paused.
+        let (mut ready, mut shape) = (request.now, &pace.shape);
+        for (number, (hop, pools)) in self.hops.iter().zip(schedule.iter().copied()).enumerate() {
             let (from, to) = (version(hop.from), version(hop.to));
             let on = |shape: &Shape| hop_duration(from, to, shape, &pace.parameters);
             let (estimate, catch_up) = match pools {
-                Pools::GoAlong => (on(&pace.shape), None),
+                Pools::GoAlong => (on(shape), None),
                 Pools::MayStayPaused {
                     catch_up: CatchUp::Later,
                     ..
@@ -122,8 +125,18 @@ impl Plan {
             let total = estimate.total.then(catch_up.unwrap_or_default());
             let settled = later(taken, span(total.likely));
             let next = self.hops.get(number + 1);
-            let waits = next.is_none_or(|next| leaves_minor(version(next.from), version(next.to)));
+            // Pools that are updating are waited for before another minor version, and before they are paused.
+            let is_pause = pools == Pools::GoAlong
+                && schedule
+                    .get(number + 1)
+                    .is_some_and(|next| *next != Pools::GoAlong);
+            let waits = is_pause
+                || catch_up.is_some()
+                || next.is_none_or(|next| leaves_minor(version(next.from), version(next.to)));
             ready = if waits { settled } else { arrives };
+            if catch_up.is_some() {
+                shape = &running;
+            }
             timed.control_planes = timed.control_planes.then(estimate.control_plane);
             timed.total = timed
                 .total
@@ -158,7 +171,7 @@ fn with_pools(shape: &Shape, rollout: Rollout) -> Shape {
     shape
 }
 
-pub(super) fn leaves_minor(from: &Version, to: &Version) -> bool {
+fn leaves_minor(from: &Version, to: &Version) -> bool {
     !from.same_minor(to)
 }
 

@@ -1,15 +1,15 @@
 //! Pools: through which hops may the worker pools stay paused?
 //!
-//! Between two even minor versions the control plane can go ahead. Pools are paused on the first,
-//! stay paused through the odd one, and catch up once on the second. That works while the kubelets
-//! are not too old: usually one Kubernetes minor on an odd version and two on an even one.
-//! Elsewhere, pools update with each hop.
+//! Between two minor versions with extended update support the control plane can go ahead. Pools are
+//! paused on the first, before its patches, stay paused through those between, and catch up once on
+//! the second. That works while the kubelets are not too old for what the control plane runs. Elsewhere, pools update
+//! with each hop. Which minor versions those are, and how old kubelets may be, the table says.
 
 use super::Plan;
-use super::pace::leaves_minor;
-use crate::cluster::rules::MaxSkew;
+use crate::cluster::way::{NotAWay, Stop, Way, Workers};
+use crate::duration::Rollout;
 use crate::graph::{Graph, ReleaseId};
-use crate::version::{Minor, Version};
+use crate::version::{Minor, Minors};
 
 /// What worker pools do during a hop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,17 +34,20 @@ pub enum CatchUp {
 }
 
 /// What worker pools do during each hop of a plan, if they are paused wherever that saves them an update.
-pub fn pools(graph: &Graph, plan: &Plan, max_skew: MaxSkew) -> Vec<Pools> {
-    let version = |id: ReleaseId| &graph.release(id).version;
-    let mut pools = vec![Pools::GoAlong; plan.hops.len()];
+pub fn pools(graph: &Graph, plan: &Plan, minors: &Minors) -> Vec<Pools> {
+    let hops = plan.hops.iter().map(|hop| hop.to);
+    let releases: Vec<ReleaseId> = std::iter::once(plan.from).chain(hops).collect();
+    schedule(graph, &releases, minors)
+}
+
+/// The same of a way, release by release.
+pub(super) fn schedule(graph: &Graph, releases: &[ReleaseId], minors: &Minors) -> Vec<Pools> {
+    let hops = releases.len().saturating_sub(1);
+    let mut pools = vec![Pools::GoAlong; hops];
     let mut at = 0;
-    while at < plan.hops.len() {
-        let on = plan.hops[at].from;
-        let end = if leaves_minor(version(on), version(plan.hops[at].to)) {
-            stretch(graph, plan, at, max_skew)
-        } else {
-            at
-        };
+    while at < hops {
+        let on = releases[at];
+        let end = at + stretch(graph, &releases[at..], minors);
         for (number, pool) in pools.iter_mut().enumerate().take(end).skip(at) {
             let catch_up = if number + 1 == end {
                 CatchUp::AfterThisHop
@@ -58,41 +61,62 @@ pub fn pools(graph: &Graph, plan: &Plan, max_skew: MaxSkew) -> Vec<Pools> {
     pools
 }
 
-/// Where the pools that are paused before hop `begin` have to catch up: after the last hop within the next even minor version, if
-/// the plan gets there and kubelets are young enough all the way. Else at once.
-fn stretch(graph: &Graph, plan: &Plan, begin: usize, max_skew: MaxSkew) -> usize {
-    let workers = &graph.release(plan.hops[begin].from).version;
-    if !workers.minor().is_multiple_of(2) {
-        return begin;
-    }
-    let versions = plan.hops[begin..]
-        .iter()
-        .map(|hop| &graph.release(hop.to).version);
-    let next_even = workers.minor().saturating_add(2);
-    let within = |version: &&Version| {
-        version.minor() <= next_even && max_skew.allows(Minor::of(workers), Minor::of(version))
-    };
-    let ahead: Vec<&Version> = versions.take_while(within).collect();
-    match ahead.last() {
-        Some(last) if last.minor() == next_even && next_even.is_multiple_of(2) => {
-            begin + ahead.len()
+/// How often a pool of workers is updated when a plan is carried out, and so how often its nodes reboot. At the end, all pools
+/// are unpaused.
+pub fn rollouts(schedule: &[Pools], now: Rollout) -> usize {
+    let (mut is_paused, mut is_behind, mut count) = (now == Rollout::Paused, false, 0);
+    for pools in schedule {
+        match pools {
+            Pools::GoAlong if is_paused => is_behind = true,
+            Pools::GoAlong => count += 1,
+            Pools::MayStayPaused { catch_up, .. } => {
+                let catches_up = *catch_up == CatchUp::AfterThisHop;
+                (is_paused, is_behind) = (!catches_up, !catches_up);
+                count += usize::from(catches_up);
+            }
         }
-        _ => begin,
+    }
+    count + usize::from(is_behind)
+}
+
+impl Plan {
+    /// The same as a way for a cluster, with what the schedule has worker pools do.
+    pub fn way(&self, graph: &Graph, minors: &Minors) -> Result<Way, NotAWay> {
+        let version = |id: ReleaseId| graph.release(id).version.clone();
+        let stops = self.hops.iter().map(|hop| Stop::Release(version(hop.to)));
+        let workers = pools(graph, self, minors).into_iter().map(Workers::from);
+        let way = Way::new(version(self.from), stops.collect(), minors)?;
+        Ok(way.with_workers(workers.collect()))
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn kubelets_may_lag_by_one_on_odd_and_two_on_even_versions() {
-        let minor = |text: &str| Minor::of(&text.parse().unwrap());
-        let lag = |workers: &str, api: &str| MaxSkew::OpenShift.allows(minor(workers), minor(api));
-        assert!(lag("4.8.57", "4.9.59") && lag("4.8.57", "4.10.67") && lag("4.9.1", "4.10.0"));
-        assert!(!lag("4.8.57", "4.11.0") && !lag("4.7.1", "4.9.0"));
-        // 1.14 to 1.16, and to 1.17.
-        assert!(!lag("4.2.0", "4.3.0") && !lag("4.2.0", "4.4.0"));
-        assert!(!lag("4.10.0", "4.9.0") && !lag("4.22.0", "5.0.0"));
+impl From<Pools> for Workers {
+    fn from(pools: Pools) -> Self {
+        match pools {
+            Pools::GoAlong => Self::AsTheyAre,
+            Pools::MayStayPaused { catch_up, .. } => match catch_up {
+                CatchUp::Later => Self::HeldBack,
+                CatchUp::AfterThisHop => Self::CatchUpAfter,
+            },
+        }
     }
+}
+
+/// Through how many hops pools that are paused on the first release can stay so: up to the last release within the next minor
+/// version with extended update support, if the way gets there and kubelets are young enough all the way. Else none.
+fn stretch(graph: &Graph, releases: &[ReleaseId], minors: &Minors) -> usize {
+    let mut versions = releases.iter().map(|id| &graph.release(*id).version);
+    let workers = match versions.next() {
+        Some(workers) if minors.is_eus(Minor::of(workers)) => workers,
+        _ => return 0,
+    };
+    let ahead: Vec<Minor> = versions
+        .take_while(|version| minors.lets_lag(workers, version))
+        .map(Minor::of)
+        .collect();
+    let is_next = |minor: &&Minor| **minor > Minor::of(workers) && minors.is_eus(**minor);
+    let next = ahead.iter().find(is_next);
+    next.map_or(0, |next| {
+        ahead.iter().take_while(|minor| *minor <= next).count()
+    })
 }

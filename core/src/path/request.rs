@@ -4,9 +4,10 @@ use std::collections::BTreeSet;
 
 use jiff::Timestamp;
 
+use super::search_space::SearchTerms;
 use crate::cluster::{Cluster, ClusterId, Fact, Platform};
 use crate::graph::{ChannelName, Risk};
-use crate::version::{Arch, Version};
+use crate::version::{Arch, Minors, Version};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Request {
@@ -22,6 +23,8 @@ pub struct Request {
     /// How many paths to show, the best first. At least one, at most [`Request::MAX_WAYS`].
     pub ways: usize,
     pub asker: Asker,
+    /// Which minor version follows which.
+    pub minors: Minors,
     pub now: Timestamp,
 }
 
@@ -30,6 +33,15 @@ impl Request {
     pub const MAX_WAYS: usize = 20;
     /// The most channels or streams that can be named.
     pub const MAX_VIA: usize = 64;
+
+    pub(super) fn terms(&self) -> SearchTerms<'_> {
+        SearchTerms {
+            asker: &self.asker,
+            risks: &self.risks,
+            minors: &self.minors,
+            now: self.now,
+        }
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -66,6 +78,8 @@ pub enum Preference {
     /// Fewer different risks on the way.
     Safest,
     Soonest,
+    /// Fewer updates of worker pools, each of which reboots their nodes.
+    FewestReboots,
 }
 
 /// A cluster, as far as we know it, in no channel yet.
@@ -178,11 +192,15 @@ impl std::fmt::Display for RiskPolicy {
 }
 
 impl Preference {
-    /// Reads `fewest`, `safest` or `soonest`.
+    /// Reads `fewest`, `safest`, `soonest` or `fewest-reboots`.
     pub fn read(text: &str) -> Option<Self> {
-        [Self::FewestHops, Self::Safest, Self::Soonest]
-            .into_iter()
-            .find(|one| one.name() == text)
+        let all = [
+            Self::FewestHops,
+            Self::Safest,
+            Self::Soonest,
+            Self::FewestReboots,
+        ];
+        all.into_iter().find(|one| one.name() == text)
     }
 
     /// The stable name, for flags and machines.
@@ -191,6 +209,7 @@ impl Preference {
             Self::FewestHops => "fewest",
             Self::Safest => "safest",
             Self::Soonest => "soonest",
+            Self::FewestReboots => "fewest-reboots",
         }
     }
 
@@ -198,7 +217,7 @@ impl Preference {
     /// any price.
     pub fn usual_risks(self) -> RiskPolicy {
         match self {
-            Self::FewestHops | Self::Soonest => RiskPolicy::Never,
+            Self::FewestHops | Self::Soonest | Self::FewestReboots => RiskPolicy::Never,
             Self::Safest => RiskPolicy::Unknown,
         }
     }

@@ -169,7 +169,7 @@ mod tests {
         MatchingRule, Member, Pattern, Releases, Risk, Trust,
     };
     use crate::path::{Asker, Budget, Goal, Preference, Request, RiskPolicy, UncachedStepGraphs};
-    use crate::version::{Arch, ReleaseName};
+    use crate::version::{Arch, Minors, ReleaseName};
 
     /// From 4.9.0 to 4.9.3 through 4.9.1, with a risk at each of two hops; or through 4.9.2, with one.
     fn graph() -> Graph {
@@ -249,6 +249,7 @@ mod tests {
                 platform: Fact::Unknown,
                 arch: Arch::default(),
             },
+            minors: Minors::default(),
             now: Timestamp::UNIX_EPOCH,
         };
         let channels: Vec<_> = graph.channels().values().collect();
@@ -257,9 +258,7 @@ mod tests {
             &graph,
             &UncachedStepGraphs,
             &channels,
-            &request.asker,
-            &request.risks,
-            request.now,
+            &request.terms(),
             &budget,
         );
         let mut search = Search::new(&space, 3, Preference::Safest, &|_, _| {

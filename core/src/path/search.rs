@@ -12,7 +12,8 @@ use std::collections::{BTreeSet, BinaryHeap, VecDeque};
 use jiff::{SignedDuration, Timestamp};
 
 use super::search_space::{Ends, SearchSpace};
-use super::{Preference, safest, schedule};
+use super::{Preference, pools, reboots, rollouts, safest, schedule};
+use crate::duration::Rollout;
 use crate::graph::{GraphStep, ReleaseId};
 
 /// How long it takes from one release to another: never less than nothing.
@@ -97,6 +98,7 @@ impl<'a> Search<'a> {
             Preference::FewestHops => self.fewest(begun, barred),
             Preference::Safest => safest::safest(self, begun, barred),
             Preference::Soonest => self.soonest(start, self.arrival(begun), barred),
+            Preference::FewestReboots => reboots::fewest_reboots(self, begun, barred),
         }?;
         Some([&begun[..begun.len() - 1], &rest].concat())
     }
@@ -106,10 +108,11 @@ impl<'a> Search<'a> {
             Preference::FewestHops => 0,
             Preference::Safest => safest::names(self.space, way).len() as i128,
             Preference::Soonest => self.arrival(way).as_nanosecond(),
+            Preference::FewestReboots => self.reboots(way) as i128,
         };
         let ends = match self.prefer {
             Preference::FewestHops => self.space.ends_of(way),
-            Preference::Safest | Preference::Soonest => Ends::Entered,
+            Preference::Safest | Preference::Soonest | Preference::FewestReboots => Ends::Entered,
         };
         Cost {
             first,
@@ -117,6 +120,13 @@ impl<'a> Search<'a> {
             ends,
             releases: way.iter().copied().map(Reverse).collect(),
         }
+    }
+
+    /// How often workers reboot on a way.
+    fn reboots(&self, way: &[u32]) -> usize {
+        let releases: Vec<ReleaseId> = way.iter().map(|release| self.space.id(*release)).collect();
+        let schedule = pools::schedule(self.space.graph, &releases, self.space.minors());
+        rollouts(&schedule, Rollout::Runs)
     }
 
     /// Over the fewest hops; of those ways, one over releases that are there by now.

@@ -20,6 +20,7 @@ use crate::graph::{
 };
 use crate::rules::{Policy, Rule};
 use crate::verdict::Answer;
+use crate::version::Minors;
 
 /// Whether both ends of a step have entered a channel. When the edge between them opens is another matter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -30,8 +31,18 @@ pub(crate) enum Ends {
     Later,
 }
 
+/// Who asks, when, and what they put up with.
+#[derive(Clone, Copy)]
+pub(crate) struct SearchTerms<'a> {
+    pub(crate) asker: &'a Asker,
+    pub(crate) risks: &'a RiskPolicy,
+    pub(crate) minors: &'a Minors,
+    pub(crate) now: Timestamp,
+}
+
 pub(crate) struct SearchSpace<'a> {
     pub(crate) graph: &'a Graph,
+    minors: &'a Minors,
     pub(crate) now: Timestamp,
     pub(crate) count: u32,
     drawn: Arc<StepGraph>,
@@ -59,17 +70,22 @@ impl<'a> SearchSpace<'a> {
         graph: &'a Graph,
         step_graphs: &'a dyn StepGraphs,
         channels: &[&'a Channel],
-        asker: &Asker,
-        risks: &RiskPolicy,
-        now: Timestamp,
+        terms: &SearchTerms<'a>,
         budget: &'a Budget<'a>,
     ) -> Self {
+        let SearchTerms {
+            asker,
+            risks,
+            minors,
+            now,
+        } = *terms;
         let of = StepGraphSpec {
             graph,
             arch: &asker.arch,
             channels,
             class: &ClientClass::of(graph, &asker.platform),
             risks,
+            minors,
         };
         let drawn = step_graphs.step_graph(&of);
         // Whether somebody kept the step graph or not: the same question takes the same number of steps.
@@ -94,6 +110,7 @@ impl<'a> SearchSpace<'a> {
         let timing = Policy::timing();
         Self {
             graph,
+            minors,
             now,
             count,
             drawn,
@@ -115,6 +132,7 @@ impl<'a> SearchSpace<'a> {
             channels: &channels,
             class: &ClientClass::of(self.graph, &asker.platform),
             risks: &RiskPolicy::Any,
+            minors: self.minors,
         };
         let drawn = self.step_graphs.step_graph(&of);
         self.budget.take(drawn.drawing_steps());
@@ -126,6 +144,11 @@ impl<'a> SearchSpace<'a> {
             timing: Policy::timing(),
             ..*self
         }
+    }
+
+    /// Which minor version follows which.
+    pub(super) fn minors(&self) -> &'a Minors {
+        self.minors
     }
 
     /// The steps out of a release, the oldest target first.

@@ -8,9 +8,9 @@ use std::sync::Arc;
 
 use super::RiskPolicy;
 use crate::graph::{
-    BlockVerdicts, Channel, ClientClass, Graph, GraphStep, GraphSteps, RiskId, numbers,
+    BlockVerdicts, Channel, ClientClass, Graph, GraphStep, GraphSteps, ReleaseId, RiskId, numbers,
 };
-use crate::version::Arch;
+use crate::version::{Arch, Minor, Minors};
 
 /// What a step graph is drawn from.
 #[derive(Debug, Clone, Copy)]
@@ -22,6 +22,8 @@ pub struct StepGraphSpec<'a> {
     pub class: &'a ClientClass,
     /// What is done about risks.
     pub risks: &'a RiskPolicy,
+    /// Which minor version follows which: what skips one is no step, unless clusters may.
+    pub minors: &'a Minors,
 }
 
 pub trait StepGraphs {
@@ -66,11 +68,16 @@ impl StepGraph {
             .map(|blocks| verdicts.risks(blocks).is_some_and(is_taken))
             .collect();
         let held = |release: u32| held(&held_by, words, release);
+        let minor = |release: u32| Minor::of(&graph.release(ReleaseId(first + release)).version);
         let steps = GraphSteps::lay_out(
             graph,
             of.arch,
             |from| held(from).iter().any(|word| *word != 0),
-            |from, step| is_open[step.blocks.0 as usize] && overlap(held(from), held(step.release)),
+            |from, step| {
+                is_open[step.blocks.0 as usize]
+                    && overlap(held(from), held(step.release))
+                    && of.minors.may_follow(minor(from), minor(step.release))
+            },
         );
         Self {
             steps,

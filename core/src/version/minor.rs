@@ -1,4 +1,5 @@
-//! Minor versions: the 4.9 of OpenShift, the 1.22 of Kubernetes, and which of them belong together.
+//! Minor versions: the 4.9 of OpenShift, the 1.22 of Kubernetes. Which of them belong together is
+//! [`Minors`](super::Minors).
 
 use std::fmt;
 
@@ -29,18 +30,12 @@ impl Minor {
         Some(Self::new(number(major)?, number(minor)?))
     }
 
-    pub fn next(self) -> Self {
-        Self::new(self.major, self.minor.saturating_add(1))
-    }
-
-    /// The Kubernetes that this minor version of OpenShift ships; none if nobody has told us.
-    ///
-    /// 4.1 has 1.13 and 4.2 has 1.14. 4.3 skipped one, with 1.16; from there on it is one for one.
-    pub fn kubernetes(self) -> Option<Self> {
-        match (self.major, self.minor) {
-            (4, minor @ 1..=2) => Some(Self::new(1, minor + 12)),
-            (4, minor @ 3..=MAX_MINOR) => Some(Self::new(1, minor + 13)),
-            _ => None,
+    /// How many minor versions it is behind another of the same major version. Another major version is further away than
+    /// anything that is allowed.
+    pub fn behind(self, other: Self) -> u64 {
+        match self.major == other.major {
+            true => other.minor.saturating_sub(self.minor),
+            false => u64::MAX,
         }
     }
 }
@@ -65,27 +60,6 @@ impl fmt::Display for Minor {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn openshift_ships_kubernetes() {
-        for (openshift, kubernetes) in [
-            ("4.1", "1.13"),
-            ("4.2", "1.14"),
-            ("4.3", "1.16"),
-            ("4.6", "1.19"),
-            ("4.9", "1.22"),
-            ("4.22", "1.35"),
-        ] {
-            assert_eq!(
-                Minor::parse(openshift).unwrap().kubernetes(),
-                Minor::parse(kubernetes),
-                "{openshift}"
-            );
-        }
-        for unknown in [Minor::new(4, 0), Minor::new(5, 0), Minor::new(3, 11)] {
-            assert_eq!(unknown.kubernetes(), None, "{unknown}");
-        }
-    }
 
     #[test]
     fn nothing_else_passes_for_a_minor_version() {

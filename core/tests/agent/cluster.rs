@@ -14,6 +14,7 @@ use towpath_core::fleet::Name;
 use towpath_core::signatures::{SignatureVerdict, Signer};
 use towpath_core::verdict::Answer;
 use towpath_core::version::{Arch, Minor, Version};
+use towpath_testing_graphs::minors;
 
 /// All that a decision depends on.
 #[derive(Debug, Clone)]
@@ -189,6 +190,7 @@ impl Story {
             standing,
             facts,
             policy,
+            minors: &minors(),
             memory,
             evidence,
             stamp,

@@ -12,9 +12,10 @@ use towpath_core::agent::{
     Advice, Downgrades, Evidence, OptIn, Pin, RequiredProof, Stamp, Status, UpdateTarget, Witness,
 };
 use towpath_core::cluster::Fact;
+use towpath_core::cluster::objects::{HistoryEntry, Progress};
 use towpath_core::fleet::{MaintenanceWindow, Schedule};
 use towpath_core::signatures::{Refusal, SignatureVerdict};
-use towpath_core::version::Arch;
+use towpath_core::version::{Arch, Minor};
 
 #[track_caller]
 fn check(story: &Story, expected: &str) {
@@ -300,11 +301,11 @@ fn a_rogue_upstream_gets_nothing_installed() {
     );
     check(
         &offered("5.1.0", witness("5.1.0", &["4.20.1"], &[]), source()),
-        "refuses: KubernetesUnknown SkipsMinor",
+        "refuses: SkipsMinor",
     );
     check(
         &offered("6.0.0", witness("6.0.0", &["4.20.1"], &[]), source()),
-        "refuses: KubernetesUnknown SkipsMinor",
+        "refuses: MinorUnknown",
     );
     // The same release for other machines; and where what the cluster runs cannot be read, nothing is guessed.
     let mut other = witness("4.20.3", &["4.20.1"], &[]);
@@ -320,6 +321,49 @@ fn a_rogue_upstream_gets_nothing_installed() {
         ),
         "waits: ArchUnknown",
     );
+}
+
+/// 4.22 is followed by 4.23 and by 5.0, and 4.23 by 5.1. Nothing is taken past that.
+#[test]
+fn across_the_border_of_majors_the_table_says_what_follows() {
+    let at_border = |from: &str, kubelet: u64, to: &str| {
+        Story::but(|story| {
+            let history = HistoryEntry {
+                version: version(from),
+                progress: Progress::Completed,
+            };
+            story.facts.history = Fact::Known(vec![history]);
+            if let Fact::Known(nodes) = &mut story.facts.nodes {
+                nodes[0].kubelet = Fact::Known(Minor::new(1, kubelet));
+            }
+            story.standing.past[0].version = version(from);
+            story.standing.desired = Some(asked(from));
+            story.standing.offers = vec![offer(to)];
+            let proof = Evidence {
+                target: witness(to, &[from], &[]),
+                source: witness(from, &[], &[]),
+            };
+            story.evidence = [(image(to), proof)].into();
+        })
+    };
+    for (from, kubelet, to, expected) in [
+        ("4.22.1", 35, "4.23.1", "takes 4.23.1"),
+        ("4.22.1", 35, "5.0.1", "takes 5.0.1"),
+        ("4.22.1", 35, "5.1.1", "refuses: SkipsMinor"),
+        ("4.23.1", 36, "5.1.1", "takes 5.1.1"),
+        ("4.23.1", 36, "5.0.1", "refuses: SkipsMinor"),
+        ("4.21.1", 34, "5.0.1", "refuses: SkipsMinor"),
+        ("5.0.1", 36, "5.2.1", "refuses: SkipsMinor"),
+        ("5.1.1", 37, "5.2.1", "refuses: MinorNextUnverified"),
+        (
+            "5.8.1",
+            40,
+            "5.9.1",
+            "refuses: KubernetesUnknown MinorUnknown",
+        ),
+    ] {
+        check(&at_border(from, kubelet, to), expected);
+    }
 }
 
 #[test]

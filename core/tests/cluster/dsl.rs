@@ -6,36 +6,28 @@ use std::fmt::Write;
 
 use expect_test::Expect;
 use towpath_core::cluster::health::{
-    Alert, Amount, DisruptionBudget, EndedOperator, Health, InstallPlan, KnownGate, NodeState, Pod,
-    PoolState, Room, Selector,
+    Alert, Amount, ClusterHealth, DisruptionBudget, EndedOperator, InstallPlan, KnownGate,
+    NodeState, Pod, PoolState, Room, Selector,
 };
 use towpath_core::cluster::objects::{
     ApiName, ApiUse, ApiUser, Facts, HistoryEntry, MachineConfigPool, Node, ObjectKind, Objection,
     Operator, Progress, Range,
 };
-use towpath_core::cluster::rules::MaxSkew;
 use towpath_core::cluster::way::{Stop, Way, Workers};
 use towpath_core::cluster::{AcceptedReasons, Fact, Readiness, ready, ready_but_for};
 use towpath_core::version::Minor;
+use towpath_testing_graphs::{confirmed_minors, minors};
 
 pub(crate) fn check(story: &str, expected: Expect) {
-    let Story {
-        facts,
-        way,
-        max_skew,
-    } = read(story);
-    expected.assert_eq(&told(&ready(&way, &facts, max_skew)));
+    let Story { facts, way } = read(story);
+    expected.assert_eq(&told(&ready(&way, &facts)));
 }
 
 /// The same with names that somebody accepts.
 pub(crate) fn check_accepting(names: &[&str], story: &str, expected: Expect) {
-    let Story {
-        facts,
-        way,
-        max_skew,
-    } = read(story);
+    let Story { facts, way } = read(story);
     let accepted = AcceptedReasons::read(names.iter().copied()).unwrap();
-    let readiness = ready_but_for(&way, &facts, max_skew, &accepted);
+    let readiness = ready_but_for(&way, &facts, &accepted);
     let mut text = told(&readiness);
     for name in &readiness.accepted_in_vain {
         writeln!(text, "nothing is {name}").unwrap();
@@ -60,12 +52,8 @@ fn told(readiness: &Readiness) -> String {
 
 /// Only what one rule says, and what is missing.
 pub(crate) fn check_of(code: &str, story: &str, expected: Expect) {
-    let Story {
-        facts,
-        way,
-        max_skew,
-    } = read(story);
-    let text = told(&ready(&way, &facts, max_skew));
+    let Story { facts, way } = read(story);
+    let text = told(&ready(&way, &facts));
     let is_of = |line: &&str| line.contains(code) || line.contains("ObjectsNotGiven");
     let lines = text.lines().filter(is_of);
     expected.assert_eq(&lines.map(|line| format!("{line}\n")).collect::<String>());
@@ -73,12 +61,8 @@ pub(crate) fn check_of(code: &str, story: &str, expected: Expect) {
 
 /// What is to be done, and before which update.
 pub(crate) fn check_tasks(story: &str, expected: Expect) {
-    let Story {
-        facts,
-        way,
-        max_skew,
-    } = read(story);
-    let readiness = ready(&way, &facts, max_skew);
+    let Story { facts, way } = read(story);
+    let readiness = ready(&way, &facts);
     let mut text = String::new();
     for hop in readiness.hops.iter().filter(|hop| !hop.tasks.is_empty()) {
         writeln!(text, "before {}", hop.to).unwrap();
@@ -86,10 +70,11 @@ pub(crate) fn check_tasks(story: &str, expected: Expect) {
             .iter()
             .for_each(|task| writeln!(text, "  {}", task.text).unwrap());
     }
-    readiness
-        .paused_at_the_end
-        .iter()
-        .for_each(|pool| writeln!(text, "at the end unpause {pool}").unwrap());
+    if !readiness.after.is_empty() {
+        writeln!(text, "at the end").unwrap();
+    }
+    let after = readiness.after.iter();
+    after.for_each(|task| writeln!(text, "  {}", task.text).unwrap());
     for reason in readiness.unjudged() {
         writeln!(text, "not judged: {}", reason.help()).unwrap();
     }
@@ -98,12 +83,8 @@ pub(crate) fn check_tasks(story: &str, expected: Expect) {
 
 /// The commands of all that is to be done.
 pub(crate) fn commands(story: &str) -> Vec<String> {
-    let Story {
-        facts,
-        way,
-        max_skew,
-    } = read(story);
-    let hops = ready(&way, &facts, max_skew).hops;
+    let Story { facts, way } = read(story);
+    let hops = ready(&way, &facts).hops;
     hops.into_iter()
         .flat_map(|hop| hop.tasks)
         .filter_map(|task| task.command)
@@ -113,7 +94,6 @@ pub(crate) fn commands(story: &str) -> Vec<String> {
 pub(crate) struct Story {
     pub(crate) facts: Facts,
     pub(crate) way: Way,
-    pub(crate) max_skew: MaxSkew,
 }
 
 pub(crate) fn known_and_empty() -> Facts {
@@ -129,7 +109,7 @@ pub(crate) fn known_and_empty() -> Facts {
         apis: Fact::Known(Vec::new()),
         gates: Fact::Known(Default::default()),
         acks: Fact::Known(Default::default()),
-        health: Health {
+        health: ClusterHealth {
             pools: Fact::Known(Vec::new()),
             nodes: Fact::Known(Vec::new()),
             pods: Fact::Known(Vec::new()),
@@ -147,7 +127,7 @@ pub(crate) fn known_and_empty() -> Facts {
 }
 
 pub(crate) fn read(story: &str) -> Story {
-    let (mut facts, mut stops, mut max_skew) = (known_and_empty(), Vec::new(), MaxSkew::OpenShift);
+    let (mut facts, mut stops, mut table) = (known_and_empty(), Vec::new(), minors());
     let (mut unknown, mut workers, mut without_etcd) = (Vec::new(), Vec::new(), Vec::new());
     for line in story.lines().map(str::trim).filter(|line| !line.is_empty()) {
         let words: Vec<&str> = line.split_whitespace().collect();
@@ -160,7 +140,8 @@ pub(crate) fn read(story: &str) -> Story {
                 stops = rest.iter().map(|stop| Stop::parse(stop).unwrap()).collect()
             }
             ["workers", rest @ ..] => workers = rest.iter().map(|word| course(word)).collect(),
-            ["skew", limit] => max_skew = MaxSkew::Same(limit.parse().unwrap()),
+            ["skew", limit] => table = table.with_max_skew(limit.parse().ok()),
+            ["confirmed"] => table = confirmed_minors(),
             [
                 who @ ("objection" | "operator-objection" | "failure" | "operator-failure"),
                 by,
@@ -266,8 +247,7 @@ pub(crate) fn read(story: &str) -> Story {
     unknown.iter().for_each(|what| forget(&mut facts, what));
     Story {
         facts,
-        way: Way::new(from, stops).unwrap().with_workers(workers),
-        max_skew,
+        way: Way::new(from, stops, &table).unwrap().with_workers(workers),
     }
 }
 

@@ -3,7 +3,9 @@
 
 mod dsl;
 mod health;
+mod minors;
 mod properties;
+mod way;
 
 use dsl::{check, check_tasks};
 use expect_test::expect;
@@ -152,7 +154,9 @@ fn a_paused_pool_is_unpaused_where_the_skew_demands_it() {
         expect![[r#"
             before 4.9.59
               unpause pool worker, wait until all of it is at Kubernetes 1.21, and pause it again if it shall skip more
-            at the end unpause worker
+            at the end
+              unpause pool worker, so that its nodes follow
+              wait until all of pool worker is at 4.10.67
         "#]],
     );
 }
@@ -180,9 +184,12 @@ fn a_paused_control_plane_is_refused_at_the_first_minor_update_and_told_before()
     check_tasks(
         story,
         expect![[r#"
-        before 4.7.60
-          unpause pool master, and wait until all nodes of the control plane are updated
-    "#]],
+            before 4.7.60
+              unpause pool master, and wait until all nodes of the control plane are updated
+              wait until all of pool worker is at 4.6.62
+            before 4.8.57
+              wait until all of pool worker is at 4.7.61
+        "#]],
     );
     let patch = "at 4.6.60\nnode m1 master 1.19\npool master paused\nway 4.6.62";
     check(
@@ -195,8 +202,10 @@ fn a_paused_control_plane_is_refused_at_the_first_minor_update_and_told_before()
     check_tasks(
         patch,
         expect![[r#"
-        at the end unpause master
-    "#]],
+            at the end
+              unpause pool master, so that its nodes follow
+              wait until all of pool master is at 4.6.62
+        "#]],
     );
 }
 
@@ -660,6 +669,7 @@ fn what_is_not_known_is_refused_with_what_is_missing() {
               ObjectsNotGiven: nobody can tell without these objects: MachineConfigPools
               ObjectsNotGiven: nobody can tell without these objects: Nodes
               ObjectsNotGiven: nobody can tell without these objects: PodDisruptionBudgets
+              ObjectsNotGiven: nobody can tell without these objects: Pods
               ObjectsNotGiven: nobody can tell without these objects: alerts
         "#]],
     );
@@ -675,19 +685,8 @@ fn what_is_not_known_is_refused_with_what_is_missing() {
             not judged: give the MachineConfigPools too
             not judged: give the Nodes too
             not judged: give the PodDisruptionBudgets too
+            not judged: give the Pods too
             not judged: give the alerts too
-        "#]],
-    );
-}
-
-#[test]
-fn a_version_whose_kubernetes_nobody_knows_is_refused() {
-    check(
-        "at 4.22.1\noperator a.v1 a kube-max 1.40\nway 5.0.1",
-        expect![[r#"
-            4.22.1 -> 5.0.1: refused
-              KubernetesUnknown: this towpath does not know which Kubernetes OpenShift 5.0 has
-              OperatorIncompatible: a.v1 in a is not made for OpenShift 5.0: it says something about Kubernetes, and nobody knows which one that is
         "#]],
     );
 }
@@ -695,9 +694,7 @@ fn a_version_whose_kubernetes_nobody_knows_is_refused() {
 /// The first worker has the kubelet of 4.7 already; seen from 4.6, it would be ahead of the API server.
 #[test]
 fn during_an_update_the_gate_judges_from_the_release_that_the_cluster_goes_to() {
-    let dsl::Story {
-        facts, max_skew, ..
-    } = dsl::read(
+    let dsl::Story { facts, way } = dsl::read(
         "partial 4.7.9
            at 4.6.8
            node w1 worker 1.20
@@ -705,7 +702,7 @@ fn during_an_update_the_gate_judges_from_the_release_that_the_cluster_goes_to() 
            pool worker runs
            way 4.8.1",
     );
-    let gate = gate(None, &facts, max_skew).unwrap();
+    let gate = gate(None, &facts, way.minors()).unwrap();
     let codes: Vec<&str> = gate.objections().map(|reason| reason.code().name).collect();
     assert_eq!(codes, ["UpdateInProgress"]);
 }
@@ -737,22 +734,28 @@ fn what_a_plan_has_worker_pools_do_is_judged_and_asked_for() {
     check_tasks(
         &story("runs"),
         expect![[r#"
-        before 4.13.5
-          pause pool worker, so that its nodes are updated once, after the minor versions between
-        before 4.15.5
-          unpause pool worker, and wait until all of it is at 4.14.8
-          pause pool worker, so that its nodes are updated once, after the minor versions between
-        at the end unpause worker
-    "#]],
+            before 4.13.5
+              pause pool worker, so that its nodes are updated once, after the minor versions between
+            before 4.15.5
+              unpause pool worker, so that its nodes catch up with 4.14.8
+              wait until all of pool worker is at 4.14.8
+              pause pool worker, so that its nodes are updated once, after the minor versions between
+            at the end
+              unpause pool worker, so that its nodes follow
+              wait until all of pool worker is at 4.16.3
+        "#]],
     );
     check_tasks(
         &story("paused"),
         expect![[r#"
-        before 4.15.5
-          unpause pool worker, and wait until all of it is at 4.14.8
-          pause pool worker, so that its nodes are updated once, after the minor versions between
-        at the end unpause worker
-    "#]],
+            before 4.15.5
+              unpause pool worker, so that its nodes catch up with 4.14.8
+              wait until all of pool worker is at 4.14.8
+              pause pool worker, so that its nodes are updated once, after the minor versions between
+            at the end
+              unpause pool worker, so that its nodes follow
+              wait until all of pool worker is at 4.16.3
+        "#]],
     );
     // Its workers are older than the plan thinks.
     check(

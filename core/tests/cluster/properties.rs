@@ -2,24 +2,25 @@
 
 use proptest::prelude::*;
 use towpath_core::cluster::health::{
-    Alert, Amount, DisruptionBudget, Health, InstallPlan, NodeState, Pod, PoolState, Room, Selector,
+    Alert, Amount, ClusterHealth, DisruptionBudget, InstallPlan, NodeState, Pod, PoolState, Room,
+    Selector,
 };
 use towpath_core::cluster::objects::{
     ApiName, ApiUse, ApiUser, Facts, HistoryEntry, MachineConfigPool, Node, Objection, Operator,
     Progress, Range,
 };
-use towpath_core::cluster::rules::MaxSkew;
 use towpath_core::cluster::way::{Stop, Way};
 use towpath_core::cluster::{Fact, ready};
 use towpath_core::verdict::Answer;
 use towpath_core::version::Minor;
+use towpath_testing_graphs::minors;
 
 use crate::dsl::{FACTS, forget};
 
 proptest! {
     #[test]
     fn patches_are_never_stopped(facts in any_facts(), way in any_way(), skew in any_skew()) {
-        let readiness = ready(&way, &facts, skew);
+        let readiness = ready(&with_skew(&way, skew), &facts);
         for (step, hop) in way.steps().zip(&readiness.hops).filter(|(step, _)| !step.is_minor()) {
             prop_assert_eq!(&hop.verdict.answer, &Answer::Recommend, "{} to {}", hop.from, step.to());
             prop_assert!(hop.tasks.is_empty() && hop.reasons().all(|reason| reason.code().is_note));
@@ -30,7 +31,7 @@ proptest! {
     fn more_unknown_never_loosens(
         facts in any_facts(), way in any_way(), skew in any_skew(), what in 0..FACTS.len(), node in any::<prop::sample::Index>(),
     ) {
-        let before = ready(&way, &facts, skew);
+        let before = ready(&with_skew(&way, skew), &facts);
         let mut less = facts.clone();
         forget(&mut less, FACTS[what]);
         let mut vaguer = facts;
@@ -52,8 +53,8 @@ proptest! {
         if let Fact::Known(nodes) = &mut adrift.nodes {
             nodes.iter_mut().for_each(|node| node.pool = Fact::Unknown);
         }
-        for (facts, than) in [(&less, &before), (&vaguer, &before), (&unsaid, &before), (&adrift, &ready(&way, &vaguer, skew))] {
-            let after = ready(&way, facts, skew);
+        for (facts, than) in [(&less, &before), (&vaguer, &before), (&unsaid, &before), (&adrift, &ready(&with_skew(&way, skew), &vaguer))] {
+            let after = ready(&with_skew(&way, skew), facts);
             for (then, now) in than.hops.iter().zip(&after.hops) {
                 prop_assert!(then.is_ready() || !now.is_ready(), "{} to {} without {}", now.from, now.to, FACTS[what]);
             }
@@ -62,7 +63,7 @@ proptest! {
 
     #[test]
     fn every_refusal_says_what_to_do_once(facts in any_facts(), way in any_way(), skew in any_skew()) {
-        let readiness = ready(&way, &facts, skew);
+        let readiness = ready(&with_skew(&way, skew), &facts);
         let first = readiness.hops.iter().find(|hop| !hop.is_ready());
         prop_assert_eq!(first.is_none(), readiness.is_ready());
         prop_assert!(first.is_none_or(|hop| !hop.tasks.is_empty() || !readiness.unjudged().is_empty()));
@@ -77,14 +78,14 @@ proptest! {
     #[test]
     fn a_larger_skew_never_delays_the_first_unpausing(facts in any_facts(), way in any_way()) {
         let first = |skew: u8| {
-            let hops = ready(&way, &facts, MaxSkew::Same(skew)).hops;
+            let hops = ready(&with_skew(&way, Some(skew)), &facts).hops;
             hops.iter().position(|hop| hop.reasons().any(|reason| reason.code().name.ends_with("TooOld"))).unwrap_or(usize::MAX)
         };
         prop_assert!(first(1) <= first(2) && first(2) <= first(3));
     }
 }
 
-fn any_way() -> impl Strategy<Value = Way> {
+pub(crate) fn any_way() -> impl Strategy<Value = Way> {
     let stops = proptest::collection::vec(any::<bool>(), 1..6);
     (4u64..9, stops).prop_map(|(minor, stops)| {
         let (mut minor_now, mut patch) = (minor, 1);
@@ -96,15 +97,22 @@ fn any_way() -> impl Strategy<Value = Way> {
             };
             Stop::Release(format!("4.{minor_now}.{patch}").parse().unwrap())
         });
-        Way::new(format!("4.{minor}.1").parse().unwrap(), stops.collect()).unwrap()
+        let from = format!("4.{minor}.1").parse().unwrap();
+        Way::new(from, stops.collect(), &minors()).unwrap()
     })
 }
 
-fn any_skew() -> impl Strategy<Value = MaxSkew> {
-    prop_oneof![Just(MaxSkew::OpenShift), (1u8..4).prop_map(MaxSkew::Same)]
+fn any_skew() -> impl Strategy<Value = Option<u8>> {
+    proptest::option::of(1u8..4)
 }
 
-fn any_facts() -> impl Strategy<Value = Facts> {
+/// The same way, with one limit for all kubelets.
+fn with_skew(way: &Way, skew: Option<u8>) -> Way {
+    let stops = way.steps().map(|step| step.to().clone()).collect();
+    Way::new(way.from().clone(), stops, &minors().with_max_skew(skew)).unwrap()
+}
+
+pub(crate) fn any_facts() -> impl Strategy<Value = Facts> {
     let history = fact(proptest::collection::vec(
         (4u64..9, any::<bool>()).prop_map(|(minor, done)| HistoryEntry {
             version: format!("4.{minor}.1").parse().unwrap(),
@@ -235,7 +243,7 @@ fn any_facts() -> impl Strategy<Value = Facts> {
         )
 }
 
-fn any_health() -> impl Strategy<Value = Health> {
+fn any_health() -> impl Strategy<Value = ClusterHealth> {
     let pool = (
         "p|q|master",
         any::<bool>(),
@@ -317,14 +325,14 @@ fn any_health() -> impl Strategy<Value = Health> {
         fact(proptest::collection::vec(alert, 0..2)),
     )
         .prop_map(
-            |(pools, nodes, pods, budgets, install_plans, alerts)| Health {
+            |(pools, nodes, pods, budgets, install_plans, alerts)| ClusterHealth {
                 pools,
                 nodes,
                 pods,
                 budgets,
                 install_plans,
                 alerts,
-                ..Health::default()
+                ..ClusterHealth::default()
             },
         )
 }

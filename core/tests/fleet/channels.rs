@@ -34,6 +34,15 @@ fn a_switch_waits_for_soak_blocks_gates_and_mutexes_like_any_start() {
         cluster e at 4.20.1 channel stable-4.20 offers 4.21.3@stable-4.21 follows stable acks g mutexes m
         ",
         expect![[r#"
+            a  yes
+                 4.21.3: no: gate g (api.openshift.com/gate-ocp) has not been acknowledged
+            c  yes
+                 4.21.3: no: blocked by the cluster's pattern ^4.21
+            d  start 4.21.3 over stable-4.21 at 18:07
+            e  wait: mutex m is held by d
+                 4.21.3: yes
+            b  yes
+                 4.21.3: wait: web has soaked 0 of 2 days; 0 clusters are adding to it
         "#]],
     );
 }
@@ -48,7 +57,7 @@ fn a_channel_that_is_not_available_to_the_cluster_holds_and_lower_versions_go_on
         ",
         expect![[r#"
             a  yes
-                 4.21.3: wait: it is only channel stable-4.21, which is not available to the cluster
+                 4.21.3: wait: it is only in stable-4.21, which is not available to the cluster
             b  start 4.20.2 at 18:07
             c  start 4.21.3 over stable-4.21 at 18:07
         "#]],

@@ -18,7 +18,7 @@ use towpath_core::graph::{
 use towpath_core::intake::*;
 use towpath_core::rules::Policy;
 use towpath_core::version::{Arch, ReleaseName};
-use towpath_testing_graphs::pieces;
+use towpath_testing_graphs::{minors, pieces};
 
 #[test]
 fn ages_change_at_their_instants_and_not_before() {
@@ -127,7 +127,7 @@ fn told(graph: &Graph, from: &str) -> Vec<String> {
         cluster: &cluster,
         now: Timestamp::UNIX_EPOCH,
     };
-    let explained = explain(&at, &from.parse().unwrap(), None, None);
+    let explained = explain(&at, &from.parse().unwrap(), None, &minors(), &[]);
     let line = |candidate: &towpath_core::graph::ExplainedRelease| {
         let reasons: Vec<String> = candidate
             .verdict

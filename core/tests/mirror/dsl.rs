@@ -21,7 +21,7 @@ use towpath_core::mirror::entries::documents;
 use towpath_core::mirror::*;
 use towpath_core::path::{NoPath, Plan, RiskPolicy};
 use towpath_core::version::{Arch, ReleaseName, Version};
-use towpath_testing_graphs::read_with;
+use towpath_testing_graphs::{minors, read_with};
 
 pub(crate) fn now() -> Timestamp {
     "2026-01-05T00:00Z".parse().unwrap()
@@ -131,6 +131,7 @@ fn read(text: &str) -> (Graph, Wish) {
         channels: Vec::new(),
         platform: Fact::Unknown,
         taken: RiskPolicy::Unknown,
+        minors: minors(),
         choice: MirrorChoice::Smallest,
         branching: Branching::Ways,
         start: MirrorStart::LeftOut,

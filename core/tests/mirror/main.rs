@@ -187,12 +187,13 @@ fn a_risk_that_is_for_everybody_is_never_taken_unless_it_is_accepted() {
 #[test]
 fn whoever_has_no_way_is_named_with_the_reason() {
     check(
-        "channel c 4.1.0 4.1.1 4.2.0 4.3.0
+        "channel c 4.1.0 4.1.1 4.2.0 4.2.1 4.3.0
          channel other 4.0.9
          edges 4.1.0 -> 4.1.1
          edges 4.2.0 -> 4.3.0
-         edges 4.1.1 -> 4.3.0
-         risk Slow slow.yaml 4.3.0 from 4[.]1
+         edges 4.1.1 -> 4.2.1
+         edges 4.2.1 -> 4.3.0
+         risk Slow slow.yaml 4.2.1 from 4[.]1
          cluster gone 4.0.1
          cluster away 4.0.9
          cluster stuck 4.1.0
@@ -204,7 +205,7 @@ fn whoever_has_no_way_is_named_with_the_reason() {
             way 4.2.0 -> 4.3.0 (c)
             no way for gone on 4.0.1: FromUnknown
             no way for away on 4.0.9: FromNotInChannels
-            no way for stuck on 4.1.0: stuck at 4.1.1, with risks 4.1.0 -> 4.1.1 (c) -> 4.3.0 (c unless Slow)
+            no way for stuck on 4.1.0: stuck at 4.1.1, with risks 4.1.0 -> 4.1.1 (c) -> 4.2.1 (c unless Slow) -> 4.3.0 (c)
             need 4.3.0 in c
         "#]],
     );

@@ -14,7 +14,7 @@ use towpath_core::mirror::reachable_graph::{Limits, ReachableGraph};
 use towpath_core::mirror::smallest::{SizeProof, smallest, smallest_within};
 use towpath_core::mirror::{Need, Presence, Purpose};
 use towpath_core::path::RiskPolicy;
-use towpath_core::version::{Arch, ReleaseName, Version};
+use towpath_core::version::{Arch, Minors, ReleaseName, Version};
 
 use towpath_testing_graphs::pieces::{channel, member, release};
 
@@ -98,7 +98,14 @@ fn ways(edges: &BTreeSet<(u32, u32)>) -> ReachableGraph {
     )
     .0;
     let cluster = Cluster::anonymous(name.clone(), Arch::default());
-    ReachableGraph::of(&graph, &[name], &cluster, &RiskPolicy::Never, now())
+    ReachableGraph::of(
+        &graph,
+        &[name],
+        &cluster,
+        &RiskPolicy::Never,
+        &Minors::default(),
+        now(),
+    )
 }
 
 impl Case {

@@ -3,18 +3,18 @@
 //! ```text
 //! 4.6.1 -> 4.10 via eus                        (a version, a minor version, or newest)
 //! 4.6.1 -> 4.10 via eus prefer safest risks accepted:Slow ways 3 on AWS id x
+//! 4.22.1 -> 5.2 via eus confirmed              (all that is known about minor versions is verified)
 //! ```
 
 use std::fmt::Write;
 
-use towpath_core::cluster::rules::MaxSkew;
 use towpath_core::cluster::{ClusterId, Fact, Platform};
 use towpath_core::duration::{Ground, MaxUnavailable, Shape};
 use towpath_core::graph::{ChannelName, Graph, ReleaseId, StaleSource};
 use towpath_core::path::*;
 use towpath_core::version::Arch;
 
-use towpath_testing_graphs::graph;
+use towpath_testing_graphs::{confirmed_minors, graph, minors};
 
 fn now() -> jiff::Timestamp {
     "2026-01-05T00:00Z".parse().unwrap()
@@ -46,7 +46,7 @@ pub(crate) fn check_pace(facts: &str, question: &str, workers: u32, expected: ex
         ..Pace::usual()
     };
     let found = paths(&graph, &request, &pace.lasts(&graph)).unwrap();
-    let timed = found.plans[0].timed(&graph, request.now, &pace);
+    let timed = found.plans[0].timed(&graph, &request, &pace);
     let minutes = |at: jiff::Timestamp| at.duration_since(request.now).as_secs() / 60;
     let mut text = String::new();
     for (hop, timed) in found.plans[0].hops.iter().zip(&timed.hops) {
@@ -91,6 +91,7 @@ pub(crate) fn stranded_by_a_stale_source(facts: &str, question: &str) -> Vec<&'s
                 .next()
                 .unwrap(),
             Obstacle::NoChannelHoldsBoth(_) => "NoChannelHoldsBoth",
+            Obstacle::LeavesOut(_) => "LeavesOut",
         });
     codes.collect()
 }
@@ -124,6 +125,11 @@ fn request(question: &str) -> Request {
             platform: Fact::from(after("on").and_then(Platform::new)),
             arch: Arch::default(),
         },
+        minors: if words.contains(&"confirmed") {
+            confirmed_minors()
+        } else {
+            minors()
+        },
         now: now(),
     }
 }
@@ -131,7 +137,7 @@ fn request(question: &str) -> Request {
 fn told(graph: &Graph, request: &Request, plan: &Plan) -> String {
     let version = |id: ReleaseId| &graph.release(id).version;
     let mut text = format!("from {}\n", version(plan.from));
-    for (hop, pools) in plan.hops.iter().zip(pools(graph, plan, MaxSkew::OpenShift)) {
+    for (hop, pools) in plan.hops.iter().zip(pools(graph, plan, &request.minors)) {
         write!(text, "  {} in {}", version(hop.to), hop.channel).unwrap();
         hop.risks
             .iter()
@@ -178,6 +184,10 @@ fn why_not(graph: &Graph, no_path: &NoPath) -> String {
         let why: Vec<String> = match &barrier.obstacle {
             Obstacle::Rules { verdict, .. } => {
                 verdict.reasons.iter().map(ToString::to_string).collect()
+            }
+            Obstacle::LeavesOut(between) => {
+                let between: Vec<String> = between.iter().map(ToString::to_string).collect();
+                vec![format!("it leaves out {}", between.join(", "))]
             }
             Obstacle::NoChannelHoldsBoth(others) => {
                 vec![format!(

@@ -3,6 +3,7 @@
 
 mod dsl;
 mod random;
+mod schedule;
 
 use dsl::{check, check_pace};
 use expect_test::expect;
@@ -24,13 +25,13 @@ fn channels_are_searched_as_one_and_told_hop_by_hop() {
         EUS,
         "4.6.1 -> 4.10 via eus",
         expect![[r#"
-        from 4.6.1
-          4.6.9 in eus-4.8
-          4.7.5 in eus-4.8, pools stay on 4.6.9
-          4.8.9 in eus-4.8, pools stay on 4.6.9, then catch up
-          4.9.5 in eus-4.10, pools stay on 4.8.9
-          4.10.3 in eus-4.10, pools stay on 4.8.9, then catch up
-    "#]],
+            from 4.6.1
+              4.6.9 in eus-4.8, pools stay on 4.6.1
+              4.7.5 in eus-4.8, pools stay on 4.6.1
+              4.8.9 in eus-4.8, pools stay on 4.6.1, then catch up
+              4.9.5 in eus-4.10, pools stay on 4.8.9
+              4.10.3 in eus-4.10, pools stay on 4.8.9, then catch up
+        "#]],
     );
 }
 
@@ -330,13 +331,13 @@ fn the_next_hop_follows_as_soon_as_kubelets_allow_it() {
         "4.6.1 -> 4.10 via eus",
         30,
         expect![[r#"
-        4.6.9: taken at 0, there at 72, workers too at 261
-        4.7.5: taken at 261, there at 352, workers too at 352
-        4.8.9: taken at 352, there at 442, workers too at 652
-        4.9.5: taken at 652, there at 743, workers too at 743
-        4.10.3: taken at 743, there at 833, workers too at 1043
-        434 + 609 min
-    "#]],
+            4.6.9: taken at 0, there at 72, workers too at 72
+            4.7.5: taken at 72, there at 163, workers too at 163
+            4.8.9: taken at 163, there at 253, workers too at 463
+            4.9.5: taken at 463, there at 554, workers too at 554
+            4.10.3: taken at 554, there at 644, workers too at 854
+            434 + 420 min
+        "#]],
     );
     check_pace(
         EUS,
@@ -405,4 +406,117 @@ fn there_is_no_minor_version_after_the_last() {
           4.18446744073709551615.0 in c
     "#]],
     );
+}
+
+/// From 4.22 on, every third minor version has extended update support, and kubelets may lag up to three.
+#[test]
+fn across_the_border_to_5_x_pools_wait_for_5_2_once_the_table_is_confirmed() {
+    let facts = "
+        channel eus-4.22 4.20.9 4.21.9 4.22.5
+        channel eus-5.2 4.22.5 5.0.4 5.1.3 5.2.1
+        edges 4.20.9 -> 4.21.9
+        edges 4.21.9 -> 4.22.5
+        edges 4.22.5 -> 5.0.4
+        edges 5.0.4 -> 5.1.3
+        edges 5.1.3 -> 5.2.1";
+    check(
+        facts,
+        "4.20.9 -> 5.2 via eus confirmed",
+        expect![[r#"
+            from 4.20.9
+              4.21.9 in eus-4.22, pools stay on 4.20.9
+              4.22.5 in eus-4.22, pools stay on 4.20.9, then catch up
+              5.0.4 in eus-5.2, pools stay on 4.22.5
+              5.1.3 in eus-5.2, pools stay on 4.22.5
+              5.2.1 in eus-5.2, pools stay on 4.22.5, then catch up
+        "#]],
+    );
+    check(
+        facts,
+        "4.20.9 -> 5.2 via eus",
+        expect![[r#"
+            from 4.20.9
+              4.21.9 in eus-4.22, pools stay on 4.20.9
+              4.22.5 in eus-4.22, pools stay on 4.20.9, then catch up
+              5.0.4 in eus-5.2
+              5.1.3 in eus-5.2
+              5.2.1 in eus-5.2
+        "#]],
+    );
+}
+
+#[test]
+fn what_skips_a_minor_version_is_taken_only_where_clusters_may() {
+    let facts = "
+        channel fast 4.14.1 4.15.1 4.16.1 4.22.5 4.23.1 5.0.4 5.1.3 5.2.1
+        edges 4.14.1 -> 4.15.1 4.16.1
+        edges 4.15.1 -> 4.16.1
+        edges 4.22.5 -> 4.23.1 5.0.4
+        edges 4.23.1 -> 5.0.4 5.1.3
+        edges 5.0.4 -> 5.1.3 5.2.1
+        edges 5.1.3 -> 5.2.1";
+    check(
+        facts,
+        "4.14.1 -> 4.16.1 via fast",
+        expect![[r#"
+            from 4.14.1
+              4.15.1 in fast, pools stay on 4.14.1
+              4.16.1 in fast, pools stay on 4.14.1, then catch up
+        "#]],
+    );
+    check(
+        facts,
+        "5.0.4 -> 5.2.1 via fast",
+        expect![[r#"
+            from 5.0.4
+              5.1.3 in fast
+              5.2.1 in fast
+        "#]],
+    );
+    check(
+        facts,
+        "5.0.4 -> 5.2.1 via fast confirmed",
+        expect![[r#"
+            from 5.0.4
+              5.2.1 in fast
+        "#]],
+    );
+    check(
+        facts,
+        "4.23.1 -> 5.0.4 via fast",
+        expect![[r#"
+            not to 5.0.4; nowhere
+              4.23.1 -> 5.0.4: it leaves out 
+        "#]],
+    );
+    let without_4_15 = "
+        channel fast 4.14.1 4.16.1
+        edges 4.14.1 -> 4.16.1";
+    check(
+        without_4_15,
+        "4.14.1 -> 4.16.1 via fast",
+        expect![[r#"
+            not to 4.16.1; nowhere
+              4.14.1 -> 4.16.1: it leaves out 4.15
+        "#]],
+    );
+}
+
+#[test]
+fn kubelets_may_lag_by_one_on_odd_and_two_on_even_versions_of_4_x() {
+    let minors = towpath_testing_graphs::minors();
+    let lag = |workers: &str, api: &str| {
+        minors.lets_lag(&workers.parse().unwrap(), &api.parse().unwrap())
+    };
+    assert!(lag("4.8.57", "4.9.59") && lag("4.8.57", "4.10.67") && lag("4.9.1", "4.10.0"));
+    assert!(!lag("4.8.57", "4.11.0") && !lag("4.7.1", "4.9.0"));
+    // 1.14 to 1.16, and to 1.17.
+    assert!(!lag("4.2.0", "4.3.0") && !lag("4.2.0", "4.4.0"));
+    // Nobody has verified the Kubernetes of 5.0.
+    assert!(!lag("4.10.0", "4.9.0") && !lag("4.22.0", "5.0.0"));
+    let minors = towpath_testing_graphs::confirmed_minors();
+    let lag = |workers: &str, api: &str| {
+        minors.lets_lag(&workers.parse().unwrap(), &api.parse().unwrap())
+    };
+    assert!(lag("4.22.0", "5.0.0") && lag("4.22.0", "5.2.0") && !lag("4.21.0", "5.0.0"));
 }

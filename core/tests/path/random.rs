@@ -11,8 +11,9 @@ use towpath_core::graph::{
 use towpath_core::path::*;
 use towpath_core::rules::{Policy, Rule};
 use towpath_core::verdict::Answer;
-use towpath_core::version::Version;
+use towpath_core::version::{Minor, Version};
 
+use towpath_testing_graphs::minors;
 use towpath_testing_graphs::random::{CHANNELS, HOURS, any_cluster, any_graph, at};
 
 /// What a way costs, told without the planner; and the way.
@@ -40,6 +41,7 @@ impl Brute<'_> {
             now,
             via,
             risks: policy,
+            minors,
             ..
         } = self.request;
         let in_channel = |channel: &ChannelName| {
@@ -60,7 +62,9 @@ impl Brute<'_> {
                 .filter_map(|block| block.risk)
                 .collect();
             let risks: Vec<&Risk> = risks.iter().map(|risk| self.graph.risk(*risk)).collect();
-            let taken = risks.iter().all(|risk| policy.takes(risk));
+            let minor = |id: ReleaseId| Minor::of(&self.graph.release(id).version);
+            let taken = risks.iter().all(|risk| policy.takes(risk))
+                && minors.may_follow(minor(edge.from), minor(edge.to));
             taken.then(|| (opens, risks.iter().map(|risk| risk.name.as_str()).collect()))
         };
         via.iter().filter_map(in_channel).min()
@@ -107,12 +111,14 @@ impl Brute<'_> {
                 Preference::FewestHops => 0,
                 Preference::Safest => met.len() as i128,
                 Preference::Soonest => time.as_nanosecond(),
+                // From 4.8 to 4.9 nobody waits for the next EUS version, so workers reboot with each hop.
+                Preference::FewestReboots => way.len() as i128,
             };
             let waits = match self.request.prefer {
                 Preference::FewestHops => {
                     usize::from(!way.windows(2).all(|ends| self.are_there(ends)))
                 }
-                Preference::Safest | Preference::Soonest => 0,
+                Preference::Safest | Preference::Soonest | Preference::FewestReboots => 0,
             };
             found.push((
                 (
@@ -159,7 +165,8 @@ fn any_preference() -> impl Strategy<Value = Preference> {
     prop_oneof![
         Just(Preference::FewestHops),
         Just(Preference::Safest),
-        Just(Preference::Soonest)
+        Just(Preference::Soonest),
+        Just(Preference::FewestReboots)
     ]
 }
 
@@ -185,6 +192,7 @@ fn any_request() -> impl Strategy<Value = Request> {
                 platform: cluster.platform,
                 arch: cluster.arch,
             },
+            minors: minors(),
             now: at(now),
         })
 }
@@ -259,7 +267,7 @@ proptest! {
         let request = Request { prefer: Preference::FewestHops, ways: 1, ..request };
         for (_, goal, request) in pairs(&graph, &request) {
             let cluster = request.asker.in_channel(&request.via[0]);
-            let ways = towpath_core::mirror::reachable_graph::ReachableGraph::of(&graph, &request.via, &cluster, &request.risks, request.now);
+            let ways = towpath_core::mirror::reachable_graph::ReachableGraph::of(&graph, &request.via, &cluster, &request.risks, &request.minors, request.now);
             let from = graph.find(&request.from, &request.asker.arch).unwrap();
             let listed = ways.best(from, goal, towpath_core::mirror::reachable_graph::Limits::default()).filter(|_| ways.holds(from) && ways.holds(goal));
             match (paths(&graph, &request, &lasts), listed) {
@@ -282,7 +290,7 @@ proptest! {
             for plan in &found.plans {
                 prop_assert_eq!(plan.hops.last().map_or(plan.from, |hop| hop.to), goal);
                 let mut arrived = request.now;
-                for (hop, times) in plan.hops.iter().zip(plan.timed(&graph, request.now, &pace).hops) {
+                for (hop, times) in plan.hops.iter().zip(plan.timed(&graph, &request, &pace).hops) {
                     let cluster = request.asker.in_channel(&hop.channel);
                     let verdict = |now| {
                         let view = recommend(Policy::graph(), &Situation { graph: &graph, cluster: &cluster, now });

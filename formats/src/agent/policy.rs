@@ -5,7 +5,6 @@
 
 use jiff::SignedDuration;
 use towpath_core::agent::{AutomaticPolicy, Downgrades, Pin, RequiredProof};
-use towpath_core::cluster::rules::MaxSkew;
 use towpath_core::finding::{Finding, Place};
 use towpath_core::fleet::Schedule;
 use towpath_core::version::Minor;
@@ -36,6 +35,8 @@ pub struct AgentPolicy {
     pub automatic: AutomaticPolicy,
     /// Where it should be one day: removed APIs on the way there are told ahead.
     pub target: Option<Minor>,
+    /// How many minor versions of Kubernetes kubelets may be behind; as the table of minor versions says if it is not set.
+    pub max_skew: Option<u8>,
 }
 
 impl Default for AgentPolicy {
@@ -43,6 +44,7 @@ impl Default for AgentPolicy {
         Self {
             automatic: AutomaticPolicy::usual(),
             target: None,
+            max_skew: None,
         }
     }
 }
@@ -147,9 +149,7 @@ fn fill(reader: &mut Reader, record: Record<'_>, policy: &mut AgentPolicy) {
     let skew = record
         .get("maxSkew")
         .and_then(|node| reader.count(node, "maxSkew", 1..=3));
-    automatic.max_skew = skew
-        .and_then(|skew| u8::try_from(skew).ok())
-        .map_or(MaxSkew::OpenShift, MaxSkew::Same);
+    policy.max_skew = skew.and_then(|skew| u8::try_from(skew).ok());
 }
 
 fn set<T>(place: &mut T, given: Option<T>) {

@@ -9,6 +9,7 @@ use towpath_core::path::{
     StrandedPath,
 };
 
+use super::commands::{PlanCommands, commands};
 use super::{PathReport, ShapeIs};
 use crate::cluster::ready::json as ready;
 use crate::duration::{estimate, spread_json};
@@ -52,7 +53,7 @@ pub fn json(told: &PathReport<'_>) -> Value {
             ShapeIs::Given => "given",
             ShapeIs::Assumed => "assumed",
         },
-        "paths": plans.iter().enumerate().map(|(number, plan)| judged(told, number, path(told, plan))).collect::<Vec<_>>(),
+        "paths": plans.iter().enumerate().map(|(number, plan)| judged(told, number, plan)).collect::<Vec<_>>(),
         "noPath": no_path,
         "risks": risks.values().map(|risk| cincinnati::risk(risk)).collect::<Vec<_>>(),
     })
@@ -79,19 +80,25 @@ fn goal_of(no_path: &NoPath) -> Option<ReleaseId> {
 }
 
 /// A path, and what there is to say about it on the cluster.
-fn judged(told: &PathReport<'_>, number: usize, mut path: Value) -> Value {
-    if let Some(readiness) = told
+fn judged(told: &PathReport<'_>, number: usize, plan: &Plan) -> Value {
+    let mut path = path(told, plan);
+    let readiness = told
         .cluster
         .as_ref()
-        .and_then(|cluster| cluster.judged.get(number))
-    {
+        .and_then(|cluster| cluster.judged.get(number));
+    if let Some(readiness) = readiness {
         path["readiness"] = ready::readiness(readiness);
     }
+    let PlanCommands { hops, after } = commands(told, plan, readiness);
+    for (hop, commands) in hops.into_iter().enumerate() {
+        path["hops"][hop]["commands"] = commands.into();
+    }
+    path["commandsAfter"] = after.into();
     path
 }
 
 fn path(told: &PathReport<'_>, plan: &Plan) -> Value {
-    let timed = plan.timed(told.graph, told.request.now, told.pace);
+    let timed = plan.timed(told.graph, told.request, told.pace);
     let hops = plan.hops.iter().zip(&timed.hops).zip(told.held_on(&timed));
     let hops = hops.map(|((hop, timed), held_on)| {
         let release = told.graph.release(hop.to);
@@ -101,6 +108,7 @@ fn path(told: &PathReport<'_>, plan: &Plan) -> Value {
             "channel": hop.channel.as_str(),
             "payload": &*release.payload,
             "url": release.metadata.get("url").map(|url| &**url),
+            "skips": told.skipped(hop).map(|between| between.iter().map(ToString::to_string).collect::<Vec<_>>()),
             "risks": hop.risks.iter().map(|id| told.graph.risk(*id).name.as_str()).collect::<BTreeSet<_>>(),
             "opens": hop.opens.to_string(),
             "taken": timed.taken.to_string(),
@@ -118,10 +126,13 @@ fn path(told: &PathReport<'_>, plan: &Plan) -> Value {
     let (arrives, settled) = timed.ends().unwrap_or((told.request.now, told.request.now));
     json!({
         "hops": hops,
+        "unverifiedMinors": told.unverified(plan).iter().map(ToString::to_string).collect::<Vec<_>>(),
         "arrives": arrives.to_string(),
         "settled": settled.to_string(),
         "controlPlaneSeconds": spread_json(timed.control_planes),
         "totalSeconds": spread_json(timed.total),
+        "workerRollouts": timed.worker_rollouts,
+        "poolRollouts": timed.rollouts.iter().map(|(pool, count)| json!({"pool": pool, "count": count})).collect::<Vec<_>>(),
     })
 }
 
@@ -203,6 +214,9 @@ pub(crate) fn barrier(graph: &Graph, barrier: &PathBarrier) -> Value {
         }
         Obstacle::NoChannelHoldsBoth(channels) => {
             value["heldTogetherBy"] = channels.iter().map(|name| name.as_str()).collect();
+        }
+        Obstacle::LeavesOut(between) => {
+            value["leavesOut"] = between.iter().map(ToString::to_string).collect();
         }
     }
     value

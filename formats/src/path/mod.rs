@@ -2,6 +2,7 @@
 //!
 //! The command line and the service answer with the same functions.
 
+mod commands;
 mod graph_files;
 mod json;
 mod request;
@@ -15,9 +16,12 @@ pub use request::{PathRequest, Plain, read, via};
 pub use text::text;
 pub(crate) use why_not::barrier;
 
+use std::collections::BTreeSet;
+
 use towpath_core::cluster::Readiness;
 use towpath_core::graph::{Graph, ReleaseId};
-use towpath_core::path::{CatchUp, FoundPaths, NoPath, Pace, Pools, Request, TimedPlan};
+use towpath_core::path::{CatchUp, FoundPaths, Hop, NoPath, Pace, Plan, Pools, Request, TimedPlan};
+use towpath_core::version::{Minor, Succession};
 
 use crate::cluster::objects::ClusterObjects;
 
@@ -36,6 +40,30 @@ pub struct PathReport<'a> {
 }
 
 impl PathReport<'_> {
+    /// The minor versions that a hop leaves out; none if it leaves out none.
+    fn skipped(&self, hop: &Hop) -> Option<Vec<Minor>> {
+        let minor = |id: ReleaseId| Minor::of(&self.graph.release(id).version);
+        let minors = &self.request.minors;
+        match minors.succession(minor(hop.from), minor(hop.to)) {
+            Succession::Skip(between) => Some(between),
+            _ => None,
+        }
+    }
+
+    /// The minor versions on a way that towpath does not know, or not for sure.
+    fn unverified(&self, plan: &Plan) -> BTreeSet<Minor> {
+        let minor = |id: ReleaseId| Minor::of(&self.graph.release(id).version);
+        let minors = &self.request.minors;
+        let is_unsure = |minor: &Minor| {
+            !minors.rows().contains_key(minor) || minors.unverified(*minor).next().is_some()
+        };
+        let ahead = plan
+            .hops
+            .iter()
+            .filter(|hop| minor(hop.from) != minor(hop.to));
+        ahead.map(|hop| minor(hop.to)).filter(is_unsure).collect()
+    }
+
     /// The release that pools which are held back stay on, hop by hop. None where a pool is paused already: it stays on what
     /// it was paused on, which no object says.
     fn held_on(&self, timed: &TimedPlan) -> Vec<Option<ReleaseId>> {

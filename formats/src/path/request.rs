@@ -8,7 +8,7 @@ use towpath_core::cluster::{ClusterId, Fact, Platform};
 use towpath_core::duration::{Ground, MaxUnavailable, Shape};
 use towpath_core::graph::ChannelName;
 use towpath_core::path::{Asker, Goal, Preference, Request, RiskPolicy};
-use towpath_core::version::Version;
+use towpath_core::version::{Minors, Version};
 
 use crate::cluster::shape::MAX_NODES;
 use crate::graph::data::parse_time;
@@ -31,7 +31,7 @@ pub struct PathRequest {
 const USUAL_VIA: &str = "stable";
 
 /// Reads a query, or says what is wrong with it.
-pub fn read(query: &str, now: Timestamp) -> Result<PathRequest, BadRequest> {
+pub fn read(query: &str, minors: &Minors, now: Timestamp) -> Result<PathRequest, BadRequest> {
     let [
         from,
         to,
@@ -80,6 +80,7 @@ pub fn read(query: &str, now: Timestamp) -> Result<PathRequest, BadRequest> {
             platform: Fact::from(parsed("platform", platform, Platform::new)?),
             arch: parsed("arch", arch, read_arch)?.unwrap_or_default(),
         },
+        minors: minors.clone(),
         now: parsed("now", at, |text| parse_time(text).ok())?.unwrap_or(now),
     };
     let shape = Plain {
@@ -153,7 +154,7 @@ mod tests {
     use super::*;
 
     fn read_at(query: &str) -> Result<PathRequest, BadRequest> {
-        read(query, Timestamp::UNIX_EPOCH)
+        read(query, &Minors::default(), Timestamp::UNIX_EPOCH)
     }
 
     #[test]

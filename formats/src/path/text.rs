@@ -11,8 +11,9 @@ use towpath_core::graph::{ChannelName, ReleaseId, Risk, RiskId};
 use towpath_core::path::{
     CatchUp, Certainty, FoundPaths, Goal, Hop, NoPath, Plan, Pools, TimedHop, TimedPlan,
 };
-use towpath_core::version::Version;
+use towpath_core::version::{Minor, Version};
 
+use super::commands::{PlanCommands, commands};
 use super::why_not::why_not;
 use super::{PathReport, ShapeIs};
 use crate::cluster::ready::UnreadKinds;
@@ -27,13 +28,30 @@ use crate::words::{
 
 /// Everything there is to say.
 pub fn text(told: &PathReport<'_>, room: Room) -> String {
-    let mut text = head(told);
+    let mut text = first_line(told) + &head(told);
     text.push_str(&no_such_risks(told.graph, &told.request.risks));
     match told.answer {
         Ok(found) => text.push_str(&ways(told, found)),
         Err(no_path) => text.push_str(&why_not(told, no_path)),
     }
     room.fit(&plain_lines(&text))
+}
+
+/// The way itself, if there is one.
+fn first_line(told: &PathReport<'_>) -> String {
+    let best = told
+        .answer
+        .as_ref()
+        .ok()
+        .and_then(|found| found.plans.first());
+    best.filter(|plan| !plan.hops.is_empty())
+        .map_or_else(String::new, |plan| arrows(told, plan) + "\n")
+}
+
+fn arrows(told: &PathReport<'_>, plan: &Plan) -> String {
+    let all = std::iter::once(plan.from).chain(plan.hops.iter().map(|hop| hop.to));
+    let all: Vec<String> = all.map(|id| version(told, id).to_string()).collect();
+    all.join(" → ")
 }
 
 /// Who asks for what, and when.
@@ -86,7 +104,8 @@ fn ways(told: &PathReport<'_>, found: &FoundPaths) -> String {
     }
     for (number, plan) in found.plans.iter().enumerate() {
         if found.plans.len() > 1 {
-            let _ = writeln!(text, "\nWay {} of {}", number + 1, found.plans.len());
+            let (way, all) = (number + 1, found.plans.len());
+            let _ = writeln!(text, "\nWay {way} of {all}: {}", arrows(told, plan));
         }
         text.push_str(&way(told, number, plan));
     }
@@ -100,6 +119,7 @@ fn ways(told: &PathReport<'_>, found: &FoundPaths) -> String {
             .values()
             .for_each(|(risk, origins)| text.push_str(&described(risk, origins)));
     }
+    text.push_str(&unverified(told, found));
     text.push_str(&times_are_for(told, found));
     if let Some(cluster) = &told.cluster {
         // All ways are of one cluster; what the longest lacks, the others lack at most.
@@ -112,9 +132,29 @@ fn ways(told: &PathReport<'_>, found: &FoundPaths) -> String {
     text
 }
 
+/// The minor versions on the way that towpath does not know for sure.
+fn unverified(told: &PathReport<'_>, found: &FoundPaths) -> String {
+    let minors: BTreeSet<Minor> = found
+        .plans
+        .iter()
+        .flat_map(|plan| told.unverified(plan))
+        .collect();
+    match minors.is_empty() {
+        true => String::new(),
+        false => {
+            let names = joined(minors, "");
+            let text = format!(
+                "Nobody has verified all that towpath knows about OpenShift {names}, so the strictest reading counts. \
+                 --minors FILE confirms it."
+            );
+            format!("\n{}", wrapped("", &text))
+        }
+    }
+}
+
 /// A plan: what it takes as a whole, what to do on the cluster, then each hop.
 fn way(told: &PathReport<'_>, number: usize, plan: &Plan) -> String {
-    let timed = plan.timed(told.graph, told.request.now, told.pace);
+    let timed = plan.timed(told.graph, told.request, told.pace);
     let judged = told
         .cluster
         .as_ref()
@@ -126,6 +166,7 @@ fn way(told: &PathReport<'_>, number: usize, plan: &Plan) -> String {
     // What is only told is told once.
     let (mut channel, mut noted) = (None, BTreeSet::new());
     let held_on = told.held_on(&timed);
+    let PlanCommands { hops, after } = commands(told, plan, judged);
     for (number, (hop, timed)) in plan.hops.iter().zip(&timed.hops).enumerate() {
         let mut paragraph = Paragraph::new(told, number, hop);
         paragraph.release(told, hop, channel);
@@ -134,8 +175,16 @@ fn way(told: &PathReport<'_>, number: usize, plan: &Plan) -> String {
         if let Some(hop) = judged.and_then(|readiness| readiness.hops.get(number)) {
             paragraph.cluster(hop, &mut noted);
         }
+        paragraph.run("run", hops.get(number).map_or(&[], Vec::as_slice));
         text.push_str(&paragraph.text);
         channel = Some(&hop.channel);
+    }
+    if !after.is_empty() {
+        let mut paragraph = Paragraph {
+            text: "\nAt the end\n".to_owned(),
+        };
+        paragraph.run("run", &after);
+        text.push_str(&paragraph.text);
     }
     text
 }
@@ -183,7 +232,26 @@ fn duration(told: &PathReport<'_>, plan: &Plan, timed: &TimedPlan) -> String {
             shown(settled)
         ),
     };
-    wrapped("", &format!("{control_plane}{workers}."))
+    let text = format!("{control_plane}{workers}. {}", rollouts(told, timed));
+    wrapped("", &text)
+}
+
+/// How often the nodes of each worker pool reboot.
+fn rollouts(told: &PathReport<'_>, timed: &TimedPlan) -> String {
+    let times = |count: usize| match count {
+        0 => "not at all".to_owned(),
+        1 => "once".to_owned(),
+        2 => "twice".to_owned(),
+        more => format!("{more} times"),
+    };
+    match (told.shape, timed.rollouts.is_empty()) {
+        (ShapeIs::Given, false) => {
+            let pools = timed.rollouts.iter();
+            let pools = pools.map(|(pool, count)| format!("{pool} {}", times(*count)));
+            format!("Its pools reboot: {}.", joined(pools, ""))
+        }
+        _ => format!("Worker nodes reboot {}.", times(timed.worker_rollouts)),
+    }
 }
 
 /// How much of the time until then the control plane waits for worker pools; nothing if it does not.
@@ -239,6 +307,13 @@ impl Paragraph {
                 &format!("{}; change it from {before} first", hop.channel),
             ),
             None => self.line("channel", hop.channel.as_str()),
+        }
+        if let Some(between) = told.skipped(hop) {
+            let without = match between.is_empty() {
+                true => String::new(),
+                false => format!(", without {}", joined(between, "")),
+            };
+            self.line("skips", &format!("a minor version{without}; clusters may"));
         }
         let release = told.graph.release(hop.to);
         self.line("payload", &release.payload);
@@ -305,6 +380,14 @@ impl Paragraph {
         );
     }
 
+    /// Commands, one below the other, each on one line so that it can be copied.
+    fn run(&mut self, name: &str, commands: &[String]) {
+        for (number, command) in commands.iter().enumerate() {
+            let name = if number == 0 { name } else { "" };
+            self.line(name, &format!("$ {command}"));
+        }
+    }
+
     /// What stands in its way on the cluster.
     fn cluster(&mut self, hop: &ReadyHop, noted: &mut BTreeSet<String>) {
         self.line("cluster", &ready::toned_word(hop));
@@ -318,7 +401,7 @@ impl Paragraph {
 fn times_are_for(told: &PathReport<'_>, found: &FoundPaths) -> String {
     let mut bases: BTreeMap<String, String> = BTreeMap::new();
     for plan in &found.plans {
-        for hop in plan.timed(told.graph, told.request.now, told.pace).hops {
+        for hop in plan.timed(told.graph, told.request, told.pace).hops {
             let Estimate { basis, origin, .. } = hop.estimate;
             bases.insert(
                 basis.to_string(),

@@ -218,6 +218,14 @@ pub(crate) fn barrier(graph: &Graph, barrier: &PathBarrier) -> String {
             let names = listed(channels.iter().map(ChannelName::as_str));
             let _ = writeln!(text, "\n    None of the channels holds both, but {names}.");
         }
+        Obstacle::LeavesOut(between) if between.is_empty() => {
+            text.push_str("\n    Clusters refuse it: no sequence of updates leads there.\n");
+        }
+        Obstacle::LeavesOut(between) => {
+            let names: Vec<String> = between.iter().map(ToString::to_string).collect();
+            let names = listed(names.iter().map(String::as_str));
+            let _ = writeln!(text, "\n    Clusters refuse it: it leaves out {names}.");
+        }
         Obstacle::Rules { channel, verdict } => {
             let _ = writeln!(text, " in {channel}");
             if matches!(

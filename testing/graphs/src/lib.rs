@@ -10,9 +10,11 @@
 
 pub mod certificates;
 pub mod language;
+pub mod minors;
 pub mod oc_mirror;
 pub mod pieces;
 pub mod random;
 
 pub use certificates::Checker;
 pub use language::{day, graph, read, read_with};
+pub use minors::{confirmed_minors, minors};

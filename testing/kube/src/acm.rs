@@ -48,7 +48,8 @@ impl KubeApi {
         match real_definition() {
             Some(path) => {
                 let path = path.display().to_string();
-                self.kubectl(&["apply", "--server-side", "--force-conflicts", "-f", &path]);
+                // An API server that is older than the rules in it drops them.
+                self.kubectl(&["apply", "--validate=false", "-f", &path]);
                 self.wait_for_kind(&CURATORS).await;
             }
             None => self.add_kind(&CURATORS, AutomaticUpdates::Unknown).await,

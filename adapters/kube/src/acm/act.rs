@@ -38,7 +38,7 @@ pub enum CurateOutcome {
     Now,
     /// We had asked for it before.
     Before(CuratorProgress),
-    /// Somebody else's curation is open. Nothing was written.
+    /// Somebody else's curation is open, or the curator cannot be used again. Nothing was written.
     InTheWay(String),
     /// The curator has changed since we looked. Nothing was written; look again.
     Conflict,
@@ -72,17 +72,20 @@ impl CuratedUpgrade<'_> {
             (true, None) => Some("ControlPlane"),
             (false, None) => None,
         };
-        json!({
+        let mut spec = json!({
             "desiredCuration": "upgrade",
             "upgrade": {
                 "desiredUpdate": self.version.to_string(),
-                "intermediateUpdate": self.via.map(ToString::to_string),
                 // The hub ignores it for node pools.
                 "channel": self.channel.filter(|_| self.pool.is_none()),
                 "upgradeType": kind,
                 "nodePoolNames": self.pool.map(|pool| [pool]),
             },
-        })
+        });
+        if let Some(via) = self.via {
+            spec["upgrade"]["intermediateUpdate"] = via.to_string().into();
+        }
+        spec
     }
 }
 
@@ -98,10 +101,10 @@ impl Hub {
             Some(there) if there.mark.as_deref() == Some(&*upgrade.mark()) => {
                 return Ok(CurateOutcome::Before(there.progress));
             }
-            Some(there) if there.progress.is_open() => {
-                return Ok(CurateOutcome::InTheWay(there.doing()));
-            }
             Some(there) => {
+                if let Some(obstacle) = there.obstacle() {
+                    return Ok(CurateOutcome::InTheWay(obstacle));
+                }
                 // The hub starts nothing over the outcome of a failed attempt at the same version.
                 let patch = json!({
                     "metadata": { "resourceVersion": there.resource_version, "annotations": annotations },

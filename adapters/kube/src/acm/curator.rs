@@ -46,6 +46,8 @@ pub(crate) struct Curator {
     pub(crate) to: Option<String>,
     /// The one node pool that it upgrades, if it upgrades nothing else.
     pub(crate) pool: Option<String>,
+    /// Whether it has the version in between of an upgrade from EUS to EUS. The hub lets nobody change that, nor the version then.
+    pub(crate) has_intermediate: bool,
     /// Our annotation.
     pub(crate) mark: Option<String>,
     pub(crate) progress: CuratorProgress,
@@ -74,9 +76,22 @@ impl Curator {
             curation: owned("/spec/desiredCuration"),
             to: owned("/spec/upgrade/desiredUpdate"),
             pool: pool.and_then(Value::as_str).map(str::to_owned),
+            has_intermediate: owned("/spec/upgrade/intermediateUpdate").is_some(),
             mark: mark.map(str::to_owned),
             progress: progress(object),
         })
+    }
+
+    /// Why an upgrade cannot be asked of it, for people.
+    pub(crate) fn obstacle(&self) -> Option<String> {
+        let (namespace, name) = (&self.namespace, &self.name);
+        match (self.progress.is_open(), self.has_intermediate) {
+            (true, _) => Some(self.doing()),
+            (false, true) => Some(format!(
+                "ClusterCurator {namespace}/{name} has the `intermediateUpdate` of an earlier upgrade, and the hub lets nobody change it; delete the ClusterCurator"
+            )),
+            (false, false) => None,
+        }
     }
 
     /// What it is doing, for people.

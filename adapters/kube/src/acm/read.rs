@@ -60,11 +60,11 @@ impl HubFleet {
         is_ours.then_some(&curator.progress)
     }
 
-    /// What somebody else's curator was doing when the hub was read.
+    /// Why an upgrade could not be asked of the cluster's curator when the hub was read.
     pub fn in_the_way(&self, place: &CuratorPlace, upgrade: &CuratedUpgrade<'_>) -> Option<String> {
         let curator = self.curator(place)?;
         let is_ours = curator.mark.as_deref() == Some(&*upgrade.mark());
-        (curator.progress.is_open() && !is_ours).then(|| curator.doing())
+        curator.obstacle().filter(|_| !is_ours)
     }
 
     fn curator(&self, place: &CuratorPlace) -> Option<&Curator> {

@@ -109,18 +109,17 @@ async fn a_curator_is_made_followed_and_used_again() {
     let hub = hub(&api).await;
     api.put_managed_cluster("shop", ID, "4.20.1", "stable-4.20", &["4.20.2"])
         .await;
-    let (at, next, eus) = (place("shop"), version("4.21.4"), version("4.22.1"));
+    let (at, next) = (place("shop"), version("4.21.4"));
     let upgrade = CuratedUpgrade {
-        channel: Some("eus-4.22"),
-        via: Some(&next),
-        ..to(&eus)
+        channel: Some("stable-4.21"),
+        ..to(&next)
     };
     assert_eq!(hub.curate(&at, &upgrade).await.unwrap(), CurateOutcome::Now);
     let made = api.curator("shop", "shop").await;
     assert_eq!(made["spec"]["desiredCuration"], "upgrade");
     assert_eq!(
         made["spec"]["upgrade"],
-        json!({"desiredUpdate": "4.22.1", "intermediateUpdate": "4.21.4", "channel": "eus-4.22", "monitorTimeout": 360})
+        json!({"desiredUpdate": "4.21.4", "channel": "stable-4.21", "monitorTimeout": 360})
     );
     let waiting = CurateOutcome::Before(CuratorProgress::Waiting);
     assert_eq!(hub.curate(&at, &upgrade).await.unwrap(), waiting, "once");
@@ -128,12 +127,12 @@ async fn a_curator_is_made_followed_and_used_again() {
     api.change_curator("shop", "shop", job("False", "Job_has_finished", "x"))
         .await;
     let running = fleet(&hub).await;
-    assert_eq!(running.clusters[0].going_to, Some(eus.clone()));
+    assert_eq!(running.clusters[0].going_to, Some(next.clone()));
     assert_eq!(
         running.progress(&at, &upgrade),
         Some(&CuratorProgress::Running)
     );
-    let failed = "x DesiredCuration: upgrade Version (4.22.1;eus-4.22;) Failed - Timed out";
+    let failed = "x DesiredCuration: upgrade Version (4.21.4;stable-4.21;) Failed - Timed out";
     api.change_curator("shop", "shop", job("True", "Job_failed", failed))
         .await;
     api.change_curator("shop", "shop", json!({"spec": {"desiredCuration": null}}))
@@ -146,7 +145,7 @@ async fn a_curator_is_made_followed_and_used_again() {
     // The second attempt starts afresh: the hub would do nothing over the outcome of the first.
     let again = CuratedUpgrade {
         start_at: time("2026-01-06T12:00:00Z"),
-        ..to(&eus)
+        ..to(&next)
     };
     assert_eq!(hub.curate(&at, &again).await.unwrap(), CurateOutcome::Now);
     let made = api.curator("shop", "shop").await;
@@ -318,4 +317,37 @@ async fn a_hosted_control_plane_goes_first_and_its_node_pools_follow() {
         (&spec["upgradeType"], &spec["nodePoolNames"]),
         (&json!("ControlPlane"), &Value::Null)
     );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_version_between_two_eus_minors_can_be_told_once() {
+    let api = KubeApi::start().await;
+    let hub = hub(&api).await;
+    api.put_managed_cluster("shop", ID, "4.20.1", "eus-4.20", &[])
+        .await;
+    let (at, next, eus) = (place("shop"), version("4.21.4"), version("4.22.1"));
+    let upgrade = CuratedUpgrade {
+        channel: Some("eus-4.22"),
+        via: Some(&next),
+        ..to(&eus)
+    };
+    assert_eq!(hub.curate(&at, &upgrade).await.unwrap(), CurateOutcome::Now);
+    let made = &api.curator("shop", "shop").await["spec"]["upgrade"];
+    assert_eq!(
+        (&made["desiredUpdate"], &made["intermediateUpdate"]),
+        (&json!("4.22.1"), &json!("4.21.4"))
+    );
+    let done = job(
+        "True",
+        "Job_has_finished",
+        "x upgrade Version (4.22.1;eus-4.22;)",
+    );
+    api.change_curator("shop", "shop", done).await;
+    // The real definition has rules that refuse another version in such a curator.
+    let patch = version("4.22.2");
+    let why = "ClusterCurator shop/shop has the `intermediateUpdate` of an earlier upgrade, and the hub lets nobody change it; delete the ClusterCurator";
+    let outcome = hub.curate(&at, &to(&patch)).await.unwrap();
+    assert_eq!(outcome, CurateOutcome::InTheWay(why.to_owned()));
+    let read = fleet(&hub).await;
+    assert_eq!(read.in_the_way(&at, &to(&patch)).as_deref(), Some(why));
 }

@@ -112,6 +112,7 @@ fn curated(upgrade: &Upgrade) -> CuratedUpgrade<'_> {
         version: &upgrade.to,
         pool: upgrade.pool.as_deref(),
         channel: upgrade.channel.as_ref().map(ChannelName::as_str),
+        // The fleet takes minors one by one, and judges each.
         via: None,
         start_at: upgrade.start_at,
     }

@@ -1,4 +1,5 @@
-//! Forwards: never to an older version, never to the current one, and never past a minor version.
+//! Forwards: never to an older version, never to the current one, and never past a minor version,
+//! unless clusters may skip it.
 
 use super::{OfferQuestion, OfferRule};
 use crate::agent::Downgrades;
@@ -39,11 +40,8 @@ fn judge(q: &OfferQuestion<'_>) -> Verdict {
     if version == current || is_back {
         return Verdict::refuse(NOT_NEWER.because([("current", current.into())]));
     }
-    // Which minor version is the last before a new major one, only the releases know, and what is signed says.
-    let is_next = match to.major == from.major {
-        true => to.minor <= from.minor.saturating_add(1),
-        false => to.major <= from.major.saturating_add(1) && to.minor == 0,
-    };
+    // What the table does not have is held by the rules of the cluster.
+    let is_next = q.at.minors.may_follow(from, to);
     match is_next || version < current {
         true => Verdict::recommend(),
         false => Verdict::refuse(SKIPS_MINOR.because([("current", current.into())])),

@@ -16,13 +16,13 @@ fn judge(q: &OfferQuestion<'_>) -> Verdict {
     let way = Way::new(
         current.clone(),
         vec![Stop::Release(q.offer.version.clone())],
+        q.at.minors,
     );
-    let max_skew = q.at.policy.max_skew;
     way.map_or_else(
         |_| Verdict::recommend(),
         |way| {
             way.steps()
-                .map(|step| rules::judge(step, q.at.facts, max_skew))
+                .map(|step| rules::judge(step, q.at.facts))
                 .collect()
         },
     )

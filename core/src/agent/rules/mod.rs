@@ -33,6 +33,7 @@ use crate::cluster::objects::Facts;
 use crate::fleet::Name;
 use crate::rules::{PlainRule, Policy, Question, Rule};
 use crate::verdict::{Code, Verdict};
+use crate::version::Minors;
 
 /// Questions about offers.
 pub struct Offers;
@@ -59,6 +60,8 @@ pub struct Moment<'a> {
     pub facts: &'a Facts,
     /// What its administrators allow.
     pub policy: &'a AutomaticPolicy,
+    /// Which minor version follows which.
+    pub minors: &'a Minors,
     /// What is remembered.
     pub memory: &'a Memory,
     /// What was found out about offers, by image.

@@ -6,8 +6,9 @@
 
 use super::{StepQuestion, StepRule, not_given, partly_given};
 use crate::cluster::Fact;
-use crate::cluster::health::{Amount, DisruptionBudget, Health, Pod};
+use crate::cluster::health::{Amount, ClusterHealth, DisruptionBudget, Pod};
 use crate::cluster::objects::ObjectKind;
+use crate::cluster::way::Step;
 use crate::verdict::{Code, Value, Verdict};
 
 static BUDGET_ALLOWS_NOTHING: Code = Code::new(
@@ -50,6 +51,17 @@ static BUDGET_UNKNOWN: Code = Code::new(
 .about("{namespace}/{budget}")
 .with(&EXAMPLE);
 
+static DRAIN_MAY_STALL: Code = Code::new(
+    "DrainMayStall",
+    "{what}: a patch is not refused for it, and its nodes cannot be drained until it is settled",
+    "settle it before the nodes are updated",
+)
+.with(&[(
+    "what",
+    "PodDisruptionBudget db of shop never allows an eviction: maxUnavailable is 0",
+)])
+.note();
+
 const EXAMPLE: [(&str, &str); 12] = [
     ("budget", "db"),
     ("namespace", "shop"),
@@ -71,26 +83,40 @@ pub(super) static RULE: StepRule = StepRule::new(
         &BUDGET_AT_LIMIT,
         &BUDGETS_LOCK_EACH_OTHER,
         &BUDGET_UNKNOWN,
+        &DRAIN_MAY_STALL,
     ],
     judge,
 );
 
 fn judge(q: &StepQuestion<'_>) -> Verdict {
     let health = &q.facts.health;
-    let budgets = match (q.step.is_first_minor(), &health.budgets) {
-        (false, _) => return Verdict::recommend(),
-        (true, Fact::Unknown) => return not_given(ObjectKind::PodDisruptionBudget),
-        (true, Fact::Known(budgets)) => budgets,
-    };
-    let each = budgets.iter().map(|budget| judge_budget(budget, health));
-    each.chain([
-        locks(budgets, health),
-        partly_given(health, ObjectKind::PodDisruptionBudget),
-    ])
-    .collect()
+    let is_after_a_minor_update = q.step.earlier().any(Step::is_minor);
+    match (&health.budgets, q.step.is_minor()) {
+        _ if is_after_a_minor_update => Verdict::recommend(),
+        (Fact::Unknown, true) => not_given(ObjectKind::PodDisruptionBudget),
+        (Fact::Unknown, false) => Verdict::recommend(),
+        (Fact::Known(budgets), true) => {
+            let others = partly_given(health, ObjectKind::PodDisruptionBudget);
+            judge_all(budgets, health).and(others)
+        }
+        // What is refused later is told before a patch: its nodes are drained, too.
+        (Fact::Known(budgets), false) => judge_all(budgets, health)
+            .reasons
+            .iter()
+            .map(|reason| {
+                let what = ("what", reason.text().as_str().into());
+                Verdict::inform(DRAIN_MAY_STALL.because([what]))
+            })
+            .collect(),
+    }
 }
 
-fn judge_budget(budget: &DisruptionBudget, health: &Health) -> Verdict {
+fn judge_all(budgets: &[DisruptionBudget], health: &ClusterHealth) -> Verdict {
+    let each = budgets.iter().map(|budget| judge_budget(budget, health));
+    each.chain([locks(budgets, health)]).collect()
+}
+
+fn judge_budget(budget: &DisruptionBudget, health: &ClusterHealth) -> Verdict {
     let pods: Option<Vec<&Pod>> = health.pods.known().map(|pods| {
         let counted = pods.iter().filter(|pod| budget.counts(pod));
         counted.filter(|pod| pod.is_evicted()).collect()
@@ -168,7 +194,7 @@ fn owners(pods: &[&Pod]) -> Value {
 }
 
 /// Pods that are counted more than once; one of each owner is named.
-fn locks(budgets: &[DisruptionBudget], health: &Health) -> Verdict {
+fn locks(budgets: &[DisruptionBudget], health: &ClusterHealth) -> Verdict {
     let pods = health.pods.known().into_iter().flatten();
     let mut seen = std::collections::BTreeSet::new();
     let mut verdicts = Vec::new();

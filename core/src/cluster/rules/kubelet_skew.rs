@@ -1,7 +1,7 @@
 //! Kubelet skew: how many minor versions of Kubernetes a node may be behind the API server.
 //!
-//! OpenShift's policy allows one on odd minor versions and two on even ones. Nodes of a paused
-//! pool keep their kubelet, so the distance grows with each update until the pool must be
+//! The table of minor versions has the limit of each: one on odd minor versions of 4.x, two on even
+//! ones, one to three in 5.x. Nodes of a paused pool keep their kubelet, so the distance grows with each update until the pool must be
 //! unpaused. Later updates are judged as if that was done, and the pool had caught up with the
 //! cluster.
 
@@ -15,7 +15,7 @@ use crate::cluster::objects::{
 use crate::cluster::way::{Step, Workers};
 use crate::fleet::Name;
 use crate::verdict::{Code, Value, Verdict};
-use crate::version::Minor;
+use crate::version::{Minor, Succession};
 
 /// Nodes of a pool that follows updates would be too far behind the API server.
 static KUBELET_TOO_OLD: Code = Code::new(
@@ -78,22 +78,13 @@ static KUBELET_UNKNOWN: Code = Code::new(
     ("how", "oc get nodes -o yaml > nodes.yaml"),
 ]);
 
-/// We do not know which Kubernetes a minor version has.
+/// The table of minor versions has it, but not its Kubernetes.
 static KUBERNETES_UNKNOWN: Code = Code::new(
     "KubernetesUnknown",
     "this towpath does not know which Kubernetes OpenShift {minor} has",
-    "use a towpath that knows OpenShift {minor}",
+    "write it into a file for --minors, or use a towpath that knows OpenShift {minor}",
 )
-.with(&[("minor", "5.0")]);
-
-/// How many minor versions a kubelet may be older than the API server.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum MaxSkew {
-    /// One on odd minor versions of OpenShift, two on even ones.
-    #[default]
-    OpenShift,
-    Same(u8),
-}
+.with(&[("minor", "5.3")]);
 
 /// Nodes of a pool as they are right after a step's control plane is updated.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -123,23 +114,26 @@ pub(super) static RULE: StepRule = StepRule::new(
 );
 
 fn judge(q: &StepQuestion<'_>) -> Verdict {
-    let (from, to) = (q.step.begins_in(), q.step.to_minor());
-    let unknown =
-        |minor: Minor| Verdict::refuse(KUBERNETES_UNKNOWN.because([("minor", minor.into())]));
-    match (q.step.is_minor(), from.kubernetes(), to.kubernetes()) {
-        (false, _, _) => Verdict::recommend(),
-        (true, None, _) => unknown(from),
-        (true, _, None) => unknown(to),
-        (true, Some(api_server), Some(next)) => match &q.facts.nodes {
+    let (step, minors) = (q.step, q.step.way().minors());
+    // A minor version that the table does not have at all is refused by its own rule.
+    let unknown = |minor: Minor| match minors.rows().contains_key(&minor) {
+        true => Verdict::refuse(KUBERNETES_UNKNOWN.because([("minor", minor.into())])),
+        false => Verdict::recommend(),
+    };
+    match (step.kubernetes_before(), step.kubernetes_after()) {
+        _ if !step.is_minor() => Verdict::recommend(),
+        (None, _) => unknown(step.begins_in()),
+        (_, None) => unknown(step.to_minor()),
+        (Some(api_server), Some(next)) => match &q.facts.nodes {
             Fact::Unknown => not_given(ObjectKind::Node),
-            Fact::Known(nodes) => judge_nodes(q, nodes, api_server, next),
+            Fact::Known(nodes) => judge_nodes(q, nodes, api_server.minor, next.minor),
         },
     }
 }
 
 fn judge_nodes(q: &StepQuestion<'_>, nodes: &[Node], api_server: Minor, next: Minor) -> Verdict {
-    let groups = groups(q.step, q.facts, nodes, q.max_skew);
-    let limit = q.max_skew.limit(q.step);
+    let groups = groups(q.step, q.facts, nodes);
+    let limit = limit(q.step);
     let known = groups
         .iter()
         .map(|group| judge_group(group, api_server, next, limit));
@@ -147,9 +141,9 @@ fn judge_nodes(q: &StepQuestion<'_>, nodes: &[Node], api_server: Minor, next: Mi
 }
 
 /// How each pool stands after a step that changes the minor version; nothing if that cannot be said.
-pub fn standings(step: Step<'_>, facts: &Facts, max_skew: MaxSkew) -> Vec<PoolStanding> {
-    match (step.is_minor(), step.to_minor().kubernetes(), &facts.nodes) {
-        (true, Some(next), Fact::Known(nodes)) => groups(step, facts, nodes, max_skew)
+pub fn standings(step: Step<'_>, facts: &Facts) -> Vec<PoolStanding> {
+    match (step.is_minor(), step.kubernetes_after(), &facts.nodes) {
+        (true, Some(next), Fact::Known(nodes)) => groups(step, facts, nodes)
             .into_iter()
             .map(|group| {
                 let kubelet = group.oldest().filter(|_| group.unknown().is_empty());
@@ -162,8 +156,8 @@ pub fn standings(step: Step<'_>, facts: &Facts, max_skew: MaxSkew) -> Vec<PoolSt
                         .map(|(name, _)| name.clone())
                         .collect(),
                     kubelet,
-                    behind: kubelet.map(|kubelet| behind(kubelet, next)),
-                    limit: max_skew.limit(step),
+                    behind: kubelet.map(|kubelet| kubelet.behind(next.minor)),
+                    limit: limit(step),
                 }
             })
             .collect(),
@@ -179,11 +173,11 @@ struct Group {
 }
 
 /// The nodes as they are before a step, if the ones before it were taken and what had to be updated for them was.
-fn groups(step: Step<'_>, facts: &Facts, nodes: &[Node], max_skew: MaxSkew) -> Vec<Group> {
+fn groups(step: Step<'_>, facts: &Facts, nodes: &[Node]) -> Vec<Group> {
     let mut groups = grouped(facts, nodes);
     for group in &mut groups {
         for earlier in step.earlier() {
-            group.after(earlier, max_skew);
+            group.after(earlier);
         }
         if group.is_held_back(step) {
             group.lag = Lag::Paused;
@@ -220,16 +214,16 @@ impl Group {
     }
 
     /// What a step leaves behind: nodes that follow updates are as the cluster is; the others only if they had to be updated for it.
-    fn after(&mut self, step: Step<'_>, max_skew: MaxSkew) {
-        let (Some(api_server), Some(next)) =
-            (step.begins_in().kubernetes(), step.to_minor().kubernetes())
+    fn after(&mut self, step: Step<'_>) {
+        let (Some(api_server), Some(next)) = (step.kubernetes_before(), step.kubernetes_after())
         else {
             return;
         };
+        let (api_server, next) = (api_server.minor, next.minor);
         let had_to = step.is_minor()
             && self
                 .oldest()
-                .is_some_and(|old| behind(old, next) > max_skew.limit(step));
+                .is_some_and(|old| old.behind(next) > limit(step));
         let is_held_back = self.is_held_back(step);
         if is_held_back && step.workers() == Workers::CatchUpAfter {
             self.lag = Lag::Behind;
@@ -274,7 +268,7 @@ impl Group {
 
 fn judge_group(group: &Group, api_server: Minor, next: Minor, limit: u64) -> Verdict {
     let mut verdicts = Vec::new();
-    let is_too_old = |kubelet: Minor| behind(kubelet, next) > limit && kubelet <= api_server;
+    let is_too_old = |kubelet: Minor| kubelet.behind(next) > limit && kubelet <= api_server;
     let too_old = group.those(|kubelet| kubelet.is_some_and(is_too_old));
     if let Some(kubelet) = group.oldest().filter(|_| !too_old.is_empty()) {
         let code = match (&group.pool, group.lag) {
@@ -289,7 +283,7 @@ fn judge_group(group: &Group, api_server: Minor, next: Minor, limit: u64) -> Ver
             ("kubelet", kubelet.into()),
             ("needed", api_server.into()),
             ("apiServer", next.into()),
-            ("behind", behind(kubelet, next).into()),
+            ("behind", kubelet.behind(next).into()),
             ("limit", limit.into()),
         ])));
     }
@@ -317,40 +311,19 @@ fn judge_unknown(groups: &[Group]) -> Verdict {
     }
 }
 
-/// How many minor versions a kubelet is behind.
-fn behind(kubelet: Minor, api_server: Minor) -> u64 {
-    match kubelet.major == api_server.major {
-        true => api_server.minor.saturating_sub(kubelet.minor),
-        // Another major version is further away than anything that is allowed.
-        false => u64::MAX,
-    }
-}
-
-impl MaxSkew {
-    /// What a step allows. Nodes of the release before are never too old: 4.2 to 4.3 went from 1.14 to 1.16.
-    fn limit(self, step: Step<'_>) -> u64 {
-        let stride = step
-            .begins_in()
-            .kubernetes()
-            .zip(step.to_minor().kubernetes());
-        self.of(step.to_minor())
-            .max(stride.map_or(0, |(from, to)| behind(from, to)))
-    }
-
-    /// How many minor versions a kubelet may be behind a control plane of that minor version.
-    fn of(self, control_plane: Minor) -> u64 {
-        match (self, control_plane.minor % 2) {
-            (Self::Same(limit), _) => u64::from(limit),
-            (Self::OpenShift, 0) => 2,
-            (Self::OpenShift, _) => 1,
-        }
-    }
-
-    /// Whether kubelets of one minor version of OpenShift may run with an API server of another.
-    pub fn allows(self, workers: Minor, control_plane: Minor) -> bool {
-        let known = workers.kubernetes().zip(control_plane.kubernetes());
-        known.is_some_and(|(kubelet, api_server)| {
-            kubelet <= api_server && behind(kubelet, api_server) <= self.of(control_plane)
-        })
+/// What a step allows. Nodes of the release before are never too old, unless the step skips a minor version: 4.2 to 4.3 went
+/// from 1.14 to 1.16. Where nobody has verified the Kubernetes, only those are young enough.
+fn limit(step: Step<'_>) -> u64 {
+    let (before, after) = (step.kubernetes_before(), step.kubernetes_after());
+    let stride = before
+        .zip(after)
+        .map_or(0, |(before, after)| before.minor.behind(after.minor));
+    let of_table = step.way().minors().kubelet_skew(step.to_minor());
+    let is_verified = after.is_some_and(|after| after.is_verified);
+    match step.succession() {
+        Succession::Skip(_) if is_verified => of_table,
+        Succession::Skip(_) => 0,
+        _ if is_verified => of_table.max(stride),
+        _ => stride,
     }
 }

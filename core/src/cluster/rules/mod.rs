@@ -14,6 +14,7 @@ mod failing;
 mod gates_ahead;
 mod install_plans;
 mod kubelet_skew;
+mod minor_versions;
 mod network_type;
 mod node_room;
 mod operators;
@@ -25,11 +26,12 @@ mod removed_apis;
 mod update_in_progress;
 mod upgradeable;
 
-pub use kubelet_skew::{MaxSkew, PoolStanding, standings};
+pub use kubelet_skew::{PoolStanding, standings};
+pub(crate) use minor_versions::unknown;
 pub use removals::{OPENSHIFT_REMOVALS, REMOVALS, Removal, removal};
 pub use removed_apis::{API_REMOVED, API_REMOVED_LATER};
 
-use crate::cluster::health::Health;
+use crate::cluster::health::ClusterHealth;
 use crate::cluster::objects::{Facts, ObjectKind};
 use crate::cluster::way::Step;
 use crate::rules::{PlainRule, Policy, Question, Rule};
@@ -49,13 +51,13 @@ type StepRule = PlainRule<Steps>;
 pub struct StepQuestion<'a> {
     pub step: Step<'a>,
     pub facts: &'a Facts,
-    pub max_skew: MaxSkew,
 }
 
 static CLUSTER: Policy<Steps> = Policy(&[
     &admin_acks::RULE,
     &failing::RULE,
     &kubelet_skew::RULE,
+    &minor_versions::RULE,
     &operators::RULE,
     &paused_control_plane::RULE,
     &removed_apis::RULE,
@@ -78,21 +80,13 @@ static HEALTH: Policy<Steps> = Policy(&[
 ]);
 
 /// What the rules say about a step that the agent asks, too.
-pub fn judge(step: Step<'_>, facts: &Facts, max_skew: MaxSkew) -> Verdict {
-    CLUSTER.judge(&StepQuestion {
-        step,
-        facts,
-        max_skew,
-    })
+pub fn judge(step: Step<'_>, facts: &Facts) -> Verdict {
+    CLUSTER.judge(&StepQuestion { step, facts })
 }
 
 /// What all rules say about a step.
-pub(super) fn judge_all(step: Step<'_>, facts: &Facts, max_skew: MaxSkew) -> Verdict {
-    let question = StepQuestion {
-        step,
-        facts,
-        max_skew,
-    };
+pub(super) fn judge_all(step: Step<'_>, facts: &Facts) -> Verdict {
+    let question = StepQuestion { step, facts };
     CLUSTER.judge(&question).and(HEALTH.judge(&question))
 }
 
@@ -140,7 +134,7 @@ static OBJECTS_GIVEN_IN_PART: Code = Code::new(
     ("how", "oc get pods --all-namespaces -o yaml > pods.yaml"),
 ]);
 
-fn partly_given(health: &Health, kind: ObjectKind) -> Verdict {
+fn partly_given(health: &ClusterHealth, kind: ObjectKind) -> Verdict {
     match health.partly.contains(&kind) {
         true => Verdict::refuse(OBJECTS_GIVEN_IN_PART.because([
             ("kind", Value::text(kind)),

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 
 use super::{StepQuestion, StepRule, not_given, partly_given};
 use crate::cluster::Fact;
-use crate::cluster::health::{Health, NodeState, Pod, Room};
+use crate::cluster::health::{ClusterHealth, NodeState, Pod, Room};
 use crate::cluster::objects::ObjectKind;
 use crate::fleet::Name;
 use crate::verdict::{Code, Value, Verdict};
@@ -125,7 +125,7 @@ fn states(nodes: &[NodeState]) -> Verdict {
     broken.chain([unknown]).collect()
 }
 
-fn judge_room(health: &Health, nodes: &[NodeState], pods: &[Pod]) -> Verdict {
+fn judge_room(health: &ClusterHealth, nodes: &[NodeState], pods: &[Pod]) -> Verdict {
     let mut on_node: BTreeMap<&Name, Vec<&Pod>> = BTreeMap::new();
     for pod in pods.iter().filter(|pod| !pod.has_ended) {
         if let Some(node) = &pod.node {

@@ -9,7 +9,7 @@ use super::{StepQuestion, StepRule, not_given, partly_given};
 use crate::cluster::Fact;
 use crate::cluster::objects::{ObjectKind, Operator, Range};
 use crate::verdict::{Code, Verdict};
-use crate::version::Minor;
+use crate::version::{Minor, ShippedKubernetes};
 
 static OPERATOR_INCOMPATIBLE: Code = Code::new(
     "OperatorIncompatible",
@@ -36,7 +36,7 @@ fn judge(q: &StepQuestion<'_>) -> Verdict {
     };
     let (to, goal) = (q.step.to_minor(), q.step.way().goal());
     let refuse = |operator: &Operator| {
-        let says = limit(operator, to)?;
+        let says = limit(operator, to, q.step.kubernetes_after())?;
         Some(Verdict::refuse(OPERATOR_INCOMPATIBLE.because([
             ("operator", (&operator.name).into()),
             ("namespace", (&operator.namespace).into()),
@@ -51,7 +51,7 @@ fn judge(q: &StepQuestion<'_>) -> Verdict {
 }
 
 /// What an operator says if that is against the version; none if it is not.
-fn limit(operator: &Operator, to: Minor) -> Option<String> {
+fn limit(operator: &Operator, to: Minor, kubernetes: Option<ShippedKubernetes>) -> Option<String> {
     let outside = |range: Range, minor: Minor, of: &str| match (range.min, range.max) {
         _ if range.contains(minor) => None,
         (_, Some(max)) if max < minor => Some(format!("{of} {max} at most")),
@@ -59,11 +59,12 @@ fn limit(operator: &Operator, to: Minor) -> Option<String> {
         _ => None,
     };
     let has_range = operator.kubernetes != Range::default();
-    let of_kubernetes = match (has_range, to.kubernetes()) {
-        (true, Some(minor)) => outside(operator.kubernetes, minor, "Kubernetes"),
-        (true, None) => {
-            Some("something about Kubernetes, and nobody knows which one that is".to_owned())
-        }
+    let not_sure =
+        || "something about Kubernetes, and nobody knows for sure which one that is".to_owned();
+    let of_kubernetes = match (has_range, kubernetes) {
+        (true, Some(ships)) => outside(operator.kubernetes, ships.minor, "Kubernetes")
+            .or_else(|| (!ships.is_verified).then(not_sure)),
+        (true, None) => Some(not_sure()),
         (false, _) => None,
     };
     let problems = operator.problems.iter().map(ToString::to_string);

@@ -75,14 +75,14 @@ fn judge_api(step: Step<'_>, removed: &RemovedApi<'_>) -> Verdict {
     }
 }
 
-/// Whether the Kubernetes after a step lacks what the one before it had. Where nobody knows which Kubernetes that is, the kubelets' rule
-/// refuses.
+/// Whether the Kubernetes after a step lacks what the one before it had, or may lack it, because nobody has verified which one
+/// that is. Where nobody knows at all, other rules refuse.
 fn removes(step: Step<'_>, removed_in: Minor) -> bool {
-    let kubernetes = step
-        .begins_in()
-        .kubernetes()
-        .zip(step.to_minor().kubernetes());
-    kubernetes.is_some_and(|(from, to)| from < removed_in && removed_in <= to)
+    let kubernetes = step.kubernetes_before().zip(step.kubernetes_after());
+    step.is_minor()
+        && kubernetes.is_some_and(|(from, to)| {
+            from.minor < removed_in && (removed_in <= to.minor || !to.is_verified)
+        })
 }
 
 /// An API that goes some day and that somebody uses who is not the platform itself.

@@ -6,6 +6,7 @@ mod enrolled;
 mod hard_block;
 mod known_risk;
 mod managed;
+mod minor_succession;
 mod phased_rollout;
 mod risk_not_servable;
 mod source_stale;
@@ -120,9 +121,9 @@ pub static OLDER: Code = Code::new(
 )
 .with(&[("from", "4.20.5"), ("to", "4.20.1")]);
 
-/// An update that leaves out a minor version. No release declares one, and no cluster takes one.
+/// An update that leaves out a minor version, which nobody declares.
 pub static SKIPS_MINOR: Code = Code::new(
-    "MinorSkipped",
+    "SkipsMinor",
     "from {from} to {to} skips {between}, and clusters update one minor version at a time",
     "go by a release of {between}; `towpath path` finds the way",
 )
@@ -145,7 +146,7 @@ pub static RECORDED: Code = Code::new(
 
 /// Every kind of reason about edges.
 pub fn edge_codes() -> Vec<&'static Code> {
-    let of_clusters = [Enrolled::CODES, Managed::CODES].concat();
+    let of_clusters = [Enrolled::CODES, Managed::CODES, minor_succession::CODES].concat();
     let all = ANYWHERE.codes().into_iter().chain(of_clusters);
     all.chain([&NO_EDGE, &OLDER, &SKIPS_MINOR, &UNKNOWN_RELEASE, &RECORDED])
         .collect()

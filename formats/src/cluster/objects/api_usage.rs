@@ -14,6 +14,7 @@ use towpath_core::version::Minor;
 
 use super::documents::Object;
 use super::{AGAIN, items};
+use crate::minors;
 use crate::read::{Node, Reader, Value, shown};
 
 const HOURS_PER_DAY: i64 = 24;
@@ -177,7 +178,7 @@ fn said_removal(reader: &mut Reader, node: &Node) -> Option<Minor> {
 pub(in crate::cluster) fn kubernetes(text: &str) -> Option<Minor> {
     Minor::parse(text).and_then(|minor| match minor.major {
         1 => Some(minor),
-        _ => minor.kubernetes(),
+        _ => Some(minors::built_in().kubernetes(minor)?.minor),
     })
 }
 

@@ -24,7 +24,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use towpath_core::agent::ClusterStanding;
-use towpath_core::cluster::health::Health;
+use towpath_core::cluster::health::ClusterHealth;
 use towpath_core::cluster::objects::{Facts, ObjectKind};
 use towpath_core::cluster::{ClusterId, Fact};
 use towpath_core::duration::Shape;
@@ -216,7 +216,7 @@ fn health(
     found: &FoundObjects,
     pools: &[nodes::PoolOfNodes],
     now: Timestamp,
-) -> Health {
+) -> ClusterHealth {
     let of = |kind: Kind| found.objects.iter().filter(move |one| one.kind == kind);
     let given = |kind: Kind| found.given.contains(&kind);
     let pool_states = of(Kind::MachineConfigPool)
@@ -251,7 +251,7 @@ fn health(
         .collect();
     let alerts = found.alerts.as_ref();
     let alerts = alerts.map(|(place, node)| all.at(place, |reader| alerts::read(reader, node)));
-    Health {
+    ClusterHealth {
         pools: Fact::from(given(Kind::MachineConfigPool).then_some(pool_states)),
         nodes: Fact::from(given(Kind::Node).then_some(node_states)),
         pods: Fact::from(given(Kind::Pod).then_some(pods)),

@@ -15,6 +15,7 @@ use super::cluster_version::text;
 use super::documents::Object;
 use super::pods::{count, room};
 use super::{AGAIN, items};
+use crate::minors;
 use crate::read::{self, FieldName, Reader, Value, shown};
 
 /// A pool, and which nodes are its own.
@@ -265,7 +266,8 @@ fn core_os(text: &str) -> Option<Minor> {
     let build = text.strip_prefix("Red Hat Enterprise Linux CoreOS ")?;
     let build = build.split('.').next()?;
     let minor = build.strip_prefix('4').filter(|minor| !minor.is_empty())?;
-    Minor::parse(&format!("4.{minor}"))?.kubernetes()
+    let minor = Minor::parse(&format!("4.{minor}"))?;
+    Some(minors::built_in().kubernetes(minor)?.minor)
 }
 
 fn labels(object: &Object) -> Vec<(Box<str>, Box<str>)> {

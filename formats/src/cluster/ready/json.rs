@@ -5,7 +5,6 @@ use towpath_core::cluster::objects::Lag;
 use towpath_core::cluster::rules::PoolStanding;
 use towpath_core::cluster::{Fact, Readiness, ReadyHop, Task};
 use towpath_core::verdict::Reason;
-use towpath_core::version::Minor;
 
 use super::ReadyReport;
 use crate::verdict;
@@ -39,8 +38,8 @@ pub(crate) fn readiness(readiness: &Readiness) -> Value {
         .hops
         .iter()
         .flat_map(|hop| hop.tasks.iter().map(|one| task("before", &hop.to, one)));
-    let after = readiness.paused_at_the_end.iter().map(Task::unpause);
-    let after = after.map(|one| task("after", last.unwrap_or_default(), &one));
+    let after = readiness.after.iter();
+    let after = after.map(|one| task("after", last.unwrap_or_default(), one));
     json!({
         "ready": readiness.is_ready(),
         "tasks": before.chain(after).collect::<Vec<_>>(),
@@ -68,7 +67,7 @@ fn hop(hop: &ReadyHop) -> Value {
         "from": hop.from,
         "to": hop.to,
         "minor": hop.enters.is_some(),
-        "kubernetes": hop.enters.and_then(Minor::kubernetes).map(|minor| minor.to_string()),
+        "kubernetes": hop.kubernetes.map(|ships| ships.minor.to_string()),
         "ready": hop.is_ready(),
         "answer": hop.verdict.answer.word(),
         "reasons": verdict::reasons(&hop.verdict.reasons),

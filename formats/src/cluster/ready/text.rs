@@ -7,7 +7,6 @@ use towpath_core::cluster::objects::Lag;
 use towpath_core::cluster::rules::PoolStanding;
 use towpath_core::cluster::{Fact, Readiness, ReadyHop, Task};
 use towpath_core::verdict::Reason;
-use towpath_core::version::Minor;
 
 use super::{ReadyReport, UnreadKinds};
 use crate::cluster::objects::ClusterObjects;
@@ -143,15 +142,9 @@ pub(crate) fn to_do(readiness: &Readiness) -> String {
         text.push_str(&format!("  before {}\n", hop.to));
         hop.tasks.iter().for_each(|task| add(&mut text, task));
     }
-    if let (Some(last), false) = (
-        readiness.hops.last(),
-        readiness.paused_at_the_end.is_empty(),
-    ) {
+    if let (Some(last), false) = (readiness.hops.last(), readiness.after.is_empty()) {
         text.push_str(&format!("  after {}\n", last.to));
-        readiness
-            .paused_at_the_end
-            .iter()
-            .for_each(|pool| add(&mut text, &Task::unpause(pool)));
+        readiness.after.iter().for_each(|task| add(&mut text, task));
     }
     match text.is_empty() {
         true => text,
@@ -160,10 +153,10 @@ pub(crate) fn to_do(readiness: &Readiness) -> String {
 }
 
 fn paragraph(number: usize, hop: &ReadyHop, noted: &mut BTreeSet<String>) -> String {
-    let kubernetes = match hop.enters.map(Minor::kubernetes) {
-        None => " (a patch)".to_owned(),
-        Some(Some(minor)) => format!(" (Kubernetes {minor})"),
-        Some(None) => String::new(),
+    let kubernetes = match (hop.enters, hop.kubernetes) {
+        (None, _) => " (a patch)".to_owned(),
+        (Some(_), Some(ships)) => format!(" (Kubernetes {})", ships.minor),
+        (Some(_), None) => String::new(),
     };
     let mut text = format!(
         "  {:>3}. {} -> {}{kubernetes}: {}\n",
