@@ -534,3 +534,45 @@ fn a_misspelt_field_of_a_cluster_is_told() {
     let text = refused(site.path(), "fleet import clusters.json --org org");
     assert!(text.contains("--org"), "{text}");
 }
+
+#[test]
+fn a_preflight_is_asked_of_clusters_that_are_offered_the_version_and_of_nobody_by_mistake() {
+    let folder = site();
+    let at = folder.path();
+    succeeds(at, "fleet import clusters.json --store sqlite:t.db");
+    let fleet = "--fleet fleet --clusters clusters.json --store sqlite:t.db";
+    for (command, problem) in [
+        ("4.20.3 --sector nowhere", "no cluster has the sector"),
+        ("4.20.3 --cluster nobody", "there is no cluster nobody"),
+        ("4.11.9", "nothing was asked"),
+        ("--at-once 3", "required arguments were not provided"),
+        ("4.20.3 --at-once 0", "0 is not in 1..=10000"),
+    ] {
+        let text = refused(at, &format!("fleet preflight {command} {fleet}"));
+        assert!(text.contains(problem), "{command}: {text}");
+    }
+    let text = |command: &str| {
+        let told = towpath(at, &format!("fleet {command} {fleet}"));
+        assert_eq!(told.status.code(), Some(0), "{command}: {told:?}");
+        String::from_utf8(told.stdout).expect("text")
+    };
+    let json = |command: &str| -> serde_json::Value {
+        serde_json::from_str(&text(command)).expect("JSON")
+    };
+    assert_eq!(json("preflight -o json"), serde_json::json!([]));
+    let asked = json("preflight 4.20.3 --at-once 2 --by ada -o json");
+    let clusters = asked["clusters"].as_u64().expect("a count");
+    assert!(clusters > 0, "{asked}");
+    let listed = json("preflight -o json");
+    let listed = listed.as_array().expect("a list");
+    assert_eq!(listed.len() as u64, clusters);
+    assert_eq!(
+        (&listed[0]["state"], &listed[0]["by"]),
+        (&"asked".into(), &"ada".into())
+    );
+    let name = listed[0]["name"].as_str().expect("a name");
+    assert!(text("preflight").contains("asked"));
+    let why = json(&format!("why {name} -o json"));
+    assert_eq!(why["preflights"][0]["version"], "4.20.3");
+    assert!(text(&format!("why {name}")).contains("its preflights:"));
+}

@@ -5,14 +5,15 @@ use expect_test::expect;
 use jiff::SignedDuration;
 use towpath_core::agent::rules::{NOT_OPTED_IN, OTHER_RELEASE, TOO_MANY_FAILURES};
 use towpath_core::agent::{
-    Advice, Choice, ClusterStanding, Course, Downgrades, Memory, Pin, RequiredProof, StartedUpdate,
-    UpdateOffer, UpdateOutcome,
+    Advice, Choice, ClusterStanding, Course, Downgrades, Memory, Pin, RequiredProof,
+    StartedPreflight, StartedUpdate, UpdateOffer, UpdateOutcome,
 };
 use towpath_core::cluster::objects::{
     Facts, HistoryEntry, MachineConfigPool, Node, Operator, Progress, Range,
 };
 use towpath_core::cluster::{Fact, gate};
 use towpath_core::finding::Place;
+use towpath_core::fleet::RiskEnd;
 use towpath_core::verdict::Verdict;
 use towpath_core::version::Minor;
 use towpath_formats::agent::{
@@ -59,6 +60,9 @@ proof: nothing
 maxGraphAge: PT1H
 maxSkew: 2
 target: '4.22'
+acceptedRisks:
+- {name: SlowStart, reason: we wait, owner: ada, until: 2027-01-31}
+- {name: Odd, reason: known here, owner: ada, until: fixed}
 ",
     )
     .unwrap();
@@ -80,6 +84,16 @@ target: '4.22'
     );
     assert_eq!(automatic.max_graph_age, Some(SignedDuration::from_hours(1)));
     assert_eq!(read.target, Some(Minor::new(4, 22)));
+    let ends: Vec<_> = automatic
+        .accepted_risks
+        .iter()
+        .map(|risk| (&*risk.name, risk.until.clone()))
+        .collect();
+    let day = "2027-01-31T00:00:00Z".parse().unwrap();
+    assert_eq!(
+        ends,
+        [("Odd", RiskEnd::Fixed), ("SlowStart", RiskEnd::At(day))]
+    );
 }
 
 #[test]
@@ -100,6 +114,9 @@ maxFailures: 0
 downgrades: 'yes'
 windos: []
 maxSkew: 9
+acceptedRisks:
+- SlowStart
+- {name: Odd, reason: x, until: some day}
 ",
     )
     .unwrap_err();
@@ -111,6 +128,9 @@ maxSkew: 9
         agent.yaml:4:6: "latest" is not a pin
         agent.yaml:5:14: maxFailures is a whole number, and this is the number 0
         agent.yaml:6:13: "yes" is not downgrades
+        agent.yaml:10:3: the risk "SlowStart" is accepted without an end
+        agent.yaml:11:3: an accepted risk has no `owner`
+        agent.yaml:11:33: "some day" is no end of an acceptance
         agent.yaml:8:10: maxSkew is a whole number, and this is the number 9
     "#]]
     .assert_eq(&told);
@@ -130,6 +150,14 @@ fn what_is_remembered_is_read_as_it_was_written() {
         failed: Some(("4.20.3".parse().unwrap(), at)),
         taken_back: Some("4.20.2".parse().unwrap()),
         graph_good_at: Some(at),
+        accepted: ["SlowStart".into()].into(),
+        preflight: Some(StartedPreflight {
+            id: "r-1".into(),
+            version: "4.21.0".parse().unwrap(),
+            at,
+            seen: true,
+        }),
+        answered: Some("r-0".into()),
     };
     assert_eq!(read_record(Some(&write_record(&memory))).unwrap(), memory);
     assert_eq!(read_record(None).unwrap(), Memory::default());
@@ -138,6 +166,19 @@ fn what_is_remembered_is_read_as_it_was_written() {
         read_record(Some(&write_record(&Memory::default()))).unwrap(),
         Memory::default()
     );
+    // As an agent of before wrote it, and as one of after may: neither is an error.
+    let older = r#"{"started":{"version":"4.20.3","at":"2026-11-16T12:00:00Z","failing":false},"failures":1}"#;
+    let newer = r#"{"failures":1,"more":{"of":"it"}}"#;
+    for (record, starts) in [(older, true), (newer, false)] {
+        let read = read_record(Some(record)).unwrap();
+        assert_eq!((read.started.is_some(), read.failures), (starts, 1));
+        assert_eq!((read.accepted.len(), read.preflight), (0, None));
+    }
+    let plain = write_record(&Memory {
+        failures: 1,
+        ..Memory::default()
+    });
+    assert_eq!(plain, r#"{"failures":1}"#, "an older agent reads it");
     for broken in [
         "",
         "{",
@@ -203,6 +244,7 @@ fn news_tell_of_starts_outcomes_attacks_and_a_stop() {
         version: to.parse().unwrap(),
         image: format!("evil.example/r@sha256:{to}\u{1b}[31m").into(),
         advice: Advice::Recommended,
+        risks: Default::default(),
     };
     let because = |reason| Verdict::refuse(reason);
     let choice = Choice {

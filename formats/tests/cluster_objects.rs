@@ -135,6 +135,91 @@ fn how_a_cluster_stands() {
     assert_eq!(offers, expected);
 }
 
+/// A cluster behind the gates names risks once, and says whether each applies. One without lists them with the update.
+#[test]
+fn risks_that_apply_are_named_with_and_without_the_gates() {
+    let recommended = |status: &str| {
+        format!(
+            r#""conditions": [{{"type": "Recommended", "status": "{status}", "reason": "R", "message": "m"}}]"#
+        )
+    };
+    let (not, unknown, yes) = (
+        recommended("False"),
+        recommended("Unknown"),
+        recommended("True"),
+    );
+    let applies = |name: &str, status: &str| {
+        format!(
+            r#"{{"name": "{name}", "message": "m", "conditions": [{{"type": "Applies", "status": "{status}", "reason": "R"}}]}}"#
+        )
+    };
+    let risks = [
+        applies("A", "True"),
+        applies("B", "False"),
+        applies("C", "Unknown"),
+        r#"{"name": "D"}"#.to_owned(),
+    ]
+    .join(",");
+    let version = format!(
+        r#"{{"kind": "ClusterVersion", "metadata": {{"name": "version", "generation": 3}},
+        "spec": {{"desiredUpdate": {{"acceptRisks": [{{"name": "A"}}, {{"name": "Z"}}]}}}},
+        "status": {{"observedGeneration": 3, "conditionalUpdateRisks": [{risks}], "conditionalUpdates": [
+            {{"release": {{"version": "4.20.2", "image": "r@2"}}, "riskNames": ["A", "B", "C", "D", "E"], {not}}},
+            {{"release": {{"version": "4.20.3", "image": "r@3"}}, "risks": [{{"name": "A"}}, {{"name": "B"}}], {unknown}}},
+            {{"release": {{"version": "4.20.4", "image": "r@4"}}, {not}}},
+            {{"release": {{"version": "4.20.5", "image": "r@5"}}, "riskNames": ["B"], {yes}}}]}}}}"#
+    );
+    let standing = read(&[("a.json", &version)]).unwrap().standing;
+    let named = |names: &std::collections::BTreeSet<std::sync::Arc<str>>| {
+        names
+            .iter()
+            .map(|name| name.to_string())
+            .collect::<Vec<_>>()
+            .join(" ")
+    };
+    let offers: Vec<String> = standing
+        .offers
+        .iter()
+        .map(|offer| format!("{}: {}", offer.version, named(&offer.risks)))
+        .collect();
+    // What nobody says anything about may apply. Without names there is nothing that could be accepted.
+    assert_eq!(
+        offers,
+        ["4.20.2: A C D E", "4.20.3: A B", "4.20.4: ", "4.20.5: "]
+    );
+    assert_eq!(named(&standing.accepted_risks), "A Z");
+    assert!(standing.is_observed);
+    assert_eq!(standing.open_request(), None);
+}
+
+#[test]
+fn a_preflight_is_no_request_to_update_and_another_mode_may_be_one() {
+    let asked = |update: &str| {
+        let version = format!(
+            r#"{{"kind": "ClusterVersion", "metadata": {{"name": "version", "generation": 2}},
+            "spec": {{"desiredUpdate": {update}}}, "status": {{"observedGeneration": 1}}}}"#
+        );
+        let standing = read(&[("a.json", &version)]).unwrap().standing;
+        let version =
+            |target: Option<&towpath_core::agent::UpdateTarget>| target.map(ToString::to_string);
+        assert!(!standing.is_observed);
+        (
+            version(standing.open_request()),
+            version(standing.preflight.as_ref()),
+        )
+    };
+    let some = Some("4.21.0".to_owned());
+    assert_eq!(asked(r#"{"version": "4.21.0"}"#), (some.clone(), None));
+    assert_eq!(
+        asked(r#"{"version": "4.21.0", "mode": "Preflight"}"#),
+        (None, some.clone())
+    );
+    assert_eq!(
+        asked(r#"{"version": "4.21.0", "mode": "Shadow"}"#),
+        (some, None)
+    );
+}
+
 #[test]
 fn an_offer_that_is_none_is_left_out_and_told() {
     let version = "kind: ClusterVersion\nmetadata: {name: version}\nstatus:\n  availableUpdates:\n  - {version: oops, image: a}\n  - {version: 4.20.2}\n";

@@ -77,11 +77,17 @@ fn any_input() -> impl Strategy<Value = FleetInput> {
     );
     let rest = (
         vec(any_pause(), 0..3),
+        vec(any_preflight(), 0..3),
         btree_map(any_name(), any_minimum(), 0..3),
     );
     let organisations = vec(any_organisation(), 0..3);
     (organisations, vec(any_cluster(), 0..6), lists, rest).prop_map(
-        |(organisations, clusters, (upgrades, soak, gates, approvals), (pauses, inherited))| {
+        |(
+            organisations,
+            clusters,
+            (upgrades, soak, gates, approvals),
+            (pauses, preflights, inherited),
+        )| {
             let organisations = organisations
                 .into_iter()
                 .map(|o| (o.id.clone(), o))
@@ -98,6 +104,7 @@ fn any_input() -> impl Strategy<Value = FleetInput> {
                 gates,
                 approvals,
                 pauses,
+                preflights,
                 inherited,
             }
         },
@@ -199,7 +206,7 @@ fn any_policy() -> impl Strategy<Value = UpgradePolicy> {
         vec(exclusion, 0..2),
         any::<bool>(),
         of(any_version()),
-        names(),
+        (btree_set(any_accepted_risk(), 0..3), any_demand()),
         of(any_name()),
     );
     (names(), conditions, names(), beyond).prop_map(
@@ -209,7 +216,8 @@ fn any_policy() -> impl Strategy<Value = UpgradePolicy> {
             gate_approvals,
             beyond,
         )| {
-            let (windows, exclusions, needs_approval, pin, accepted_risks, follows) = beyond;
+            let (windows, exclusions, needs_approval, pin, of_risks, follows) = beyond;
+            let (accepted_risks, preflight) = of_risks;
             UpgradePolicy {
                 workloads,
                 schedule,
@@ -224,9 +232,61 @@ fn any_policy() -> impl Strategy<Value = UpgradePolicy> {
                 pin,
                 accepted_risks,
                 follows,
+                preflight,
             }
         },
     )
+}
+
+fn any_accepted_risk() -> impl Strategy<Value = AcceptedRisk> {
+    let until = prop_oneof![
+        Just(RiskEnd::Open),
+        Just(RiskEnd::Fixed),
+        any_time().prop_map(RiskEnd::At)
+    ];
+    (any_name(), of(any_name()), of(any_name()), until).prop_map(|(name, reason, owner, until)| {
+        AcceptedRisk {
+            name,
+            reason,
+            owner,
+            until,
+        }
+    })
+}
+
+fn any_demand() -> impl Strategy<Value = PreflightDemand> {
+    select(vec![
+        PreflightDemand::None,
+        PreflightDemand::WhereSupported,
+        PreflightDemand::Required,
+    ])
+}
+
+fn any_preflight() -> impl Strategy<Value = Preflight> {
+    let texts = (any_name(), any_name(), any_name(), names());
+    let state = select(PreflightState::ALL.to_vec());
+    let cluster = "[a-d]".prop_map(|id| ClusterId::new(&id).expect("good"));
+    (
+        cluster,
+        any_version(),
+        any_version(),
+        texts,
+        state,
+        any_time(),
+    )
+        .prop_map(
+            |(cluster, version, from, (id, by, why, risks), state, at)| Preflight {
+                cluster,
+                version,
+                from,
+                id,
+                by,
+                state,
+                why,
+                risks,
+                at,
+            },
+        )
 }
 
 fn any_labels() -> impl Strategy<Value = Labels> {

@@ -42,6 +42,7 @@ upgradePolicyClusters:
       mutexes: [m1]
       sector: prod
       blockedVersions: [^4\.13\.1$]
+      preflight: required
     versionGateApprovals: [api.openshift.com/gate-ocp]
     maintenanceWindows:
     - start: 0 22 * * 1-5
@@ -53,8 +54,9 @@ upgradePolicyClusters:
       reason: quiet weeks
     approval: true
     pin: 4.16.3
-    acceptedRisks: [SlowStart]
     channel: {follow: eus}
+    acceptedRisks:
+    - {name: SlowStart, reason: we wait for it, owner: ada, until: 2027-01-31}
 upgradePolicyDefaults:
 - name: rest
   matchLabels:
@@ -175,11 +177,23 @@ fn a_good_organisation() {
                 ),
             ),
             accepted_risks: {
-                "SlowStart",
+                AcceptedRisk {
+                    name: "SlowStart",
+                    reason: Some(
+                        "we wait for it",
+                    ),
+                    owner: Some(
+                        "ada",
+                    ),
+                    until: At(
+                        2027-01-31T00:00:00Z,
+                    ),
+                },
             },
             follows: Some(
                 "eus",
             ),
+            preflight: Required,
         }
     "#]]
     .assert_debug_eq(&organisation.clusters[0].policy);
@@ -559,19 +573,20 @@ fn entries_of_clusters() {
                 [wrong-kind] one.yml:32:24: blockedVersions is a list, and this is "4.13.1"; write each on a line of its own, after `- `
                 held back: prod-1
             approval: true => approval: "yes"
-                [wrong-kind] one.yml:42:15: approval is true or false, and this is "yes"; write `true` or `false`, without quotes
+                [wrong-kind] one.yml:43:15: approval is true or false, and this is "yes"; write `true` or `false`, without quotes
                 held back: prod-1
             approval: true => aproval: true
-                [unknown-field] one.yml:42:5: an upgrade policy has no field "aproval"; correct its name, or remove it
+                [unknown-field] one.yml:43:5: an upgrade policy has no field "aproval"; correct its name, or remove it
                 held back: prod-1
             approval: true => pin: 4.16.4
-                [duplicate-field] one.yml:43:5: "pin" is given twice; keep one of them
+                [duplicate-field] one.yml:44:5: "pin" is given twice; keep one of them
                 held back: prod-1
             pin: 4.16.3 => pin: 4.16
-                [wrong-kind] one.yml:43:10: a version is a text, and this is the number 4.16; put it in quotes
+                [wrong-kind] one.yml:44:10: a version is a text, and this is the number 4.16; put it in quotes
                 held back: prod-1
             pin: 4.16.3 => pin: v4.16.3
                 [bad-version] one.yml:43:10: "v4.16.3" is not a version: leave out the v; write it as in 4.16.3
+                [bad-version] one.yml:44:10: "v4.16.3" is not a version: unexpected character 'v' while parsing major version number; write it as in 4.16.3
                 held back: prod-1
             - name: prod-1 => - name:
                 [missing-field] one.yml:23:3: a cluster has no `name`; add `name: <cluster>`
@@ -580,7 +595,7 @@ fn entries_of_clusters() {
                 [unknown-field] one.yml:24:3: a cluster has no field "note"; correct its name, or remove it
                 held back: prod-1
             start: 0 22 * * 1-5 => start: at night
-                [bad-window] one.yml:35:14: "at night" is not a schedule: it has 2 fields, and a schedule has five; write minute, hour, day of month, month, day of week: `0 22 * * 1-5`
+                [bad-window] one.yml:36:14: "at night" is not a schedule: it has 2 fields, and a schedule has five; write minute, hour, day of month, month, day of week: `0 22 * * 1-5`
                 held back: prod-1
             duration: PT4H => duration: 4x
                 [bad-window] one.yml:36:17: "4x" is not a length of a maintenance window; write it as in 4h or PT4H, at most 168h
@@ -593,27 +608,42 @@ fn entries_of_clusters() {
                 held back: prod-1
             duration: PT4H => duration: PT0S
                 [bad-window] one.yml:36:17: "PT0S" is not a length of a maintenance window; write it as in 4h or PT4H, at most 168h
+            duration: PT4H => duration: 4h
+                [bad-window] one.yml:37:17: "4h" is not a length of a maintenance window; write it as in PT4H, at most PT168H
+                held back: prod-1
+            duration: PT4H => duration: P8D
+                [bad-window] one.yml:37:17: "P8D" is not a length of a maintenance window; write it as in PT4H, at most PT168H
+                held back: prod-1
+            duration: PT4H => duration: P1M
+                [bad-window] one.yml:37:17: "P1M" is not a length of a maintenance window; write it as in PT4H, at most PT168H
+                held back: prod-1
+            duration: PT4H => duration: PT0S
+                [bad-window] one.yml:37:17: "PT0S" is not a length of a maintenance window; write it as in PT4H, at most PT168H
                 held back: prod-1
             Europe/Berlin => Europe/Berin
-                [bad-time-zone] one.yml:37:17: there is no time zone "Europe/Berin"; write its name: UTC, Europe/Berlin, America/New_York
+                [bad-time-zone] one.yml:38:17: there is no time zone "Europe/Berin"; write its name: UTC, Europe/Berlin, America/New_York
                 held back: prod-1
             timeZone: Europe/Berlin => zone: Europe/Berlin
-                [unknown-field] one.yml:37:7: a maintenance window has no field "zone"; correct its name, or remove it
+                [unknown-field] one.yml:38:7: a maintenance window has no field "zone"; correct its name, or remove it
                 held back: prod-1
             from: 2026-12-20T00:00 => from: 2026-12-20T00:00Z
-                [bad-exclusion] one.yml:39:13: "2026-12-20T00:00Z" is not a local time; write it as in 2026-12-20T00:00; the zone is in `timeZone`
+                [bad-exclusion] one.yml:40:13: "2026-12-20T00:00Z" is not a local time; write it as in 2026-12-20T00:00; the zone is in `timeZone`
                 held back: prod-1
             from: 2026-12-20T00:00 => from: 2027-12-20T00:00
-                [bad-exclusion] one.yml:39:7: it ends at 2027-01-03T00:00:00, which is not after its beginning at 2027-12-20T00:00:00; correct `from` or `until`
+                [bad-exclusion] one.yml:40:7: it ends at 2027-01-03T00:00:00, which is not after its beginning at 2027-12-20T00:00:00; correct `from` or `until`
                 held back: prod-1
             until: 2027-01-03 => (nothing)
-                [missing-field] one.yml:39:7: an exclusion has no `until`; add `until: 2026-12-20T00:00`, or the like
+                [missing-field] one.yml:40:7: an exclusion has no `until`; add `until: 2026-12-20T00:00`, or the like
                 held back: prod-1
             tier: dev => tier: 1
                 [wrong-kind] one.yml:49:11: the value of a label is a text, and this is the number 1; put it in quotes
                 held back: rest
             workloads: [batch] => workloads: [bach]
                 [unknown-workload] one.yml:51:17: there is no workload "bach" in this organisation; correct its name, or allow it; there are: batch, web
+                [wrong-kind] one.yml:50:11: the value of a label is a text, and this is the number 1; put it in quotes
+                held back: rest
+            workloads: [batch] => workloads: [bach]
+                [unknown-workload] one.yml:52:17: there is no workload "bach" in this organisation; correct its name, or allow it; there are: batch, web
                 held back: rest
         "#]],
     );
@@ -758,6 +788,8 @@ fn organisations() {
             upgradePolicyDefaults: => upgradePolicyDefaults: {}\nother:
                 [wrong-kind] one.yml:46:24: upgradePolicyDefaults is a list, and this is a mapping; write each on a line of its own, after `- `
                 [unknown-field] warning: one.yml:47:1: an organisation has no field "other"; it is ignored; correct its name, or remove it
+                [wrong-kind] one.yml:47:24: upgradePolicyDefaults is a list, and this is a mapping; write each on a line of its own, after `- `
+                [unknown-field] warning: one.yml:48:1: an organisation has no field "other"; it is ignored; correct its name, or remove it
             name: one => name: one\n - x
                 [bad-yaml] one.yml:3:11: mapping values are not allowed in this context; correct the file
                 one.yml is not read
@@ -1049,4 +1081,103 @@ fn a_schedule_type_that_aus_does_not_have_holds_its_cluster() {
         .map(|entry| entry.problems.len())
         .collect();
     assert_eq!(held, [0, 1], "prod-1, stage-1");
+}
+
+#[test]
+fn accepted_risks_have_a_reason_an_owner_and_an_end() {
+    let entry = "    - {name: SlowStart, reason: we wait for it, owner: ada, until: 2027-01-31}\n";
+    let told = |after: &str| {
+        assert!(ORGANISATION.contains(entry));
+        let text = ORGANISATION.replacen(entry, after, 1);
+        let read = read_all(&[("one.yml", &text)]);
+        let findings = read.findings.iter().map(|finding| {
+            let kind = if finding.is_error() {
+                "error"
+            } else {
+                "warning"
+            };
+            format!("{kind} {}: {}", finding.code, finding.problem)
+        });
+        let policy = &read.policy.organisations["org-1"].clusters[0];
+        let risks = policy.policy.accepted_risks.iter();
+        let risks = risks.map(|risk| format!("{} {:?}", risk.name, risk.until));
+        let held = if policy.problems.is_empty() {
+            ""
+        } else {
+            "held"
+        };
+        findings
+            .chain(risks)
+            .chain([held.to_owned()])
+            .filter(|line| !line.is_empty())
+            .collect::<Vec<_>>()
+            .join("\n")
+    };
+    let with = |until: &str| told(&entry.replace("2027-01-31", until));
+    assert_eq!(with("2027-01-31"), "SlowStart At(2027-01-31T00:00:00Z)");
+    assert_eq!(
+        with("2027-01-31T12:00:00+02:00"),
+        "SlowStart At(2027-01-31T10:00:00Z)"
+    );
+    assert_eq!(with("fixed"), "SlowStart Fixed");
+    // The short form counts, and somebody should say why and until when.
+    assert_eq!(
+        told("    - SlowStart\n"),
+        "warning risk-without-end: the risk \"SlowStart\" is accepted without an end\nSlowStart Open"
+    );
+    // What is not understood accepts nothing, and holds the cluster.
+    for (after, problem) in [
+        (
+            entry.replace("2027-01-31", "soon"),
+            "error bad-time: \"soon\" is no end of an acceptance",
+        ),
+        (
+            entry.replace(", until: 2027-01-31", ""),
+            "error missing-field: an accepted risk has no `until`",
+        ),
+        (
+            entry.replace("reason: we wait for it, ", ""),
+            "error missing-field: an accepted risk has no `reason`",
+        ),
+        (
+            entry.replace("owner: ada", "owner: \"\""),
+            "error bad-name: ",
+        ),
+        (
+            entry.replace("owner", "owned"),
+            "error unknown-field: an accepted risk has no field \"owned\"",
+        ),
+    ] {
+        let told = told(&after);
+        assert!(told.contains(problem) && told.ends_with("held"), "{told}");
+        assert!(!told.contains("SlowStart "), "{told}");
+    }
+    let twice = told(&entry.repeat(2));
+    assert!(twice.contains("error duplicate-risk"), "{twice}");
+}
+
+#[test]
+fn a_demand_for_preflights_that_is_not_understood_is_the_strictest() {
+    for (after, problem) in [
+        ("preflight: where-supported", None),
+        ("preflight: none", None),
+        (
+            "preflight: sometimes",
+            Some("\"sometimes\", which is not known"),
+        ),
+        ("preflights: required", Some("no field \"preflights\"")),
+    ] {
+        let text = ORGANISATION.replacen("preflight: required", after, 1);
+        let read = read_all(&[("one.yml", &text)]);
+        let cluster = &read.policy.organisations["org-1"].clusters[0];
+        let is_held = !cluster.problems.is_empty();
+        assert_eq!(is_held, problem.is_some(), "{after}: {:?}", read.findings);
+        if let Some(problem) = problem {
+            assert!(
+                read.findings[0].problem.contains(problem),
+                "{:?}",
+                read.findings
+            );
+        }
+    }
 }

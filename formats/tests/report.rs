@@ -168,6 +168,7 @@ fn seen<'a>(
         labels,
         platform: Fact::Unknown,
         updates,
+        preflights: &[],
         at,
     }
 }
@@ -328,4 +329,36 @@ fn a_platform_is_what_the_infrastructure_says() {
     ] {
         assert_eq!(platform_of(text.as_bytes()), expected, "{text}");
     }
+}
+
+#[test]
+fn what_became_of_a_preflight_comes_back_and_is_cut_to_what_a_report_can_say() {
+    let text = r#"{"organisation": "o", "version": "4.20.1", "preflights": [
+        {"id": "r-1", "version": "4.21.0", "outcome": "failed", "why": "too old", "risks": ["OldDriver"]},
+        {"id": "r-2", "version": "4.21.1", "outcome": "unsupported"}]}"#;
+    let report = read(text.as_bytes()).unwrap();
+    let told: Vec<_> = report
+        .preflights
+        .iter()
+        .map(|one| (&*one.id, one.state.code(), &*one.why, one.risks.len()))
+        .collect();
+    assert_eq!(
+        told,
+        [
+            ("r-1", "failed", "too old", 1),
+            ("r-2", "unsupported", "", 0)
+        ]
+    );
+    assert_eq!(read(&write(&report)).unwrap(), report);
+    for state in ["asked", "running", "fine"] {
+        let other = text.replacen("failed", state, 1);
+        let error = read(other.as_bytes()).unwrap_err();
+        assert!(
+            error.contains("there are: passed, failed, incomplete, unsupported, refused"),
+            "{error}"
+        );
+    }
+    // An agent of before says nothing about preflights.
+    let older = read(br#"{"organisation": "o", "version": "4.20.1"}"#).unwrap();
+    assert_eq!(older.preflights, []);
 }

@@ -26,6 +26,7 @@ mod event;
 mod lease;
 mod look;
 mod operator;
+mod preflight;
 mod resource;
 mod snapshot;
 mod store;
@@ -48,6 +49,9 @@ pub use look::{LookedAt, look};
 pub use operator::{
     Condition, OPERATOR_NAME, OperatorStatus, OperatorVersion, PublishOutcome, Status,
 };
+pub use preflight::AskOutcome;
 pub use snapshot::{Objects, SeenVersion, State};
 pub use subject::Subject;
-pub use update::{MAX_RECORD_BYTES, RECORD_ANNOTATION, RecordOutcome, StartOutcome, Update};
+pub use update::{
+    MAX_RECORD_BYTES, RECORD_ANNOTATION, RecordOutcome, RiskChange, StartOutcome, Update,
+};

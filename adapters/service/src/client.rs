@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use serde::Deserialize;
-use towpath_core::agent::Stamp;
+use towpath_core::agent::{FleetOrders, Stamp};
 use towpath_core::cluster::ClusterId;
+use towpath_formats::agent::orders;
 use towpath_formats::agent::stamp::{self, Nonce};
 use towpath_formats::fleet::token::Claims;
 use towpath_http::{
@@ -17,6 +18,7 @@ use crate::{Limits, ServiceConfig, ServiceError};
 
 /// Names of requests in messages.
 const STAMP: &str = "a stamp";
+const ORDERS: &str = "orders";
 const REPORT: &str = "a report";
 
 /// A client of one service.
@@ -70,25 +72,49 @@ impl ServiceClient {
         Ok(Token::read(&self.token_file)?.claims().cloned())
     }
 
+    /// What the fleet asks of the cluster, proved fresh and from the service. A service of before, or without a fleet, asks for nothing.
+    pub async fn orders(
+        &self,
+        cluster: &ClusterId,
+        nonce: &Nonce,
+    ) -> Result<FleetOrders, ServiceError> {
+        let read =
+            |bytes: &[u8], token: &Token| orders::read(bytes, token.as_str(), cluster, nonce);
+        let asked = self.ask((ORDERS, "orders", orders::MAX_BYTES), cluster, nonce, read);
+        match asked.await {
+            Err(ServiceError::Refused { status: 404, .. }) => Ok(FleetOrders::default()),
+            asked => asked,
+        }
+    }
+
     /// How old the service's graph is, proved fresh and from the service.
     pub async fn stamp(&self, cluster: &ClusterId, nonce: &Nonce) -> Result<Stamp, ServiceError> {
+        let read = |bytes: &[u8], token: &Token| stamp::read(bytes, token.as_str(), cluster, nonce);
+        self.ask((STAMP, "stamp", stamp::MAX_BYTES), cluster, nonce, read)
+            .await
+    }
+
+    /// Asks for something that is sealed for this cluster and this question.
+    async fn ask<T>(
+        &self,
+        (what, path, most_bytes): (&'static str, &str, usize),
+        cluster: &ClusterId,
+        nonce: &Nonce,
+        read: impl FnOnce(&[u8], &Token) -> Result<T, String>,
+    ) -> Result<T, ServiceError> {
         let token = Token::read(&self.token_file)?.of(cluster)?;
-        let mut url = self.url(cluster, "stamp");
+        let mut url = self.url(cluster, path);
         url.query_pairs_mut().append_pair("nonce", nonce.as_str());
-        let (answer, after) = self.send(STAMP, &token, Request::get(url)).await?;
+        let (answer, after) = self.send(what, &token, Request::get(url)).await?;
         let status = answer.status();
-        let bytes = body(STAMP, answer, stamp::MAX_BYTES).await?;
+        let bytes = body(what, answer, most_bytes).await?;
         match status {
             StatusCode::OK => {
-                stamp::read(&bytes, token.as_str(), cluster, nonce).map_err(|problem| {
-                    ServiceError::BadAnswer {
-                        what: STAMP,
-                        problem,
-                    }
-                })
+                let wrong = |problem| ServiceError::BadAnswer { what, problem };
+                read(&bytes, &token).map_err(wrong)
             }
             status => Err(ServiceError::Refused {
-                what: STAMP,
+                what,
                 status: status.as_u16(),
                 said: said(status, &bytes),
                 after,

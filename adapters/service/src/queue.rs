@@ -189,7 +189,8 @@ impl Queue {
 
 impl QueuedReport {
     fn new(id: &str, bytes: Arc<[u8]>) -> Self {
-        let has_outcome = report::read(&bytes).is_ok_and(|report| !report.updates.is_empty());
+        let has_outcome = report::read(&bytes)
+            .is_ok_and(|report| !report.updates.is_empty() || !report.preflights.is_empty());
         Self {
             id: id.into(),
             bytes,

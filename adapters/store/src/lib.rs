@@ -34,6 +34,7 @@ mod kept_list;
 mod lease;
 mod password;
 mod people;
+mod preflights;
 mod private;
 mod prune;
 mod reports;

@@ -15,12 +15,13 @@ use sqlx::Row;
 use towpath_core::cluster::ClusterId;
 use towpath_core::fleet::{
     AgentOutcome, AgentUpdate, Authority, ClusterState, Identity, Name, NotAsBound, Observation,
-    Span, SpanChange, observe, observe_late,
+    PreflightResult, Span, SpanChange, observe, observe_late,
 };
 use towpath_core::version::Version;
 
 use crate::agent_updates::{Arrival, ReportedUpdates, are_fit};
 use crate::error::is_race;
+use crate::preflights::write_results;
 use crate::prune::limit_spans;
 use crate::rows::{self, Facts, nanoseconds, storable, time};
 use crate::{Backend, Result, Store, StoreError, Tx, bounded};
@@ -42,6 +43,8 @@ pub struct ClusterReport {
     /// Its name, so that a repeated report is recognised.
     pub id: Option<Name>,
     pub updates: Vec<AgentUpdate>,
+    /// What became of preflights.
+    pub preflights: Vec<PreflightResult>,
     /// Earlier time does not count as soak, because the report arrived too late. None: all time counts.
     pub counts_from: Option<Timestamp>,
 }
@@ -151,6 +154,7 @@ impl Store {
         let mut told = ReportedUpdates::read(&mut tx, reports).await?;
         let mut closed: Vec<Span> = Vec::new();
         let mut recorded = Vec::with_capacity(reports.len());
+        let mut answers: Vec<&ClusterReport> = Vec::new();
         for report in reports {
             let at = known
                 .get_mut(&report.state.id)
@@ -159,6 +163,7 @@ impl Store {
                 recorded.push(RecordOutcome::NotAsBound);
                 continue;
             }
+            answers.push(report);
             recorded.push(match told.take(report) {
                 Arrival::Again => RecordOutcome::Nothing,
                 Arrival::First => at.join(report, allowance, &mut closed),
@@ -179,6 +184,7 @@ impl Store {
             .await?;
         }
         let outcomes = told.write(&mut tx).await?;
+        write_results(&mut tx, &answers).await?;
         tx.inner.commit().await?;
         Ok(BatchOutcome { recorded, outcomes })
     }
@@ -194,6 +200,7 @@ impl ClusterReport {
             body,
             id: None,
             updates,
+            preflights: Vec::new(),
             counts_from: None,
         }
     }
@@ -220,6 +227,7 @@ impl ClusterReport {
         .into_iter()
         .all(storable)
             && are_fit(&self.updates)
+            && self.preflights.iter().all(|one| storable(&one.why))
             && [state.version_since, state.last_seen]
                 .into_iter()
                 .all(|time| nanoseconds(time).is_ok())

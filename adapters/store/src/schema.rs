@@ -15,7 +15,7 @@ pub(crate) const KNOWN: i64 = MIGRATIONS.len() as i64;
 /// The key of the lock under which PostgreSQL migrates: "towpath" in ASCII.
 const MIGRATION_LOCK: i64 = 0x0074_6f77_7061_7468;
 
-const MIGRATIONS: &[&[&str]] = &[FIRST, AGENTS, BOUNDS, IMPORTED, CHANNELS];
+const MIGRATIONS: &[&[&str]] = &[FIRST, AGENTS, BOUNDS, IMPORTED, CHANNELS, PREFLIGHTS];
 
 const FIRST: &[&str] = &[
     // A cluster, its last report, and its newest span, which reaches from span_from to last_seen on its version and in its
@@ -101,6 +101,13 @@ const IMPORTED: &[&str] = &[
 const CHANNELS: &[&str] = &[
     // The channel that the cluster is switched to for an upgrade.
     "ALTER TABLE upgrades ADD COLUMN channel TEXT",
+];
+
+const PREFLIGHTS: &[&str] = &[
+    // What clusters were asked to check, and what became of it: the newest of each cluster and version.
+    "CREATE TABLE preflights (cluster KEY NOT NULL, version KEY NOT NULL, from_version TEXT NOT NULL, request TEXT NOT NULL, \
+     by_whom TEXT NOT NULL, state TEXT NOT NULL, why TEXT NOT NULL, risks TEXT NOT NULL, at BIGINT NOT NULL, \
+     at_once BIGINT NOT NULL, PRIMARY KEY (cluster, version))",
 ];
 
 /// Migrates clusters from before bindings existed: those last seen in a list are bound, with all their time. Their rows
@@ -268,6 +275,21 @@ pub(crate) const TABLES: &[(&str, &[(&str, Kind)])] = {
             ],
         ),
         ("kept_lists", &[("name", Text), ("body", Text), ("at", Int)]),
+        (
+            "preflights",
+            &[
+                ("cluster", Text),
+                ("version", Text),
+                ("from_version", Text),
+                ("request", Text),
+                ("by_whom", Text),
+                ("state", Text),
+                ("why", Text),
+                ("risks", Text),
+                ("at", Int),
+                ("at_once", Int),
+            ],
+        ),
     ]
 };
 
@@ -292,6 +314,7 @@ pub(crate) fn tables_of(
 pub(crate) fn since(table: &str, column: &str) -> i64 {
     match (table, column) {
         ("upgrades", "channel") => 5,
+        ("preflights", _) => 6,
         ("imported_soak" | "kept_lists", _) => 4,
         ("agent_updates", "reported_at")
         | ("leases", "term_ms")

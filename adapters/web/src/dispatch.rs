@@ -83,7 +83,7 @@ impl Service {
                 in_turn(question(self, head)?, &around.questions, around).await
             }
             Handler::Reload => reload::answer(self, head, incoming, around).await,
-            Handler::Read(_) | Handler::Change(_) | Handler::Report => {
+            Handler::Read(_) | Handler::Change(_) | Handler::Report | Handler::Orders => {
                 fleet::answer(self, head, found, incoming, around).await
             }
         }

@@ -1,22 +1,23 @@
-//! Carries out the result of a pass: publishes the Upgradeable condition, starts an update, records what must not be forgotten.
+//! Carries out the result of a pass: publishes the Upgradeable condition, starts an update or a preflight, records what must not be forgotten.
 //!
 //! A start and its record are one write, which names the judged state of the ClusterVersion. If that has changed, the write fails and the next pass looks again.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 use towpath_core::agent::rules::GRAPH_AGE_UNKNOWN;
-use towpath_core::agent::{Course, Memory, StartedUpdate, UpdateOffer};
+use towpath_core::agent::{Course, Memory, StartedPreflight, StartedUpdate, UpdateOffer};
 use towpath_core::finding::Finding;
+use towpath_core::fleet::{Name, PreflightResult, PreflightState};
 use towpath_core::verdict::{Answer, Verdict};
 use towpath_core::version::Version;
 use towpath_formats::agent::{upgradeable, write_record};
 use towpath_kube::{
-    Cluster, Condition, KubeError, OperatorStatus, OperatorVersion, RecordOutcome, StartOutcome,
-    Status, Update,
+    AskOutcome, Cluster, Condition, KubeError, OperatorStatus, OperatorVersion, RecordOutcome,
+    RiskChange, StartOutcome, Status, Update,
 };
 
-use super::pass::{Assessment, Judgement};
+use super::pass::{Assessment, Judgement, PreflightStep};
 
 /// The longest message of a condition.
 const MAX_MESSAGE_BYTES: usize = 4_096;
@@ -28,6 +29,12 @@ pub(super) enum Action {
     Nothing,
     /// An update has been started.
     Started(Version),
+    /// The same, but the API dropped the risks that were to be accepted with it.
+    StartedWithoutRisks(Version),
+    /// The cluster was asked for a preflight.
+    Asked(Version),
+    /// The cluster runs no preflight: it does not have them, or the API refuses it.
+    NoPreflight(PreflightResult),
     /// What must not be forgotten is written down.
     Remembered,
     /// The ClusterVersion has changed since it was seen: the next pass looks again.
@@ -39,6 +46,16 @@ pub(super) enum Action {
         /// In its words.
         why: String,
     },
+}
+
+impl Action {
+    /// The update that was started.
+    pub(super) fn started(&self) -> Option<&Version> {
+        match self {
+            Self::Started(version) | Self::StartedWithoutRisks(version) => Some(version),
+            _ => None,
+        }
+    }
 }
 
 /// Acts on the ClusterVersion, at most once on each state of it.
@@ -59,22 +76,102 @@ impl Actor {
         if self.written_over.as_ref() == Some(seen) {
             return Ok(Action::Nothing);
         }
-        let done = match judgement.choice.takes() {
-            Some(offer) => start(cluster, judgement, offer).await?,
-            None if judgement
-                .assessment
-                .memory
-                .is_worth_writing_over(&judgement.assessment.observation.memory) =>
-            {
-                remember(cluster, seen, &judgement.assessment.memory).await?
+        let assessment = &judgement.assessment;
+        let memory = &assessment.memory;
+        let done = match (judgement.choice.takes(), &judgement.preflight) {
+            (Some(offer), _) => start(cluster, judgement, offer).await?,
+            (None, _) if assessment.is_preflight_left() => {
+                recorded(cluster.clear_preflight(seen, &write_record(memory)).await?)
             }
-            None => Action::Nothing,
+            (None, _) if memory.left_over().is_some() => take_back(cluster, seen, memory).await?,
+            (None, PreflightStep::Ask(id, release)) => {
+                ask_preflight(cluster, judgement, id, release).await?
+            }
+            (None, PreflightStep::Refuse(result)) => {
+                remember_answer(cluster, judgement, &result.id).await?
+            }
+            (None, PreflightStep::Nothing)
+                if memory.is_worth_writing_over(&assessment.observation.memory) =>
+            {
+                remember(cluster, seen, memory).await?
+            }
+            (None, PreflightStep::Nothing) => Action::Nothing,
         };
         if done != Action::Nothing {
             self.written_over = Some(seen.clone());
         }
         Ok(done)
     }
+}
+
+/// Takes back the risks that we accepted for an update that is complete. Forgetting them is the same write.
+async fn take_back(cluster: &Cluster, seen: &str, memory: &Memory) -> Result<Action, KubeError> {
+    let names: Vec<&str> = memory.accepted.iter().map(|name| &**name).collect();
+    let record = write_record(&Memory {
+        accepted: BTreeSet::new(),
+        ..memory.clone()
+    });
+    Ok(recorded(
+        cluster.take_back_risks(seen, &record, &names).await?,
+    ))
+}
+
+async fn ask_preflight(
+    cluster: &Cluster,
+    judgement: &Judgement,
+    id: &Name,
+    release: &UpdateOffer,
+) -> Result<Action, KubeError> {
+    let seen = &judgement.assessment.observation.resource_version;
+    let started = StartedPreflight {
+        id: id.clone(),
+        version: release.version.clone(),
+        at: judgement.assessment.now,
+        seen: false,
+    };
+    let record = write_record(&Memory {
+        preflight: Some(started),
+        ..judgement.assessment.memory.clone()
+    });
+    let version = release.version.to_string();
+    let target = Update {
+        version: &version,
+        image: &release.image,
+        record: &record,
+        ..Update::default()
+    };
+    let none = |state: PreflightState, why: &str| {
+        Action::NoPreflight(PreflightResult {
+            id: id.clone(),
+            version: release.version.clone(),
+            state,
+            why: why.into(),
+            risks: BTreeSet::new(),
+        })
+    };
+    Ok(match cluster.ask_preflight(seen, target).await? {
+        AskOutcome::Asked => Action::Asked(release.version.clone()),
+        AskOutcome::Conflict => Action::Conflict,
+        AskOutcome::Unsupported => none(
+            PreflightState::Unsupported,
+            "the cluster's API has no field for it",
+        ),
+        AskOutcome::Refused(why) => none(PreflightState::Refused, &why),
+    })
+}
+
+/// Writes down that a request for a preflight is answered, once the answer is on its way.
+pub(super) async fn remember_answer(
+    cluster: &Cluster,
+    judgement: &Judgement,
+    id: &Name,
+) -> Result<Action, KubeError> {
+    let seen = &judgement.assessment.observation.resource_version;
+    let memory = Memory {
+        answered: Some(id.clone()),
+        ..judgement.assessment.memory.clone()
+    };
+    remember(cluster, seen, &memory).await
 }
 
 async fn start(
@@ -88,18 +185,43 @@ async fn start(
         at: judgement.assessment.now,
         course: Course::Running,
     };
+    let (memory, standing) = (
+        &judgement.assessment.memory,
+        &judgement.assessment.observation.objects.standing,
+    );
+    // What we accepted for another update goes. What others accepted stays, and is not ours to take back.
+    let there =
+        |name: &&Name| standing.accepted_risks.contains(*name) && !memory.accepted.contains(*name);
+    let accepted: BTreeSet<Name> = offer
+        .risks
+        .iter()
+        .filter(|name| !there(name))
+        .cloned()
+        .collect();
+    let add: Vec<&str> = accepted.iter().map(|name| &**name).collect();
+    let remove: Vec<&str> = memory
+        .accepted
+        .difference(&accepted)
+        .map(|name| &**name)
+        .collect();
     let record = write_record(&Memory {
         started: Some(started),
-        ..judgement.assessment.memory.clone()
+        accepted: accepted.clone(),
+        ..memory.clone()
     });
     let version = offer.version.to_string();
     let update = Update {
         version: &version,
         image: &offer.image,
         record: &record,
+        risks: RiskChange {
+            add: &add,
+            remove: &remove,
+        },
     };
     match cluster.start_update(seen, update).await? {
         StartOutcome::Started => Ok(Action::Started(offer.version.clone())),
+        StartOutcome::StartedWithoutRisks => Ok(Action::StartedWithoutRisks(offer.version.clone())),
         StartOutcome::Conflict => Ok(Action::Conflict),
         StartOutcome::Refused(why) => {
             let failures = judgement.assessment.memory.failures.saturating_add(1);
@@ -123,10 +245,16 @@ async fn start(
 }
 
 async fn remember(cluster: &Cluster, seen: &str, memory: &Memory) -> Result<Action, KubeError> {
-    Ok(match cluster.remember(seen, &write_record(memory)).await? {
+    Ok(recorded(
+        cluster.remember(seen, &write_record(memory)).await?,
+    ))
+}
+
+fn recorded(written: RecordOutcome) -> Action {
+    match written {
         RecordOutcome::Written => Action::Remembered,
         RecordOutcome::Conflict => Action::Conflict,
-    })
+    }
 }
 
 /// What our ClusterOperator says after a pass.

@@ -10,13 +10,16 @@ use anyhow::Context;
 use jiff::Timestamp;
 use towpath_core::cluster::ClusterId;
 use towpath_core::finding::Finding;
+use towpath_core::fleet::PreflightResult;
 use towpath_core::retry::Backoff;
 use towpath_kube::{
     Changes, Clock, Cluster, Elector, Leadership, LeaseTerms, OperatorStatus, Settings, State,
 };
 use towpath_web::Probes;
 
-use super::act::{Action, Actor, lacks_stamp, next_look, status_of, status_without};
+use super::act::{
+    Action, Actor, lacks_stamp, next_look, remember_answer, status_of, status_without,
+};
 use super::args::AgentArgs;
 use super::event_reporter::EventReporter;
 use super::metrics::AgentMetrics;
@@ -198,13 +201,21 @@ async fn act_once(
     {
         tracing::warn!("the Upgradeable condition could not be published: {problem}");
     }
-    if let Some(service) = service {
+    let mut service = service;
+    if let Some(service) = service.as_deref_mut() {
         service.report(judgement);
         service.flush(FLUSH).await;
     }
     let mut event_reporter = EventReporter::default();
     event_reporter.of_pass(cluster, judgement).await;
     let done = Actor::default().act(cluster, judgement).await?;
+    if let Action::NoPreflight(result) = &done {
+        if let Some(service) = service {
+            service.report_with(judgement, Some(result));
+            service.flush(FLUSH).await;
+        }
+        remember_answer(cluster, judgement, &result.id).await?;
+    }
     event_reporter.of_done(cluster, &done, judgement).await;
     Ok(done)
 }
@@ -371,6 +382,9 @@ impl AgentLoop {
                 self.event_reporter
                     .of_done(&self.cluster, &done, judgement)
                     .await;
+                if let Action::NoPreflight(result) = &done {
+                    self.answer(judgement, result).await;
+                }
                 if done == Action::Conflict || judgement.has_more_to_prove() {
                     wait = SOON;
                 }
@@ -388,6 +402,16 @@ impl AgentLoop {
             .and_then(|wait| Duration::try_from(wait).ok())
             .unwrap_or(wait);
         wait.min(until_due.max(SETTLE))
+    }
+
+    /// Tells the fleet that there is no preflight, and then writes down that it was told.
+    async fn answer(&mut self, judgement: &Judgement, result: &PreflightResult) {
+        if let Some(service) = &mut self.service {
+            service.report_with(judgement, Some(result));
+        }
+        if let Err(problem) = remember_answer(&self.cluster, judgement, &result.id).await {
+            tracing::warn!("the ClusterVersion could not be written: {problem}");
+        }
     }
 
     /// Whether something has never been read, and may be in a moment: an agent that has just come says nothing about it.

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use towpath_formats::agent::{News, Weight, news, of_gate, of_start};
+use towpath_formats::agent::{
+    News, Weight, news, of_asked_preflight, of_dropped_risks, of_gate, of_preflight, of_start,
+};
 use towpath_kube::{Cluster, Event, Severity};
 
 use super::act::Action;
@@ -23,6 +25,10 @@ impl EventReporter {
     pub(super) async fn of_pass(&mut self, cluster: &Cluster, judgement: &Judgement) {
         for news in news(&judgement.report(), judgement.assessment.outcome.as_ref()) {
             self.tell_once(cluster, news, judgement).await;
+        }
+        if let Some(result) = judgement.preflight_result() {
+            self.tell_once(cluster, of_preflight(result), judgement)
+                .await;
         }
         let Some(gate) = &judgement.assessment.gate else {
             return;
@@ -58,6 +64,20 @@ impl EventReporter {
                     message,
                 };
                 self.tell_once(cluster, refused, judgement).await;
+            }
+            Action::StartedWithoutRisks(version) => {
+                let started = of_start(version, judgement.assessment.now);
+                self.tell_once(cluster, started, judgement).await;
+                self.tell_once(cluster, of_dropped_risks(version), judgement)
+                    .await;
+            }
+            Action::Asked(version) => {
+                let asked = of_asked_preflight(version, judgement.assessment.now);
+                self.tell_once(cluster, asked, judgement).await;
+            }
+            Action::NoPreflight(result) => {
+                self.tell_once(cluster, of_preflight(result), judgement)
+                    .await;
             }
             Action::Nothing | Action::Remembered | Action::Conflict => {}
         }

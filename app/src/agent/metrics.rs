@@ -167,12 +167,15 @@ impl AgentMetrics {
 
     /// Something was written. What became of an update counts once that is written down.
     pub(super) fn done(&self, judgement: &Judgement, done: &Action) {
-        if let Action::Started(_) = done {
+        if done.started().is_some() {
             self.started.inc();
         }
-        if let (Some(outcome), Action::Started(_) | Action::Remembered | Action::Refused { .. }) =
-            (&judgement.assessment.outcome, done)
-        {
+        let is_written = done.started().is_some()
+            || matches!(
+                done,
+                Action::Remembered | Action::Asked(_) | Action::Refused { .. }
+            );
+        if let (Some(outcome), true) = (&judgement.assessment.outcome, is_written) {
             let outcome = match outcome {
                 UpdateOutcome::Completed { .. } => "completed",
                 UpdateOutcome::Failed { .. } => "failed",

@@ -57,7 +57,7 @@ pub(crate) fn run(args: &AgentArgs) -> anyhow::Result<bool> {
         if args.once {
             let (judgement, done) = agent_loop::once(args, judge, service).await?;
             tell(args, &judgement, &done)?;
-            return Ok(judgement.choice.takes().is_some() && (args.dry_run || matches!(done, Action::Started(_))));
+            return Ok(judgement.choice.takes().is_some() && (args.dry_run || done.started().is_some()));
         }
         agent_loop::run(args, judge, service).await?;
         Ok(true)
@@ -69,6 +69,16 @@ fn tell(args: &AgentArgs, judgement: &Judgement, done: &Action) -> anyhow::Resul
         Action::Nothing => None,
         Action::Remembered => Some("The outcome of the last update has been recorded.".to_owned()),
         Action::Started(version) => Some(format!("The update to {version} has been started.")),
+        Action::StartedWithoutRisks(version) => Some(format!(
+            "The update to {version} has been started. The API dropped the risks that were to be accepted: it does not have that field."
+        )),
+        Action::Asked(version) => Some(format!(
+            "The cluster was asked for a preflight of {version}. Nothing is updated."
+        )),
+        Action::NoPreflight(result) => Some(format!(
+            "There is no preflight of {}: {}",
+            result.version, result.why
+        )),
         Action::Conflict => Some(
             "The ClusterVersion has changed in the meantime, so nothing was done. Try again."
                 .to_owned(),

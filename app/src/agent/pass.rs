@@ -1,16 +1,19 @@
 //! A pass: observe the cluster, follow a started update, judge the offers. It changes nothing.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
-use towpath_core::agent::rules::Moment;
+use towpath_core::agent::rules::{Moment, NOT_PROVED, judge_preflight};
 use towpath_core::agent::{
-    Choice, ClusterStanding, Memory, OptIn, Stamp, UpdateOutcome, choose, follow,
+    Advice, Choice, ClusterStanding, Evidence, FleetOrders, Memory, OptIn, PreflightOrder, Stamp,
+    UpdateOffer, UpdateOutcome, choose, follow, follow_preflight,
 };
 use towpath_core::cluster::{Fact, UpgradeableGate, gate};
 use towpath_core::finding::Finding;
-use towpath_core::fleet::Name;
 use towpath_core::version::Minors;
+use towpath_core::fleet::{Name, PreflightResult, PreflightState};
+use towpath_core::verdict::{Answer, Verdict};
 use towpath_formats::agent::{AgentPolicy, PassReport};
 use towpath_kube::Cluster;
 
@@ -56,6 +59,10 @@ pub(super) struct Assessment {
     pub(super) gate: Option<UpgradeableGate>,
     /// How old the graph is.
     stamp: Fact<Stamp>,
+    /// What the fleet asks of the cluster.
+    orders: FleetOrders,
+    /// What became of a preflight that we asked for.
+    pub(super) preflight: Option<PreflightResult>,
     /// What is in force.
     pub(super) policy: AgentPolicy,
     /// Which minor version follows which, with the limit of the policy.
@@ -75,8 +82,32 @@ pub(super) struct Judgement {
     pub(super) assessment: Assessment,
     /// What was judged.
     pub(super) choice: Choice,
+    /// What there is to do about a preflight that the fleet asks for.
+    pub(super) preflight: PreflightStep,
     /// How long proofs have taken.
     pub(super) proving: Duration,
+}
+
+/// What there is to do about a preflight.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum PreflightStep {
+    /// Nothing, or nothing yet.
+    Nothing,
+    /// The cluster is asked for it: the request, and the release.
+    Ask(Name, UpdateOffer),
+    /// It is not run, for good.
+    Refuse(PreflightResult),
+}
+
+impl Assessment {
+    /// Whether the preflight that we asked for is over, and its request is still there.
+    pub(super) fn is_preflight_left(&self) -> bool {
+        let standing = &self.observation.objects.standing;
+        self.preflight.as_ref().is_some_and(|result| {
+            let open = standing.preflight.as_ref();
+            open.is_some_and(|open| open.version.as_ref() == Some(&result.version))
+        })
+    }
 }
 
 impl Judge {
@@ -93,7 +124,7 @@ impl Judge {
     pub(super) async fn observe(
         &mut self,
         cluster: &Cluster,
-        service: Option<&mut Service>,
+        mut service: Option<&mut Service>,
         now: Timestamp,
     ) -> Result<Assessment, Vec<Finding>> {
         self.policy.refresh();
@@ -102,6 +133,10 @@ impl Judge {
         let mut observation = observe(cluster.objects(), now)?;
         let policy = self.policy.in_force().clone();
         let standing = &observation.objects.standing;
+        let orders = match (service.as_deref_mut(), &observation.objects.id) {
+            (Some(service), Fact::Known(id)) => service.orders(id, now).await,
+            _ => FleetOrders::default(),
+        };
         let stamp = match (
             service,
             &observation.objects.id,
@@ -116,7 +151,15 @@ impl Judge {
             graph_good_at: observation.memory.graph_good_at.max(self.graph_good_at),
             ..observation.memory.clone()
         };
-        let (memory, outcome) = follow(&known, standing, &stamp, now);
+        let (mut memory, outcome) = follow(&known, standing, &stamp, now);
+        let preflight = memory.preflight.take().and_then(|started| {
+            let (started, result) = follow_preflight(&started, standing, now);
+            match &result {
+                Some(result) => memory.answered = Some(result.id.clone()),
+                None => memory.preflight = Some(started),
+            }
+            result
+        });
         self.graph_good_at = memory.graph_good_at;
         let minors = self.minors.with_max_skew(policy.max_skew);
         let gate = gate(policy.target, &observation.objects.facts, &minors);
@@ -126,6 +169,8 @@ impl Judge {
             outcome,
             gate,
             stamp,
+            orders,
+            preflight,
             policy,
             minors,
             warnings,
@@ -143,24 +188,17 @@ impl Judge {
     ) -> Judgement {
         let (standing, now) = (&assessment.observation.objects.standing, assessment.now);
         let source = source(standing);
-        let mut evidence = self.prover.known(&standing.offers, source, now);
+        let ordered = ordered(&assessment);
+        let release = ordered.as_ref().and_then(|(_, release)| release.clone());
+        let wanted: Vec<UpdateOffer> = standing.offers.iter().cloned().chain(release).collect();
+        let mut evidence = self.prover.known(&wanted, source, now);
         let (began, mut proofs) = (Instant::now(), 0);
         let most = match proofs_wanted {
             Proofs::Some => MAX_PROOFS,
             Proofs::None => 0,
         };
         let choice = loop {
-            let moment = Moment {
-                standing,
-                facts: &assessment.observation.certain,
-                policy: &assessment.policy.automatic,
-                minors: &assessment.minors,
-                memory: &assessment.memory,
-                evidence: &evidence,
-                stamp: &assessment.stamp,
-                now,
-            };
-            let choice = choose(&moment);
+            let choice = choose(&assessment.moment(&evidence));
             match choice
                 .unproved()
                 .filter(|_| proofs < most && began.elapsed() < PROOFS_WITHIN)
@@ -173,12 +211,95 @@ impl Judge {
                 }
             }
         };
+        let mut preflight = PreflightStep::Nothing;
+        if let (Some((order, release)), None) = (ordered, choice.takes()) {
+            if let Some(release) = &release
+                && lacks_proof(&judge_preflight(release, &assessment.moment(&evidence)))
+                && proofs < most
+            {
+                let proof = self.prover.prove(release, source, now).await;
+                evidence.insert(release.image.clone(), proof);
+            }
+            preflight = step(order, release, &assessment, &evidence);
+        }
         Judgement {
             choice,
+            preflight,
             proving: began.elapsed(),
             assessment,
         }
     }
+}
+
+impl Assessment {
+    fn moment<'a>(&'a self, evidence: &'a BTreeMap<Name, Evidence>) -> Moment<'a> {
+        Moment {
+            standing: &self.observation.objects.standing,
+            facts: &self.observation.certain,
+            policy: &self.policy.automatic,
+            minors: &self.minors,
+            memory: &self.memory,
+            evidence,
+            stamp: &self.stamp,
+            orders: &self.orders,
+            now: self.now,
+        }
+    }
+}
+
+/// The preflight that the fleet asks for and that is not answered, with its release if anybody has told its image.
+fn ordered(assessment: &Assessment) -> Option<(PreflightOrder, Option<UpdateOffer>)> {
+    let order = assessment.orders.preflight.clone()?;
+    let memory = &assessment.memory;
+    if memory.preflight.is_some() || memory.answered.as_ref() == Some(&order.id) {
+        return None;
+    }
+    let offers = assessment.observation.objects.standing.offers.iter();
+    let mut offers = offers.filter(|offer| offer.version == order.version);
+    let image = order.image.clone();
+    let image = image.or_else(|| offers.next().map(|offer| offer.image.clone()));
+    let release = image.map(|image| UpdateOffer {
+        version: order.version.clone(),
+        image,
+        advice: Advice::Recommended,
+        risks: BTreeSet::new(),
+    });
+    Some((order, release))
+}
+
+fn step(
+    order: PreflightOrder,
+    release: Option<UpdateOffer>,
+    assessment: &Assessment,
+    evidence: &BTreeMap<Name, Evidence>,
+) -> PreflightStep {
+    let refuse = |why: &str| {
+        PreflightStep::Refuse(PreflightResult {
+            id: order.id.clone(),
+            version: order.version.clone(),
+            state: PreflightState::Refused,
+            why: why.into(),
+            risks: BTreeSet::new(),
+        })
+    };
+    let Some(release) = release else {
+        return refuse("neither the fleet nor the cluster's own offers name the release's image");
+    };
+    let verdict = judge_preflight(&release, &assessment.moment(evidence));
+    match verdict.answer {
+        Answer::Recommend => PreflightStep::Ask(order.id, release),
+        Answer::Refuse => {
+            let reasons: Vec<String> = verdict.reasons.iter().map(ToString::to_string).collect();
+            refuse(&reasons.join("; "))
+        }
+        Answer::RecommendUnless(_) | Answer::Wait { .. } => PreflightStep::Nothing,
+    }
+}
+
+/// Whether nothing but a missing proof speaks against it.
+fn lacks_proof(verdict: &Verdict) -> bool {
+    let mut against = verdict.objections();
+    against.all(|reason| reason.is(&NOT_PROVED)) && verdict.objections().count() == 1
 }
 
 /// The image of the release that the cluster runs.
@@ -189,6 +310,15 @@ fn source(standing: &ClusterStanding) -> Option<&Name> {
 }
 
 impl Judgement {
+    /// What there is to tell of a preflight: it is over, or it is not run.
+    pub(super) fn preflight_result(&self) -> Option<&PreflightResult> {
+        let refused = match &self.preflight {
+            PreflightStep::Refuse(result) => Some(result),
+            PreflightStep::Nothing | PreflightStep::Ask(..) => None,
+        };
+        self.assessment.preflight.as_ref().or(refused)
+    }
+
     /// Whether there is more to be proved than a pass has time for.
     pub(super) fn has_more_to_prove(&self) -> bool {
         self.choice.unproved().is_some()

@@ -11,9 +11,9 @@ use anyhow::{Context, bail};
 use clap::Args;
 use jiff::{SignedDuration, Timestamp};
 use sha2::{Digest, Sha256};
-use towpath_core::agent::{Stamp, StartedUpdate, UpdateOutcome};
+use towpath_core::agent::{FleetOrders, Stamp, StartedUpdate, UpdateOutcome};
 use towpath_core::cluster::{ClusterId, Fact};
-use towpath_core::fleet::{AgentOutcome, AgentUpdate, Labels};
+use towpath_core::fleet::{AgentOutcome, AgentUpdate, Labels, PreflightResult};
 use towpath_core::hex;
 use towpath_formats::agent::stamp::Nonce;
 use towpath_formats::fleet::report::{Report, Seen, write};
@@ -28,7 +28,7 @@ use crate::config::DAY;
 
 /// A token that ends within this time is warned of.
 const TOKEN_ENDS_SOON: SignedDuration = SignedDuration::from_hours(14 * 24);
-/// How long until the agent asks for a new stamp.
+/// How long until the agent asks for a new stamp, and for new orders.
 const STAMP_LASTS: SignedDuration = SignedDuration::from_mins(5);
 
 /// Where the fleet's service is, and who we are to it.
@@ -79,6 +79,7 @@ pub(super) struct Service {
     reported: Option<([u8; 32], Instant)>,
     number: u64,
     stamp: Option<(Timestamp, Stamp)>,
+    orders: Option<(Timestamp, FleetOrders)>,
 }
 
 /// What became of reports.
@@ -140,6 +141,7 @@ impl Service {
             reported: None,
             number: 0,
             stamp: None,
+            orders: None,
         }))
     }
 
@@ -149,13 +151,13 @@ impl Service {
         if let Some((_, stamp)) = self.stamp.as_ref().filter(|(asked, _)| is_young(*asked)) {
             return Fact::Known(stamp.clone());
         }
-        let stamp = match towpath_service::random().map(Nonce::of) {
+        let stamp = match nonce() {
             Ok(nonce) => self
                 .client
                 .stamp(cluster, &nonce)
                 .await
                 .map_err(|error| error.to_string()),
-            Err(error) => Err(format!("there is no randomness: {error}")),
+            Err(problem) => Err(problem),
         };
         match stamp {
             Ok(stamp) => {
@@ -170,8 +172,44 @@ impl Service {
         }
     }
 
+    /// What the fleet asks of the cluster, asked for every few minutes. While nobody can say, it is nothing.
+    pub(super) async fn orders(&mut self, cluster: &ClusterId, now: Timestamp) -> FleetOrders {
+        let is_young = |asked: Timestamp| now.duration_since(asked).abs() < STAMP_LASTS;
+        if let Some((_, orders)) = self.orders.as_ref().filter(|(asked, _)| is_young(*asked)) {
+            return orders.clone();
+        }
+        let orders = match nonce() {
+            Ok(nonce) => self
+                .client
+                .orders(cluster, &nonce)
+                .await
+                .map_err(|error| error.to_string()),
+            Err(problem) => Err(problem),
+        };
+        match orders {
+            Ok(orders) => {
+                self.orders = Some((now, orders.clone()));
+                orders
+            }
+            Err(problem) => {
+                self.orders = None;
+                tracing::warn!("nobody knows what the fleet asks for: {problem}");
+                FleetOrders::default()
+            }
+        }
+    }
+
     /// Puts a report into the outbox, if there is something to report.
     pub(super) fn report(&mut self, judgement: &Judgement) {
+        self.report_with(judgement, judgement.preflight_result());
+    }
+
+    /// The same, with what became of a preflight.
+    pub(super) fn report_with(
+        &mut self,
+        judgement: &Judgement,
+        preflight: Option<&PreflightResult>,
+    ) {
         let Fact::Known(cluster) = &judgement.assessment.observation.objects.id else {
             return;
         };
@@ -186,12 +224,13 @@ impl Service {
         let is_due = self
             .reported
             .is_none_or(|(last, at)| last != state || at.elapsed() >= self.every);
-        if update.is_none() && !is_due {
+        if update.is_none() && preflight.is_none() && !is_due {
             return;
         }
-        let id = match &update {
-            Some(update) => id_of(update),
-            None => {
+        let id = match (&update, preflight) {
+            (Some(update), _) => id_of(update),
+            (None, Some(preflight)) => id_of_preflight(preflight),
+            (None, None) => {
                 self.number += 1;
                 format!(
                     "{}-{:016x}-{}",
@@ -209,6 +248,7 @@ impl Service {
             labels: &self.labels,
             platform: judgement.assessment.observation.platform.clone(),
             updates: update.as_slice(),
+            preflights: preflight.map_or(&[], std::slice::from_ref),
             at: judgement.assessment.now,
         };
         match Report::of(&seen) {
@@ -359,6 +399,19 @@ fn id_of(update: &AgentUpdate) -> String {
     );
     let digest = Sha256::digest(text.as_bytes());
     format!("update-{}", hex::encode(&digest[..16]))
+}
+
+/// The same for the same outcome of the same request: the service counts it once.
+fn id_of_preflight(result: &PreflightResult) -> String {
+    let text = format!("{}\n{}\n{}", result.id, result.version, result.state.code());
+    let digest = Sha256::digest(text.as_bytes());
+    format!("preflight-{}", hex::encode(&digest[..16]))
+}
+
+fn nonce() -> Result<Nonce, String> {
+    let random = towpath_service::random();
+    let random = random.map_err(|error| format!("there is no randomness: {error}"))?;
+    Ok(Nonce::of(random))
 }
 
 /// What is worth a report when it changes: not the words of conditions, which change all the time.

@@ -11,7 +11,7 @@ use towpath_core::finding::{Finding, Place};
 use towpath_core::fleet::upgrade::REFUSAL_MEMORY;
 use towpath_core::fleet::{
     Approval, ChannelFollowers, ClusterState, FleetInput, FleetPolicy, Ledger, Name, OfferBook,
-    Pause, SoakSum, Tenure, UnknownClusters, Upgrade, beyond_own, told_once,
+    Pause, Preflight, SoakSum, Tenure, UnknownClusters, Upgrade, beyond_own, told_once,
 };
 use towpath_core::graph::Graph;
 use towpath_core::version::Minors;
@@ -182,6 +182,7 @@ pub(crate) struct StoredFleet {
     pub(crate) upgrades: Vec<Upgrade>,
     pub(crate) approvals: Vec<Approval>,
     pub(crate) pauses: Vec<Pause>,
+    pub(crate) preflights: Vec<Preflight>,
 }
 
 impl Files {
@@ -426,6 +427,7 @@ impl StoredFleet {
         }
         self.approvals = store.approvals().await?;
         self.pauses = store.pauses().await?;
+        self.preflights = store.preflights().await?;
         Ok(())
     }
 
@@ -503,6 +505,7 @@ pub(crate) fn input(
         gates: list.gates.clone(),
         approvals: known.approvals.clone(),
         pauses: known.pauses.clone(),
+        preflights: known.preflights.clone(),
         inherited: list.inherited.clone(),
     };
     towpath_formats::fleet::input::sort(&mut input);

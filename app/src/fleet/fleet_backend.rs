@@ -10,7 +10,8 @@ use tokio::sync::{Semaphore, mpsc, oneshot};
 use towpath_core::cluster::ClusterId;
 use towpath_core::finding::Place;
 use towpath_core::fleet::{
-    Approval, ClusterState, Filter, FleetPolicy, Name, Pause, UpgradePolicy, find_cluster, why_of,
+    Approval, ClusterState, Filter, FleetPolicy, Name, Pause, PreflightRequest, UpgradePolicy,
+    find_cluster, why_of,
 };
 use towpath_core::repeats::Repeats;
 use towpath_core::simulate::forecast_days;
@@ -22,6 +23,7 @@ use towpath_formats::fleet::{self, pages};
 use towpath_store::{ClusterReport, RecordOutcome, Store, StoreError, UpgradeSelection};
 use towpath_web::{Clock, Enrolment, FleetAnswer, FleetApi, FleetRequest};
 
+use super::orders;
 use super::published_fleet::{DecidedFleet, GraphHandle, GraphSource, PublishedFleet};
 
 /// Reports that wait to be written; one more is told to come back.
@@ -30,6 +32,8 @@ const MAX_WAITING: usize = 20_000;
 const BATCH: usize = 500;
 /// Questions about the fleet that are worked on at once; one more is told to come back.
 const MAX_QUESTIONS: usize = 8;
+/// Clusters whose orders are looked up at once; one more is told to come back.
+const MAX_ORDERS: usize = 64;
 const BUSY: &str = "too many requests about the fleet at once; try again in a few seconds";
 
 /// Holds the fleet API once the store is open. Until then every request is answered with "unavailable".
@@ -63,6 +67,7 @@ pub(crate) struct FleetBackend {
     allowance: SignedDuration,
     forecasts: Arc<Semaphore>,
     questions: Arc<Semaphore>,
+    orders: Arc<Semaphore>,
     reports: mpsc::Sender<QueuedReport>,
 }
 
@@ -99,6 +104,7 @@ impl FleetBackend {
             allowance,
             forecasts: Arc::new(Semaphore::new(1)),
             questions: Arc::new(Semaphore::new(MAX_QUESTIONS)),
+            orders: Arc::new(Semaphore::new(MAX_ORDERS)),
             reports,
         }
     }
@@ -230,13 +236,19 @@ impl FleetBackend {
                 // A report may come late, and says when it was made. It cannot make a time count that nobody watched: else a
                 // cluster could make up days of soak within a minute.
                 let counts_from = received.checked_sub(self.allowance).ok();
-                let Report { id, updates, .. } = *report;
+                let Report {
+                    id,
+                    updates,
+                    preflights,
+                    ..
+                } = *report;
                 let reported = ClusterReport {
                     state,
                     authority,
                     body,
                     id,
                     updates,
+                    preflights,
                     counts_from,
                 };
                 Self::report(self.reports, reported).await
@@ -334,6 +346,70 @@ impl FleetBackend {
                     }
                     Err(error) => done(Err(error)),
                 }
+            }
+            FleetRequest::Orders { cluster } => {
+                let asked = cluster.clone();
+                let known = worked(&self.orders, BUSY, move || {
+                    looked(&published_fleet, |published| {
+                        Ok(orders::known(published, &asked, now))
+                    })
+                });
+                match known.await {
+                    Ok(known) => orders::answer(&store, &graph.now(), &cluster, known, now).await,
+                    Err(answer) => answer,
+                }
+            }
+            FleetRequest::Preflight {
+                version,
+                filter,
+                at_once,
+                by,
+            } => {
+                let request = PreflightRequest {
+                    version,
+                    id: super::preflight::request_id(now),
+                    by: by.into(),
+                    at: now,
+                };
+                let asked = worked(&questions, BUSY, move || {
+                    looked(&published_fleet, |published| {
+                        let asked = request.of(&filter, &published.planner);
+                        asked.map_err(|problem| FleetAnswer::NotFound(problem.to_string()))
+                    })
+                });
+                match asked.await {
+                    Ok(asked) if asked.preflights.is_empty() => {
+                        FleetAnswer::NotFound(super::preflight::NOBODY.to_owned())
+                    }
+                    Ok(asked) => {
+                        let written = store.ask_preflights(&asked.preflights, at_once).await;
+                        done(written.map(|()| {
+                            json!({
+                                "kind": "asked",
+                                "clusters": asked.preflights.len(),
+                                "notOffered": asked.not_offered,
+                            })
+                        }))
+                    }
+                    Err(answer) => answer,
+                }
+            }
+            FleetRequest::Preflights(filter) => {
+                let preflights = match store.preflights().await {
+                    Ok(preflights) => preflights,
+                    Err(error) => return FleetAnswer::Unavailable(error.to_string()),
+                };
+                let told = worked(&questions, BUSY, move || {
+                    looked(&published_fleet, |published| {
+                        let planner = &published.planner;
+                        let is_right = filter.check_names(planner);
+                        is_right.map_err(|problem| FleetAnswer::NotFound(problem.to_string()))?;
+                        let meant = filter.preflights(planner, &preflights, now);
+                        Ok(fleet::json::preflights(meant))
+                    })
+                });
+                told.await
+                    .map_or_else(|answer| answer, |told| FleetAnswer::Json(told.to_string()))
             }
             FleetRequest::Forget { cluster } => match store.forget(&cluster).await {
                 Ok(false) => FleetAnswer::NotFound(
@@ -544,7 +620,10 @@ fn why(
         Ok((
             state.id.clone(),
             state.last_seen,
-            fleet::json::why(planner, member, &why),
+            fleet::json::with_preflights(
+                fleet::json::why(planner, member, &why),
+                planner.roster().preflights(&state.id),
+            ),
         ))
     });
     told.map_err(|error| FleetAnswer::NotFound(error.to_string()))
@@ -590,6 +669,9 @@ fn ask(
         | FleetRequest::Resume { .. }
         | FleetRequest::Approve { .. }
         | FleetRequest::Acknowledge { .. }
+        | FleetRequest::Orders { .. }
+        | FleetRequest::Preflight { .. }
+        | FleetRequest::Preflights(_)
         | FleetRequest::Forget { .. }
         | FleetRequest::Import { .. }
         | FleetRequest::Upgrades(_)

@@ -10,6 +10,8 @@ mod hands_args;
 mod import;
 mod lease;
 mod operator_acts;
+mod orders;
+mod preflight;
 mod progress;
 mod published_fleet;
 mod replay;
@@ -148,6 +150,13 @@ pub(crate) enum FleetCommand {
         after_help = "Example:\n  towpath fleet acknowledge gate-1 --cluster 11111111-0000-4000-8000-000000000005"
     )]
     Acknowledge(operator_acts::AcknowledgeArgs),
+    /// Ask clusters to run the checks of a version, without updating. Without a version: list what became of preflights.
+    ///
+    /// A cluster's agent runs it inside the cluster's windows.
+    #[command(
+        after_help = "Example:\n  towpath fleet preflight 4.21.0 --fleet ./fleet --sector prod --at-once 5"
+    )]
+    Preflight(preflight::PreflightArgs),
     /// Write the fleet of an OCM-style API or an ACM hub as a list of clusters, which --clusters reads.
     #[command(
         after_help = "Example:\n  towpath fleet export --ocm https://api.openshift.com --ocm-token token"
@@ -543,7 +552,11 @@ async fn answer(command: FleetCommand) -> anyhow::Result<bool> {
             output.print(
                 picture.origin,
                 || text::why(planner, decision, member, &why, &updates),
-                || json::with_updates(json::why(planner, member, &why), Some(&updates)),
+                || {
+                    let told = json::with_updates(json::why(planner, member, &why), Some(&updates));
+                    let id = &planner.roster().cluster(member).id;
+                    json::with_preflights(told, planner.roster().preflights(id))
+                },
             )?;
             let starts = why
                 .candidates
@@ -611,6 +624,7 @@ async fn answer(command: FleetCommand) -> anyhow::Result<bool> {
         FleetCommand::Resume(args) => operator_acts::resume(args).await,
         FleetCommand::Approve(args) => operator_acts::approve(args).await,
         FleetCommand::Acknowledge(args) => operator_acts::acknowledge(args).await,
+        FleetCommand::Preflight(args) => preflight::preflight(args).await,
         FleetCommand::Export(args) => export::export(args).await,
         FleetCommand::Import(args) => import::import(args).await,
         FleetCommand::Forget(args) => operator_acts::forget(args).await,

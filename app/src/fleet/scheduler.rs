@@ -402,12 +402,14 @@ impl Scheduler {
             }
         }
         let before = std::mem::take(&mut self.known.upgrades);
+        let preflights_before = std::mem::take(&mut self.known.preflights);
         self.known.read_small(&self.store, now).await?;
         let ended = self.ended_since(&before).await?;
-        let (upgrades, pauses, approvals) = (
+        let (upgrades, pauses, approvals, preflights) = (
             &self.known.upgrades,
             &self.known.pauses,
             &self.known.approvals,
+            &self.known.preflights,
         );
         let listed: BTreeSet<&ClusterId> = self
             .read
@@ -445,7 +447,9 @@ impl Scheduler {
                 }
             }
             let people = published.planner.pauses_changed(pauses.clone())
-                && published.planner.approvals_changed(approvals.clone());
+                && published.planner.approvals_changed(approvals.clone())
+                && (*preflights == preflights_before
+                    || published.planner.preflights_changed(preflights.clone()));
             // What was credited to a cluster that has not changed itself cannot be followed.
             Ok(people && credits.is_empty())
         })

@@ -7,18 +7,18 @@ use serde_json::{Value, json};
 use towpath_testing_kube::wait_for;
 
 use crate::site::{CLUSTER, Site};
-use towpath_testing_services::{Towpath, example};
+use towpath_testing_services::{Response, Towpath, example};
 
 const POLICY: &str = "name: demo\norgId: demo\nupgradePolicyClusters:\n- name: shop\n  upgradePolicy: {workloads: [web], schedule: \"* * * * *\", conditions: {soakDays: 0}}\n";
 
 /// A service with a fleet, at an address of its own.
-struct Fleet<'a> {
+pub(crate) struct Fleet<'a> {
     site: &'a Site,
     address: String,
 }
 
 impl<'a> Fleet<'a> {
-    fn new(site: &'a Site) -> Self {
+    pub(crate) fn new(site: &'a Site) -> Self {
         example(&site.path("data"));
         std::fs::create_dir(site.path("fleet")).unwrap();
         std::fs::write(site.path("fleet/org.yaml"), POLICY).unwrap();
@@ -57,6 +57,27 @@ impl<'a> Fleet<'a> {
     }
 
     fn serve(&self) -> Towpath {
+        self.serve_with(&[])
+    }
+
+    /// Posts as an administrator.
+    pub(crate) fn post(&self, service: &Towpath, target: &str, body: &Value) -> Response {
+        let keys = self.site.path("keys").display().to_string();
+        let made = Command::new(env!("CARGO_BIN_EXE_towpath"))
+            .args(["fleet", "token", "--keys", &keys, "--admin"])
+            .output()
+            .unwrap();
+        let token = String::from_utf8(made.stdout).unwrap();
+        let (token, body) = (token.trim(), body.to_string());
+        let request = format!(
+            "POST {target} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\nauthorization: Bearer {token}\r\n\
+             content-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
+            body.len()
+        );
+        Response::read(&mut service.send(request.as_bytes()), false)
+    }
+
+    pub(crate) fn serve_with(&self, last: &[&str]) -> Towpath {
         let path = |name: &str| self.site.path(name).display().to_string();
         let store = format!("sqlite:{}", path("fleet.db"));
         let (data, releases) = (path("data/graph-data"), path("data/releases.json"));
@@ -77,12 +98,12 @@ impl<'a> Fleet<'a> {
             &path("keys"),
             "--open-reads",
         ];
-        let towpath = Towpath::serve_at(&self.address, &[&options[..], &more].concat());
+        let towpath = Towpath::serve_at(&self.address, &[&options[..], &more, last].concat());
         towpath.until("it is ready", |t| t.get("/readyz").status == 200);
         towpath
     }
 
-    fn options(&self) -> Vec<String> {
+    pub(crate) fn options(&self) -> Vec<String> {
         let path = |name: &str| self.site.path(name).display().to_string();
         let service = format!("http://{}", self.address);
         let own = [

@@ -4,7 +4,9 @@ use std::path::PathBuf;
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
-use towpath_testing_kube::{ADMIN_TOKEN, ClusterVersionOperator, KubeApi, Upstream, wait_for};
+use towpath_testing_kube::{
+    ADMIN_TOKEN, CRDS, ClusterVersionOperator, Fields, KubeApi, Upstream, wait_for,
+};
 
 use crate::process::{Agent, Said};
 use towpath_testing_services::Signer;
@@ -173,6 +175,39 @@ impl Site {
             .collect();
         self.upstream
             .set_graph(Some(json!({"nodes": nodes, "edges": edges})));
+    }
+
+    /// What the upstream offers from now on: one update, with a risk that applies to every cluster.
+    pub(crate) fn offer_with_risk(&self, from: &str, to: &str, risk: &str) {
+        let node = |(version, _): &(String, Image)| json!({"version": version, "payload": self.pull_spec(version), "metadata": {}});
+        let nodes: Vec<Value> = self.images.iter().map(node).collect();
+        let risk = json!({
+            "name": risk, "message": "It is slow.", "url": "https://risk.example", "matchingRules": [{"type": "Always"}],
+        });
+        let conditional = json!([{"edges": [{"from": from, "to": to}], "risks": [risk]}]);
+        let graph = json!({"nodes": nodes, "edges": [], "conditionalEdges": conditional});
+        self.upstream.set_graph(Some(graph));
+    }
+
+    /// Gives ClusterVersion the fields behind feature gates, and an operator that uses them. Its preflights find these risks.
+    pub(crate) async fn gates(&mut self, preflights_find: &[&str]) {
+        let kind = CRDS.iter().find(|crd| crd.kind == "ClusterVersion");
+        self.api.add_kind(kind.unwrap(), Fields::Gated).await;
+        self.operator.gates(preflights_find);
+    }
+
+    /// A merge patch of a person.
+    pub(crate) fn patch(&self, patch: &Value) {
+        let patch = patch.to_string();
+        let arguments = [
+            "patch",
+            "clusterversion",
+            "version",
+            "--type=merge",
+            "--patch",
+            &patch,
+        ];
+        self.api.kubectl(&arguments);
     }
 
     /// The version operator does what there is to do.

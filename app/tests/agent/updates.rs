@@ -1,7 +1,7 @@
 //! Automatic updates: off unless wanted, there and back as the policy allows, and a person always first.
 
 use serde_json::json;
-use towpath_testing_kube::{AutomaticUpdates, Behaviour, CRDS, wait_for};
+use towpath_testing_kube::{Behaviour, CRDS, Fields, wait_for};
 
 use crate::site::Site;
 
@@ -77,7 +77,7 @@ async fn where_the_api_has_the_property_that_counts() {
         .iter()
         .find(|crd| crd.kind == "ClusterVersion")
         .unwrap();
-    site.api.add_kind(kind, AutomaticUpdates::Property).await;
+    site.api.add_kind(kind, Fields::AutomaticUpdates).await;
     site.offer(&[("4.20.1", "4.20.2")]);
     site.step().await;
     let property = |wanted: bool| {

@@ -17,16 +17,16 @@ use towpath_service::{
 
 use towpath_testing_services::{Towpath, example};
 
-const ID: &str = "aaaaaaaa-0000-4000-8000-000000000001";
+pub(crate) const ID: &str = "aaaaaaaa-0000-4000-8000-000000000001";
 const KEYS: &str = "0123456789abcdef0123456789abcdef0123456789abcdef\n";
 /// How long anything may take before a test gives up on it.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A folder with data, a policy, keys and the cluster's token.
-struct Ground(tempfile::TempDir);
+pub(crate) struct Ground(tempfile::TempDir);
 
 impl Ground {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let ground = Self(tempfile::tempdir().expect("a folder"));
         example(&ground.path("data"));
         std::fs::create_dir(ground.path("policy")).expect("a folder");
@@ -38,18 +38,18 @@ impl Ground {
         ground
     }
 
-    fn path(&self, name: &str) -> PathBuf {
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.0.path().join(name)
     }
 
-    fn client(&self, address: std::net::SocketAddr) -> ServiceClient {
+    pub(crate) fn client(&self, address: std::net::SocketAddr) -> ServiceClient {
         let mut config = ServiceConfig::new(format!("http://{address}"), self.path("token"));
         config.environment_proxy = false;
         ServiceClient::new(config).expect("a client")
     }
 
     /// With a fleet that has just been decided about.
-    fn serve(&self, more: &[&str]) -> Towpath {
+    pub(crate) fn serve(&self, more: &[&str]) -> Towpath {
         self.serve_at("127.0.0.1:0", more)
     }
 
@@ -92,7 +92,7 @@ fn text(path: &Path) -> &str {
     path.to_str().expect("UTF-8")
 }
 
-fn token(keys: &Path, id: &str, name: &str) -> String {
+pub(crate) fn token(keys: &Path, id: &str, name: &str) -> String {
     printed(&[
         "fleet",
         "token",
@@ -116,7 +116,7 @@ fn printed(arguments: &[&str]) -> String {
     String::from_utf8(done.stdout).expect("text")
 }
 
-fn run<T>(work: impl Future<Output = T>) -> T {
+pub(crate) fn run<T>(work: impl Future<Output = T>) -> T {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
@@ -128,7 +128,7 @@ fn run<T>(work: impl Future<Output = T>) -> T {
     })
 }
 
-fn id() -> ClusterId {
+pub(crate) fn id() -> ClusterId {
     ClusterId::new(ID).expect("an id")
 }
 

@@ -13,6 +13,7 @@ mod kill;
 mod large_fleet;
 mod limits;
 mod openapi;
+mod orders;
 mod path;
 mod registry;
 mod reload;

@@ -2,6 +2,8 @@
 //!
 //! The agent compares its memory with the cluster's current state and returns its new memory.
 
+use std::collections::BTreeSet;
+
 use jiff::{SignedDuration, Timestamp};
 
 use crate::agent::{
@@ -70,6 +72,8 @@ pub fn follow(
             // That it failed was counted when it did.
             (memory.started, memory.taken_back) =
                 (None, memory.taken_back.max(Some(version.clone())));
+            // Somebody has chosen since. What is accepted on the cluster now is that person's.
+            memory.accepted = BTreeSet::new();
         }
         None => {}
     }

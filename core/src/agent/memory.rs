@@ -1,8 +1,12 @@
 //! What the agent remembers between two passes. It is kept in the cluster, so the agent's pod can
 //! move.
 
+use std::collections::BTreeSet;
+
 use jiff::{SignedDuration, Timestamp};
 
+use crate::agent::StartedPreflight;
+use crate::fleet::Name;
 use crate::version::Version;
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -17,12 +21,23 @@ pub struct Memory {
     pub taken_back: Option<Version>,
     /// The newest time at which a graph that we were shown was good.
     pub graph_good_at: Option<Timestamp>,
+    /// Risks that we accepted on the cluster with our last start. They are taken back when that update is complete.
+    pub accepted: BTreeSet<Name>,
+    /// The preflight that we asked the cluster for, until it is over.
+    pub preflight: Option<StartedPreflight>,
+    /// The last request for a preflight that we answered.
+    pub answered: Option<Name>,
 }
 
 /// A newer good graph alone is stored only if it is this much newer than the stored one.
 const WORTH_WRITING: SignedDuration = SignedDuration::from_hours(24);
 
 impl Memory {
+    /// Risks that we accepted for an update that is over.
+    pub fn left_over(&self) -> Option<&BTreeSet<Name>> {
+        Some(&self.accepted).filter(|names| self.started.is_none() && !names.is_empty())
+    }
+
     /// Whether it must replace the stored one. A graph that stays good is no reason for a write
     /// every few minutes.
     pub fn is_worth_writing_over(&self, before: &Self) -> bool {

@@ -8,7 +8,9 @@ mod choose;
 mod evidence;
 mod follow;
 mod memory;
+mod orders;
 mod policy;
+mod preflight;
 pub mod rules;
 mod standing;
 
@@ -16,7 +18,9 @@ pub use choose::{Choice, choose};
 pub use evidence::{Evidence, ImageDeclaration, Stamp, Witness};
 pub use follow::{UpdateOutcome, follow};
 pub use memory::{Course, Memory, StartedUpdate};
+pub use orders::{FleetOrders, OrderedUpdate};
 pub use policy::{AutomaticPolicy, Downgrades, Pin, RequiredProof};
+pub use preflight::{PreflightOrder, StartedPreflight, follow_preflight};
 pub use standing::{
-    Advice, ClusterStanding, Condition, OptIn, Past, Status, UpdateOffer, UpdateTarget,
+    Advice, ClusterRisk, ClusterStanding, Condition, OptIn, Past, Status, UpdateOffer, UpdateTarget,
 };

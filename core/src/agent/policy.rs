@@ -1,8 +1,10 @@
 //! What administrators allow their cluster to do by itself.
 
+use std::collections::BTreeSet;
+
 use jiff::SignedDuration;
 
-use crate::fleet::MaintenanceWindow;
+use crate::fleet::{AcceptedRisk, MaintenanceWindow};
 use crate::version::{Minor, Version};
 
 /// What a cluster may do by itself.
@@ -21,6 +23,8 @@ pub struct AutomaticPolicy {
     pub proof: RequiredProof,
     /// How old the graph may be; none if nobody stamps it.
     pub max_graph_age: Option<SignedDuration>,
+    /// Known risks of updates that the cluster takes all the same.
+    pub accepted_risks: BTreeSet<AcceptedRisk>,
 }
 
 /// How far a cluster may go.
@@ -61,6 +65,7 @@ impl AutomaticPolicy {
             downgrades: Downgrades::Refuse,
             proof: RequiredProof::Signed,
             max_graph_age: None,
+            accepted_risks: BTreeSet::new(),
         }
     }
 }

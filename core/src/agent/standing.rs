@@ -1,7 +1,7 @@
 //! A cluster's state as its ClusterVersion tells it: who opted in, the current version, the
 //! requested one, and the offers.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 
@@ -16,8 +16,16 @@ pub struct ClusterStanding {
     pub opt_in: OptIn,
     /// What it runs or is on its way to: version and image (`status.desired`).
     pub desired: Option<UpdateTarget>,
-    /// What somebody has asked it for (`spec.desiredUpdate`).
+    /// What somebody has asked it to update to (`spec.desiredUpdate`).
     pub asked: Option<UpdateTarget>,
+    /// What somebody has asked it to check, without updating (`spec.desiredUpdate` with `mode: Preflight`).
+    pub preflight: Option<UpdateTarget>,
+    /// Whether its status is about its newest specification.
+    pub is_observed: bool,
+    /// Risks that were accepted on the cluster itself (`spec.desiredUpdate.acceptRisks`).
+    pub accepted_risks: BTreeSet<Name>,
+    /// Risks that it knows of (`status.conditionalUpdateRisks`), by name.
+    pub risks: BTreeMap<Name, ClusterRisk>,
     /// What it says of itself, by name.
     pub conditions: BTreeMap<Name, Condition>,
     /// Its updates, newest first, with their times.
@@ -78,6 +86,16 @@ pub struct UpdateOffer {
     pub image: Name,
     /// What the cluster itself makes of it.
     pub advice: Advice,
+    /// The names of its risks that apply, or may. Empty if it is recommended, or if nobody has told them.
+    pub risks: BTreeSet<Name>,
+}
+
+/// A risk of some update, as the cluster judges it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ClusterRisk {
+    pub message: Name,
+    /// Whether it applies; none if the cluster does not say.
+    pub applies: Option<Condition>,
 }
 
 /// What a cluster makes of an update that it is offered.

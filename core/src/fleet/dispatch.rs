@@ -16,11 +16,11 @@ use super::plans::{self, Cancellation, OverdueUpgrade, UpgradeEnd};
 use super::why;
 use crate::cluster::ClusterId;
 use crate::fleet::roster::{CalendarEntry, CalendarIdx, ClassIdx, ClusterEntry, StartQuestion};
-use crate::fleet::rules::{RuleSet, is_volatile, pool_behind, refusals_end};
+use crate::fleet::rules::{RuleSet, is_volatile, pool_behind, preflights_end, refusals_end};
 use crate::fleet::schedule::NOTICE;
 use crate::fleet::{
-    Approval, ClusterIdx, ClusterState, FleetInput, FollowUp, Name, Pause, Roster, RuleId, Upgrade,
-    UpgradeId,
+    AcceptedRisk, Approval, ClusterIdx, ClusterState, FleetInput, FollowUp, Name, Pause, Preflight,
+    Roster, RuleId, Upgrade, UpgradeId,
 };
 use crate::graph::ChannelName;
 use crate::table::Table;
@@ -165,6 +165,11 @@ impl FleetPlanner {
         self.judge_again(followed)
     }
 
+    pub fn preflights_changed(&mut self, preflights: Vec<Preflight>) -> bool {
+        let followed = self.roster.preflights_changed(preflights);
+        self.judge_again(followed)
+    }
+
     fn judge_again(&mut self, followed: FollowUp) -> bool {
         match (followed, &mut self.again) {
             (FollowUp::BuildAnew, _) => return false,
@@ -238,6 +243,12 @@ impl FleetPlanner {
                 self.wakes.insert((until, number));
             }
         }
+        // What a policy accepts ends by itself, and so does what was found out before a start.
+        let accepted = question.class.policy.accepted_risks.iter();
+        let ends = accepted.filter_map(AcceptedRisk::ends);
+        let ends = ends.chain(preflights_end(&question));
+        let later = ends.filter(|end| *end > now);
+        self.wakes.extend(later.map(|end| (end, number)));
         self.ready[number] = behind || candidates.iter().any(|candidate| candidate.is_free());
         self.roster.members[number].candidates = candidates;
     }

@@ -3,6 +3,7 @@
 //! [`FleetInput`] is all that a decision depends on, except the time. It is plain data, so that it
 //! can be stored with the decision and read again.
 
+pub mod accepted_risk;
 pub mod agent_update;
 pub mod binding;
 mod calendar;
@@ -18,6 +19,7 @@ pub mod names;
 mod offers;
 mod plans;
 pub mod policy;
+pub mod preflight;
 mod retention;
 pub mod roster;
 pub(crate) mod rules;
@@ -46,6 +48,7 @@ pub use why::{CandidateSoak, CandidateWhy, Why};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+pub use accepted_risk::{AcceptedRisk, RiskEnd};
 pub use agent_update::{AgentOutcome, AgentUpdate};
 pub use binding::{Authority, Binding, Identity, NotAsBound};
 pub use enrolment::{UnknownClusters, UnplacedReason};
@@ -53,6 +56,9 @@ pub use names::{NameClash, name_clashes, name_findings};
 pub use policy::{
     ClusterPolicy, FleetPolicy, LeftAlone, Organisation, Parallel, PolicyDefault, Sector,
     UpgradePolicy,
+};
+pub use preflight::{
+    AskedPreflights, Preflight, PreflightDemand, PreflightRequest, PreflightResult, PreflightState,
 };
 pub use roster::{ClusterIdx, FollowUp, Roster};
 pub use schedule::{Exclusion, MaintenanceWindow, NotASchedule, Schedule, Schedules, Zone};
@@ -79,6 +85,8 @@ pub struct FleetInput {
     /// Gates that stand before minor versions.
     pub gates: Vec<VersionGate>,
     pub approvals: Vec<Approval>,
+    /// What became of preflights, one for each cluster and version.
+    pub preflights: Vec<Preflight>,
     /// Where people have stopped new starts.
     pub pauses: Vec<Pause>,
     /// The lowest versions elsewhere, for organisations that inherit version data from where we do not look.

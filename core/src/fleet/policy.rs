@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Exclusion, MaintenanceWindow, Name, Schedule};
+use super::{AcceptedRisk, Exclusion, MaintenanceWindow, Name, PreflightDemand, Schedule};
 use crate::cluster::ClusterId;
 use crate::finding::{Finding, Place};
 use crate::graph::Pattern;
@@ -143,9 +143,11 @@ pub struct UpgradePolicy {
     /// It goes to this version, and to none above it. (Beyond AUS.)
     pub pin: Option<Version>,
     /// Known risks of an update that it takes all the same. (Beyond AUS.)
-    pub accepted_risks: BTreeSet<Name>,
+    pub accepted_risks: BTreeSet<AcceptedRisk>,
     /// The group of channels (`stable`, `eus`) that it follows from minor to minor. None: it stays in its channel. (Beyond AUS.)
     pub follows: Option<Name>,
+    /// Whether a preflight must have passed before a start. (Beyond AUS.)
+    pub preflight: PreflightDemand,
 }
 
 #[cfg(test)]

@@ -1,12 +1,13 @@
 //! A cluster that would take an update by itself, to be spoiled in one point.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::{SignedDuration, Timestamp};
 use towpath_core::agent::rules::Moment;
 use towpath_core::agent::{
-    Advice, AutomaticPolicy, Choice, ClusterStanding, Condition, Evidence, ImageDeclaration,
-    Memory, OptIn, Past, Stamp, Status, UpdateOffer, UpdateTarget, Witness, choose,
+    Advice, AutomaticPolicy, Choice, ClusterStanding, Condition, Evidence, FleetOrders,
+    ImageDeclaration, Memory, OptIn, Past, Stamp, Status, UpdateOffer, UpdateTarget, Witness,
+    choose,
 };
 use towpath_core::cluster::Fact;
 use towpath_core::cluster::objects::{Facts, HistoryEntry, MachineConfigPool, Node, Progress};
@@ -25,6 +26,7 @@ pub(crate) struct Story {
     pub(crate) memory: Memory,
     pub(crate) evidence: BTreeMap<Name, Evidence>,
     pub(crate) stamp: Fact<Stamp>,
+    pub(crate) orders: FleetOrders,
     pub(crate) now: Timestamp,
 }
 
@@ -72,6 +74,7 @@ pub(crate) fn offer(to: &str) -> UpdateOffer {
         version: version(to),
         image: image(to),
         advice: Advice::Recommended,
+        risks: BTreeSet::new(),
     }
 }
 
@@ -138,6 +141,10 @@ impl Story {
             opt_in: OptIn::Wanted,
             desired: Some(asked("4.20.1")),
             asked: None,
+            preflight: None,
+            is_observed: true,
+            accepted_risks: BTreeSet::new(),
+            risks: BTreeMap::new(),
             conditions: conditions
                 .map(|(name, status)| (name.into(), condition(status)))
                 .into(),
@@ -166,6 +173,7 @@ impl Story {
             memory: Memory::default(),
             evidence: evidence.into(),
             stamp,
+            orders: FleetOrders::default(),
             now,
         }
     }
@@ -177,6 +185,10 @@ impl Story {
     }
 
     pub(crate) fn choice(&self) -> Choice {
+        choose(&self.moment())
+    }
+
+    pub(crate) fn moment(&self) -> Moment<'_> {
         let Self {
             standing,
             facts,
@@ -184,9 +196,10 @@ impl Story {
             memory,
             evidence,
             stamp,
+            orders,
             now,
         } = self;
-        choose(&Moment {
+        Moment {
             standing,
             facts,
             policy,
@@ -194,8 +207,9 @@ impl Story {
             memory,
             evidence,
             stamp,
+            orders,
             now: *now,
-        })
+        }
     }
 
     /// What is taken, or all codes that speak against the highest offer, and until when it waits.

@@ -4,7 +4,9 @@
 mod cluster;
 mod followed;
 mod lives;
+mod preflights;
 mod properties;
+mod risks;
 
 use cluster::{Story, asked, at, condition, image, offer, version, witness};
 use jiff::SignedDuration;
@@ -126,6 +128,9 @@ fn what_a_person_asked_for_comes_first() {
         (story.standing.asked, story.standing.desired) = (Some(multi.clone()), Some(multi));
     });
     check(&is_multi, "takes 4.20.3");
+    // A preflight asks for no update.
+    let preflight = Story::but(|story| story.standing.preflight = Some(asked("4.20.2")));
+    check(&preflight, "takes 4.20.3");
     // What the cluster runs already has been asked for at some time.
     check(&person(asked("4.20.1")), "takes 4.20.3");
     check(&person(UpdateTarget::default()), "takes 4.20.3");

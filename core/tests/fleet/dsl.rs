@@ -23,10 +23,11 @@ use jiff::{SignedDuration, Timestamp};
 use towpath_core::cluster::{ClusterId, Fact, Platform};
 use towpath_core::finding::{Finding, Place};
 use towpath_core::fleet::{
-    Approval, Binding, ClusterPolicy, ClusterState, Decision, Exclusion, FleetInput, FleetPlanner,
-    GraphObjection, Health, LeftAlone, MaintenanceWindow, Name, NodePool, Offer, Organisation,
-    Owner, Parallel, Pause, Product, Sector, SoakSum, Upgrade, UpgradeId, UpgradePolicy,
-    UpgradeState, VersionGate, dispatch,
+    AcceptedRisk, Approval, Binding, ClusterPolicy, ClusterState, Decision, Exclusion, FleetInput,
+    FleetPlanner, GraphObjection, Health, LeftAlone, MaintenanceWindow, Name, NodePool, Offer,
+    Organisation, Owner, Parallel, Pause, Preflight, PreflightDemand, PreflightState, Product,
+    RiskEnd, Sector, SoakSum, Upgrade, UpgradeId, UpgradePolicy, UpgradeState, VersionGate,
+    dispatch,
 };
 use towpath_core::graph::rules::KNOWN_RISK;
 use towpath_core::graph::{ChannelName, Pattern};
@@ -228,6 +229,17 @@ pub(crate) fn read(text: &str) -> Story {
                 by: "ada".into(),
                 at: story.now,
             }),
+            "preflight" => story.input.preflights.push(Preflight {
+                cluster: ClusterId::new(&format!("id-{}", line.0[1])).unwrap(),
+                version: version(line.after("of").unwrap()),
+                from: version(line.after("from").unwrap_or("4.9.1")),
+                id: "r".into(),
+                by: "ada".into(),
+                state: PreflightState::of_code(line.after("is").unwrap()).unwrap(),
+                why: "".into(),
+                risks: line.list("finds").collect(),
+                at: line.hours_ago("ago", story.now, 1).unwrap_or(story.now),
+            }),
             "cluster" => cluster(&mut story, line, organisation),
             "upgrade" => upgrade(&mut story, line),
             "release" => story.assumptions.releases.push((
@@ -338,6 +350,20 @@ fn exclusion(text: &str) -> Exclusion {
     }
 }
 
+/// `Bad`, `Bad@fixed`, or `Bad@2021-09-01T00:00:00Z`: a risk that is accepted, and until when.
+fn accepted(text: &str) -> AcceptedRisk {
+    let (name, until) = text.split_once('@').unwrap_or((text, ""));
+    let until = match until {
+        "" => RiskEnd::Open,
+        "fixed" => RiskEnd::Fixed,
+        end => RiskEnd::At(end.parse().unwrap()),
+    };
+    AcceptedRisk {
+        until,
+        ..AcceptedRisk::named(name.into())
+    }
+}
+
 fn cluster(story: &mut Story, line: &Words<'_>, organisation: &str) {
     let (name, now): (Name, Timestamp) = (line.0[1].into(), story.now);
     let policy = UpgradePolicy {
@@ -366,8 +392,12 @@ fn cluster(story: &mut Story, line: &Words<'_>, organisation: &str) {
         gate_approvals: line.list("approves-gates").collect(),
         needs_approval: line.has("approval"),
         pin: line.after("pin").map(version),
-        accepted_risks: line.list("accepts").collect(),
         follows: line.after("follows").map(Into::into),
+        accepted_risks: line.list("accepts").map(|text| accepted(&text)).collect(),
+        preflight: line
+            .after("preflight")
+            .map(|text| PreflightDemand::of_code(text).unwrap())
+            .unwrap_or_default(),
         windows: line.after("window").map(window).into_iter().collect(),
         exclusions: line.after("excluded").map(exclusion).into_iter().collect(),
     };

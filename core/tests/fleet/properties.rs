@@ -38,6 +38,10 @@ pub(crate) fn any_fleet(seed: u64) -> String {
     if seed.below(6) == 0 {
         lines.push("pause sector prod".to_owned());
     }
+    if seed.below(3) == 0 {
+        let is = seed.one_of(&["passed", "failed", "asked"]);
+        lines.push(format!("preflight c0 of 4.9.2 is {is} from 4.9.1 ago 167"));
+    }
     for number in 0..seed.below(9) + 1 {
         let at = seed.below(VERSIONS.len() as u64 - 1) as usize;
         let offers: Vec<&str> = VERSIONS[at + 1..]
@@ -65,6 +69,14 @@ pub(crate) fn any_fleet(seed: u64) -> String {
             " schedule 0_20_*_*_*",
             " schedule 0_3_*_*_*",
             " schedule */10_*_*_*_1",
+        ]);
+        line += seed.one_of(&[
+            "",
+            "",
+            "",
+            " risk Bad=4.9.2 accepts Bad@2021-08-30T19:00:00Z",
+            " risk Bad=4.9.2 accepts Bad@fixed",
+            " preflight required",
         ]);
         let more = [
             "",

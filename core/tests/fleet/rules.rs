@@ -451,6 +451,96 @@ fn pins_approvals_and_risks() {
 }
 
 #[test]
+fn an_accepted_risk_counts_until_its_end() {
+    // It is 18:00. At its end it no longer counts, and a second before it does.
+    check(
+        "
+        cluster a at 4.9.1 offers 4.9.3 risk Bad=4.9.3 accepts Bad@2021-08-30T18:00:01Z
+        cluster b at 4.9.1 offers 4.9.3 risk Bad=4.9.3 accepts Bad@2021-08-30T18:00:00Z
+        cluster c at 4.9.1 offers 4.9.3 risk Bad=4.9.3 accepts Worse
+        ",
+        expect![[r#"
+            a  start 4.9.3 at 18:07
+            b  yes
+                 4.9.3: no: it carries the risk Bad, see https://example.com
+            c  yes
+                 4.9.3: no: it carries the risk Bad, see https://example.com
+        "#]],
+    );
+}
+
+#[test]
+fn until_fixed_ends_when_a_higher_release_of_the_minor_has_not_got_the_risk() {
+    // b may go to 4.9.4 instead, once that has soaked. 4.10.0 fixes nothing for who wants to stay on 4.9.
+    check(
+        "
+        soak web on 4.9.3 9
+        cluster a at 4.9.1 offers 4.9.3,4.10.0 risk Bad=4.9.3 accepts Bad@fixed blocks ^4\\.10 soak 1
+        cluster b at 4.9.1 offers 4.9.3,4.9.4 risk Bad=4.9.3 accepts Bad@fixed soak 1
+        cluster c at 4.9.1 offers 4.9.2,4.9.3 risk Bad=4.9.3 accepts Bad@fixed soak 1
+        ",
+        expect![[r#"
+            a  start 4.9.3 at 18:07
+            b  yes
+                 4.9.4: wait: web has soaked 0 of 1 days; 0 clusters are adding to it
+                 4.9.3: no: it carries the risk Bad, see https://example.com
+            c  start 4.9.3 at 18:07
+        "#]],
+    );
+}
+
+#[test]
+fn a_preflight_must_have_passed_where_the_policy_wants_it() {
+    check(
+        "
+        preflight b of 4.9.2 is running
+        preflight c of 4.9.2 is passed
+        preflight d of 4.9.2 is passed from 4.9.0
+        preflight e of 4.9.2 is passed ago 168
+        preflight f of 4.9.2 is failed finds OldDriver
+        preflight g of 4.9.2 is failed finds OldDriver
+        preflight h of 4.9.2 is unsupported
+        preflight i of 4.9.2 is unsupported
+        preflight j of 4.9.2 is incomplete
+        preflight k of 4.9.3 is passed
+        cluster a at 4.9.1 offers 4.9.2 preflight required
+        cluster b at 4.9.1 offers 4.9.2 preflight required
+        cluster c at 4.9.1 offers 4.9.2 preflight required
+        cluster d at 4.9.1 offers 4.9.2 preflight required
+        cluster e at 4.9.1 offers 4.9.2 preflight required
+        cluster f at 4.9.1 offers 4.9.2 preflight required
+        cluster g at 4.9.1 offers 4.9.2 preflight required accepts OldDriver
+        cluster h at 4.9.1 offers 4.9.2 preflight required
+        cluster i at 4.9.1 offers 4.9.2 preflight where-supported
+        cluster j at 4.9.1 offers 4.9.2 preflight where-supported
+        cluster k at 4.9.1 offers 4.9.2,4.9.3 preflight required
+        cluster l at 4.9.1 offers 4.9.2
+        ",
+        expect![[r#"
+            a  yes
+                 4.9.2: wait: its policy wants a passed preflight, and none from 4.9.1 counts
+            b  yes
+                 4.9.2: wait: its preflight was asked for at 2021-08-30T18:00:00Z, and has no outcome yet
+            c  start 4.9.2 at 18:07
+            d  yes
+                 4.9.2: wait: its policy wants a passed preflight, and none from 4.9.1 counts; the last was at 2021-08-30T18:00:00Z
+            e  yes
+                 4.9.2: wait: its policy wants a passed preflight, and none from 4.9.1 counts; the last was at 2021-08-23T18:00:00Z
+            f  yes
+                 4.9.2: wait: its preflight at 2021-08-30T18:00:00Z has failed; it found OldDriver
+            g  start 4.9.2 at 18:07
+            h  yes
+                 4.9.2: wait: its policy wants a passed preflight, and the cluster does not have preflights
+            i  start 4.9.2 at 18:07
+            j  yes
+                 4.9.2: wait: its preflight at 2021-08-30T18:00:00Z came to no result
+            k  start 4.9.3 at 18:07
+            l  start 4.9.2 at 18:07
+        "#]],
+    );
+}
+
+#[test]
 fn health_pauses_and_switched_off_organisations() {
     check(
         "

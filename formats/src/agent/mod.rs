@@ -2,13 +2,17 @@
 
 mod json;
 mod news;
+pub mod orders;
 mod policy;
 mod record;
+mod seal;
 pub mod stamp;
 mod text;
 
 pub use json::json;
-pub use news::{News, Weight, news, of_gate, of_start};
+pub use news::{
+    News, Weight, news, of_asked_preflight, of_dropped_risks, of_gate, of_preflight, of_start,
+};
 pub use policy::{AgentPolicy, read as read_policy};
 pub use record::{read as read_record, write as write_record};
 pub use text::{Condition, text, upgradeable};

@@ -9,6 +9,7 @@ use towpath_core::agent::rules::{
     GRAPH_WENT_BACK, NOT_SIGNED, ONLY_CLAIMED, OTHER_ARCH, OTHER_RELEASE, TOO_MANY_FAILURES,
 };
 use towpath_core::cluster::UpgradeableGate;
+use towpath_core::fleet::{PreflightResult, PreflightState};
 use towpath_core::verdict::{Answer, Code, Reason};
 use towpath_core::version::Version;
 
@@ -62,6 +63,40 @@ pub fn of_start(version: &Version, at: Timestamp) -> News {
         "AutomaticUpdateStarted",
         format!("the update to {version} was started at {at}"),
     )
+}
+
+/// The API dropped the risks that a start was to accept.
+pub fn of_dropped_risks(version: &Version) -> News {
+    warning(
+        "AcceptedRisksDropped",
+        format!(
+            "the update to {version} goes on without `acceptRisks`: the cluster's API does not have that field"
+        ),
+    )
+}
+
+pub fn of_asked_preflight(version: &Version, at: Timestamp) -> News {
+    normal(
+        "PreflightAsked",
+        format!("the fleet asked for a preflight of {version}; it was begun at {at}"),
+    )
+}
+
+/// What became of a preflight.
+pub fn of_preflight(result: &PreflightResult) -> News {
+    let (version, state) = (&result.version, result.state.code());
+    let risks: Vec<&str> = result.risks.iter().map(|name| &**name).collect();
+    let told = [risks.join(", "), result.why.to_string()];
+    let told: Vec<String> = told.into_iter().filter(|part| !part.is_empty()).collect();
+    let told = match told.is_empty() {
+        true => String::new(),
+        false => format!(": {}", plain(&told.join(": "))),
+    };
+    let message = format!("the preflight of {version}: {state}{told}");
+    match result.state {
+        PreflightState::Passed => normal("PreflightEnded", message),
+        _ => warning("PreflightEnded", message),
+    }
 }
 
 /// What became of an update.

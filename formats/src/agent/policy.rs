@@ -9,6 +9,7 @@ use towpath_core::finding::{Finding, Place};
 use towpath_core::fleet::Schedule;
 use towpath_core::version::Minor;
 
+use crate::fleet::accepted_risks;
 use crate::fleet::maintenance;
 use crate::read::{Node, Reader, Record, shown, yaml};
 use crate::timespan::TimeSpan;
@@ -17,7 +18,7 @@ use crate::timespan::TimeSpan;
 const MAX_WINDOWS: usize = 50;
 /// The longest time between updates, and the greatest age of a graph.
 const LONGEST: SignedDuration = SignedDuration::from_hours(366 * 24);
-const FIELDS: [&str; 9] = [
+const FIELDS: [&str; 10] = [
     "windows",
     "atLeastBetween",
     "pin",
@@ -26,6 +27,7 @@ const FIELDS: [&str; 9] = [
     "proof",
     "maxGraphAge",
     "maxSkew",
+    "acceptedRisks",
     "target",
 ];
 
@@ -146,6 +148,9 @@ fn fill(reader: &mut Reader, record: Record<'_>, policy: &mut AgentPolicy) {
         &mut automatic.proof,
         given.and_then(|node| one_of(reader, node, proof, "proof", "write signed or nothing")),
     );
+    if let Some(node) = record.get("acceptedRisks") {
+        automatic.accepted_risks = accepted_risks::read(reader, node, &mut |name| name.into());
+    }
     let skew = record
         .get("maxSkew")
         .and_then(|node| reader.count(node, "maxSkew", 1..=3));

@@ -3,9 +3,11 @@
 //! A record of a newer agent is read as far as it is known. An unreadable record is an error,
 //! because an agent that forgets would try again.
 
+use std::collections::BTreeSet;
+
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
-use towpath_core::agent::{Course, Memory, StartedUpdate};
+use towpath_core::agent::{Course, Memory, StartedPreflight, StartedUpdate};
 use towpath_core::version::Version;
 
 /// A record as it is written.
@@ -22,6 +24,12 @@ struct RecordBody {
     taken_back: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     graph_good_at: Option<String>,
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    accepted: BTreeSet<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    preflight: Option<WrittenPreflight>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    answered: Option<String>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -36,6 +44,15 @@ struct WrittenStart {
 struct WrittenFailure {
     version: String,
     at: String,
+}
+
+#[derive(Serialize, Deserialize)]
+struct WrittenPreflight {
+    id: String,
+    version: String,
+    at: String,
+    #[serde(default)]
+    seen: bool,
 }
 
 /// What is remembered; nothing where nothing is written.
@@ -66,6 +83,9 @@ pub fn read(record: Option<&str>) -> Result<Memory, String> {
         failed: failed.transpose()?,
         taken_back: written.taken_back.as_deref().map(version).transpose()?,
         graph_good_at: written.graph_good_at.as_deref().map(time).transpose()?,
+        accepted: written.accepted.into_iter().map(Into::into).collect(),
+        preflight: written.preflight.map(preflight).transpose()?,
+        answered: written.answered.map(Into::into),
     })
 }
 
@@ -87,9 +107,26 @@ pub fn write(memory: &Memory) -> String {
         failed,
         taken_back: memory.taken_back.as_ref().map(ToString::to_string),
         graph_good_at: memory.graph_good_at.map(|at| at.to_string()),
+        accepted: memory.accepted.iter().map(ToString::to_string).collect(),
+        preflight: memory.preflight.as_ref().map(|preflight| WrittenPreflight {
+            id: preflight.id.to_string(),
+            version: preflight.version.to_string(),
+            at: preflight.at.to_string(),
+            seen: preflight.seen,
+        }),
+        answered: memory.answered.as_ref().map(ToString::to_string),
     };
     serde_json::to_string(&written)
         .unwrap_or_else(|_| unreachable!("texts, numbers and flags can be written"))
+}
+
+fn preflight(written: WrittenPreflight) -> Result<StartedPreflight, String> {
+    Ok(StartedPreflight {
+        id: written.id.into(),
+        version: version(&written.version)?,
+        at: time(&written.at)?,
+        seen: written.seen,
+    })
 }
 
 fn version(text: &str) -> Result<Version, String> {

@@ -1,19 +1,16 @@
-//! Stamps: how old a graph is. The service makes one for each request of a cluster.
-//!
-//! The code is an HMAC-SHA256, keyed by the cluster's token. So only the service that made the
-//! token and the cluster that has it can make one. The cluster picks the nonce, so an old stamp
-//! does not pass for a new one.
+//! Stamps: how old a graph is. The service makes one for each request of a cluster, and seals it.
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use hmac::{Hmac, KeyInit, Mac};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
-use sha2::Sha256;
 use towpath_core::agent::Stamp;
 use towpath_core::cluster::ClusterId;
 
+use super::seal::{Sealed, check_nonce};
 use crate::graph::data::parse_time;
+
+const PURPOSE: &str = "stamp";
 
 /// The largest stamp, as it is sent.
 pub const MAX_BYTES: usize = 4 << 10;
@@ -56,8 +53,7 @@ struct StampBody {
 /// The stamp for the cluster that asked with this token, as it is sent.
 pub fn write(token: &str, cluster: &ClusterId, nonce: &Nonce, stamp: &Stamp) -> String {
     let (good_at, stamped_at) = (stamp.good_at.to_string(), stamp.stamped_at.to_string());
-    let code = code(token, cluster, nonce, &good_at, &stamped_at);
-    let code = URL_SAFE_NO_PAD.encode(code.finalize().into_bytes());
+    let code = Sealed::new(PURPOSE, cluster, nonce, &[&good_at, &stamped_at]).code(token);
     let sent = StampBody {
         good_at,
         stamped_at,
@@ -82,44 +78,14 @@ pub fn read(
     let sent: StampBody = serde_json::from_slice(bytes).map_err(|error| {
         format!("the stamp is not valid: {error}; check the address of the service")
     })?;
-    if sent.nonce != nonce.0 {
-        return Err(
-            "the stamp answers another question than ours; somebody may have kept it from before"
-                .to_owned(),
-        );
-    }
-    let wrong = || {
-        let remedy = "the service must have the key that the token was made with, and the id must be the cluster's own";
-        format!(
-            "the stamp was not made for this cluster and its token, or was changed on its way; {remedy}"
-        )
-    };
-    let told = URL_SAFE_NO_PAD.decode(&sent.code).map_err(|_| wrong())?;
-    code(token, cluster, nonce, &sent.good_at, &sent.stamped_at)
-        .verify_slice(&told)
-        .map_err(|_| wrong())?;
+    check_nonce(PURPOSE, &sent.nonce, nonce)?;
+    Sealed::new(PURPOSE, cluster, nonce, &[&sent.good_at, &sent.stamped_at])
+        .check(token, &sent.code)?;
     let time = |text: &str| -> Result<Timestamp, String> { parse_time(text) };
     Ok(Stamp {
         good_at: time(&sent.good_at)?,
         stamped_at: time(&sent.stamped_at)?,
     })
-}
-
-/// The times are taken as they are written. No part but the id can have a line break in it, and the id is whoever reads the stamp's own.
-fn code(
-    token: &str,
-    cluster: &ClusterId,
-    nonce: &Nonce,
-    good_at: &str,
-    stamped_at: &str,
-) -> Hmac<Sha256> {
-    let mac: Hmac<Sha256> =
-        Hmac::new_from_slice(token.as_bytes()).expect("HMAC takes keys of any length");
-    let text = format!(
-        "towpath/v1/stamp\n{cluster}\n{}\n{good_at}\n{stamped_at}",
-        nonce.0
-    );
-    mac.chain_update(text)
 }
 
 #[cfg(test)]

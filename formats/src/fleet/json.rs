@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 use towpath_core::fleet::{
     AgentUpdate, CandidateWhy, ClusterIdx, ClusterRow, Decision, FleetPlan, FleetPlanner,
-    HistoryRow, Name, Next, RuleId, Start, StartKind, StatusRow, Upgrade, Why,
+    HistoryRow, Name, Next, Preflight, RuleId, Start, StartKind, StatusRow, Upgrade, Why,
 };
 use towpath_core::graph::ChannelName;
 use towpath_core::simulate::Forecast;
@@ -109,6 +109,40 @@ pub fn why(desk: &FleetPlanner, member: ClusterIdx, why: &Why) -> Value {
 pub fn with_updates(mut why: Value, updates: Option<&[AgentUpdate]>) -> Value {
     why["updates"] = json!(updates.map(agent_updates));
     why
+}
+
+/// Adds the cluster's preflights, and what became of them.
+pub fn with_preflights<'a>(
+    mut why: Value,
+    preflights: impl IntoIterator<Item = &'a Preflight>,
+) -> Value {
+    why["preflights"] = preflights.into_iter().map(preflight).collect();
+    why
+}
+
+/// Preflights of many clusters, each with the cluster's name if it is known.
+pub fn preflights<'a>(
+    preflights: impl IntoIterator<Item = (&'a Preflight, Option<&'a Name>)>,
+) -> Value {
+    let one = |(of, name): (&Preflight, Option<&Name>)| {
+        let mut told = preflight(of);
+        told["cluster"] = of.cluster.as_str().into();
+        told["name"] = json!(name);
+        told
+    };
+    preflights.into_iter().map(one).collect()
+}
+
+fn preflight(preflight: &Preflight) -> Value {
+    json!({
+        "version": preflight.version.to_string(),
+        "from": preflight.from.to_string(),
+        "state": preflight.state.code(),
+        "why": preflight.why,
+        "risks": preflight.risks,
+        "at": preflight.at.to_string(),
+        "by": preflight.by,
+    })
 }
 
 /// What became of a cluster's updates, in its agent's words.

@@ -1,5 +1,6 @@
 //! The fleet: its policy files, lists and reports, and the answers about it as text and as JSON.
 
+pub(crate) mod accepted_risks;
 pub mod aus_state;
 pub mod cluster_list;
 pub mod cursor;

@@ -10,8 +10,8 @@ use std::fmt::{Display, Write};
 use comfy_table::presets::ASCII_MARKDOWN;
 use towpath_core::finding::{Finding, escaped};
 use towpath_core::fleet::{
-    COVERAGE_CODES, ClusterRow, FleetPlan, FleetPlanner, FleetPolicy, HistoryRow, Name, Start,
-    StatusRow, Upgrade,
+    COVERAGE_CODES, ClusterRow, FleetPlan, FleetPlanner, FleetPolicy, HistoryRow, Name, Preflight,
+    Start, StatusRow, Upgrade,
 };
 use towpath_core::graph::ChannelName;
 use towpath_core::simulate::Forecast;
@@ -294,6 +294,30 @@ pub fn forecast(forecasts: &[Forecast], days: u32, room: Room) -> String {
 }
 
 /// Upgrades, one a row.
+/// Preflights, each with the cluster's name if it is known.
+pub fn preflights<'a>(
+    preflights: impl IntoIterator<Item = (&'a Preflight, Option<&'a Name>)>,
+    width: Option<u16>,
+) -> String {
+    let mut rows = fitted(
+        ["CLUSTER", "VERSION", "FROM", "STATE", "AT", "RISKS", "WHY"],
+        width,
+    );
+    for (preflight, name) in preflights {
+        let name = name.map_or(preflight.cluster.as_str(), |name| name);
+        rows.add_row([
+            name.to_owned(),
+            preflight.version.to_string(),
+            preflight.from.to_string(),
+            preflight.state.code().to_owned(),
+            minute(preflight.at),
+            joined(&preflight.risks, "-"),
+            preflight.why.to_string(),
+        ]);
+    }
+    shown(&rows)
+}
+
 pub fn upgrades<'a>(
     upgrades: impl IntoIterator<Item = (&'a Upgrade, Option<&'a Name>)>,
     width: Option<u16>,

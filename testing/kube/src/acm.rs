@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use serde_json::{Value, json};
 
-use crate::crds::{AutomaticUpdates, Crd};
+use crate::crds::{Crd, Fields};
 use crate::server::KubeApi;
 
 const CURATORS: Crd = Crd::namespaced(
@@ -52,10 +52,10 @@ impl KubeApi {
                 self.kubectl(&["apply", "--validate=false", "-f", &path]);
                 self.wait_for_kind(&CURATORS).await;
             }
-            None => self.add_kind(&CURATORS, AutomaticUpdates::Unknown).await,
+            None => self.add_kind(&CURATORS, Fields::Released).await,
         }
         for crd in &OTHERS {
-            self.add_kind(crd, AutomaticUpdates::Unknown).await;
+            self.add_kind(crd, Fields::Released).await;
         }
         for crd in OTHERS.iter().chain([&CURATORS]) {
             self.remove(&crd.api_version(), crd.kind, |_| true).await;

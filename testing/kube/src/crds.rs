@@ -2,13 +2,15 @@
 
 use serde_json::{Value, json};
 
-/// Whether ClusterVersion has the property `spec.automaticUpdates`.
+/// Which fields ClusterVersion has besides those of every release. The others it silently drops from writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum AutomaticUpdates {
-    /// It has. No released OpenShift has it yet.
-    Property,
-    /// It has not, and silently drops it from writes.
-    Unknown,
+pub enum Fields {
+    /// None.
+    Released,
+    /// `spec.automaticUpdates`. No released OpenShift has it yet.
+    AutomaticUpdates,
+    /// `acceptRisks` and `mode` of `spec.desiredUpdate`, which are behind feature gates.
+    Gated,
 }
 
 /// A kind that is not Kubernetes' own.
@@ -121,10 +123,10 @@ impl Crd {
         format!("{}/{}", self.group, self.version)
     }
 
-    pub fn definition(&self, automatic_updates: AutomaticUpdates) -> Value {
+    pub fn definition(&self, fields: Fields) -> Value {
         let anything = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
         let spec = match self.kind {
-            "ClusterVersion" => cluster_version_spec(automatic_updates),
+            "ClusterVersion" => cluster_version_spec(fields),
             _ => anything.clone(),
         };
         // The status of a ClusterCurator is written with the object.
@@ -159,7 +161,7 @@ impl Crd {
 
 /// Has the real field names, so that a misspelt one is dropped as in a real cluster. Has the real rule about an architecture
 /// and an image. The limit is only for tests: something must be refused.
-fn cluster_version_spec(automatic_updates: AutomaticUpdates) -> Value {
+fn cluster_version_spec(fields: Fields) -> Value {
     let (text, flag) = (json!({"type": "string"}), json!({"type": "boolean"}));
     let anything = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
     let mut spec = json!({
@@ -182,8 +184,20 @@ fn cluster_version_spec(automatic_updates: AutomaticUpdates) -> Value {
             "signatureStores": {"type": "array", "items": anything},
         },
     });
-    if automatic_updates == AutomaticUpdates::Property {
+    if fields == Fields::AutomaticUpdates {
         spec["properties"]["automaticUpdates"] = flag;
+    }
+    if fields == Fields::Gated {
+        let update = &mut spec["properties"]["desiredUpdate"]["properties"];
+        update["mode"] = json!({"type": "string", "enum": ["Preflight"]});
+        update["acceptRisks"] = json!({
+            "type": "array", "minItems": 1, "maxItems": 1000,
+            "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"],
+            "items": {
+                "type": "object", "required": ["name"],
+                "properties": {"name": {"type": "string", "minLength": 1, "maxLength": 256}},
+            },
+        });
     }
     spec
 }

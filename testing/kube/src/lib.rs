@@ -22,7 +22,7 @@ mod proxy;
 mod server;
 mod upstream;
 
-pub use crds::{AutomaticUpdates, CRDS, Crd, READY_CRDS};
+pub use crds::{CRDS, Crd, Fields, READY_CRDS};
 pub use cvo::{Behaviour, ClusterVersionOperator};
 pub use proxy::Proxy;
 pub use server::{ADMIN_TOKEN, KubeApi, wait_for};

@@ -1,10 +1,12 @@
 //! Writes objects to the API, and empties it between tests.
 
+use std::path::Path;
+
 use kube::api::{Api, DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams};
 use kube::core::ApiResource;
 use serde_json::{Value, json};
 
-use crate::crds::{AutomaticUpdates, CRDS, Crd};
+use crate::crds::{CRDS, Crd, Fields};
 use crate::server::{KubeApi, wait_for};
 
 /// The namespaces that OpenShift has, and the agent's.
@@ -80,9 +82,9 @@ impl KubeApi {
     }
 
     /// Adds a kind, or changes it, and waits until it can be used.
-    pub async fn add_kind(&self, crd: &Crd, automatic_updates: AutomaticUpdates) {
+    pub async fn add_kind(&self, crd: &Crd, fields: Fields) {
         let api = self.api("apiextensions.k8s.io/v1", "CustomResourceDefinition", None);
-        let definition = crd.definition(automatic_updates);
+        let definition = crd.definition(fields);
         match api.get_opt(&crd.name()).await.unwrap() {
             Some(_) => {
                 api.patch(
@@ -103,7 +105,7 @@ impl KubeApi {
         .unwrap_or_else(|error| panic!("{} cannot be added: {error}", crd.kind));
         self.wait_for_kind(crd).await;
         if crd.kind == "ClusterVersion" {
-            self.wait_for_schema(automatic_updates).await;
+            self.wait_for_schema(fields).await;
         }
     }
 
@@ -114,6 +116,13 @@ impl KubeApi {
             objects.list(&ListParams::default()).await.ok().map(|_| ())
         })
         .await;
+    }
+
+    /// Replaces the definition of ClusterVersion by the one in this file, and waits until it is in force.
+    pub async fn define_cluster_version(&self, file: &Path, fields: Fields) {
+        let file = file.display().to_string();
+        self.kubectl(&["replace", "--validate=false", "--filename", &file]);
+        self.wait_for_schema(fields).await;
     }
 
     /// Removes a kind and its objects.
@@ -134,11 +143,11 @@ impl KubeApi {
     }
 
     /// Waits until a definition is in force, with a dry run of an object.
-    async fn wait_for_schema(&self, wanted: AutomaticUpdates) {
+    async fn wait_for_schema(&self, wanted: Fields) {
         let api = self.api("config.openshift.io/v1", "ClusterVersion", None);
         let object = json!({
             "apiVersion": "config.openshift.io/v1", "kind": "ClusterVersion", "metadata": {"name": "trial"},
-            "spec": {"clusterID": "trial", "automaticUpdates": true},
+            "spec": {"clusterID": "trial", "automaticUpdates": true, "desiredUpdate": {"mode": "Preflight"}},
         });
         let object = serde_json::from_value(object).unwrap();
         let trial = PostParams {
@@ -147,8 +156,13 @@ impl KubeApi {
         };
         wait_for("the definition of ClusterVersion", || async {
             let kept = api.create(&trial, &object).await.ok()?;
-            let is_kept = kept.data["spec"]["automaticUpdates"] == true;
-            (is_kept == (wanted == AutomaticUpdates::Property)).then_some(())
+            let spec = &kept.data["spec"];
+            let has = match (&spec["automaticUpdates"], &spec["desiredUpdate"]["mode"]) {
+                (Value::Null, Value::Null) => Fields::Released,
+                (Value::Null, _) => Fields::Gated,
+                _ => Fields::AutomaticUpdates,
+            };
+            (has == wanted).then_some(())
         })
         .await;
     }
@@ -157,7 +171,7 @@ impl KubeApi {
     pub(crate) async fn empty(&mut self) {
         let all = |_: &str| true;
         for crd in &CRDS {
-            self.add_kind(crd, AutomaticUpdates::Unknown).await;
+            self.add_kind(crd, Fields::Released).await;
             self.remove(&crd.api_version(), crd.kind, all).await;
         }
         for namespace in NAMESPACES {

@@ -84,6 +84,7 @@ impl Place {
 /// Makes a store what it was under schema 2.
 pub const SCHEMA_TWO: &[&str] = &[
     "ALTER TABLE upgrades DROP COLUMN channel",
+    "DROP TABLE preflights",
     "DROP TABLE imported_soak",
     "DROP TABLE kept_lists",
     "ALTER TABLE agent_updates DROP COLUMN reported_at",

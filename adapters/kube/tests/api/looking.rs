@@ -5,7 +5,7 @@ use towpath_core::cluster::Fact;
 use towpath_core::cluster::objects::ObjectKind;
 use towpath_formats::cluster::objects;
 use towpath_kube::{Access, KubeError, LookedAt, Verb, look};
-use towpath_testing_kube::{ADMIN_TOKEN, AutomaticUpdates, KubeApi, READY_CRDS};
+use towpath_testing_kube::{ADMIN_TOKEN, Fields, KubeApi, READY_CRDS};
 
 use crate::support::*;
 
@@ -39,7 +39,7 @@ async fn put_workload(api: &KubeApi) {
 async fn a_live_cluster_is_read_with_gets_and_lists_alone() {
     let api = KubeApi::start().await;
     for crd in &READY_CRDS {
-        api.add_kind(crd, AutomaticUpdates::Unknown).await;
+        api.add_kind(crd, Fields::Released).await;
     }
     api.put(cluster_version()).await;
     api.put(operator("etcd", "True")).await;

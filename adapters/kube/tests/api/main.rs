@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod gated;
 mod hub;
 mod leading;
 mod looking;

@@ -59,6 +59,7 @@ async fn the_agents_role_is_enough_and_no_more() {
         version: "4.9.2",
         image: DIGEST,
         record: "two",
+        ..Update::default()
     };
     assert_eq!(
         cluster.start_update(&seen, update).await.unwrap(),

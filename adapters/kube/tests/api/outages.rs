@@ -34,6 +34,7 @@ async fn a_restart_is_survived_and_nothing_is_missed() {
         version: "4.9.2",
         image: DIGEST,
         record: "",
+        ..towpath_kube::Update::default()
     };
     let seen = objects.version.unwrap().resource_version;
     let error = cluster.start_update(&seen, update).await.unwrap_err();
@@ -94,6 +95,7 @@ async fn a_start_whose_answer_was_lost_is_done_once_however_often_it_is_tried() 
         version: "4.9.2",
         image: DIGEST,
         record: "attempt 1",
+        ..towpath_kube::Update::default()
     };
     let lost = cluster.start_update(&seen, update).await.unwrap_err();
     assert_eq!(lost.kind(), "unanswered", "{lost}");

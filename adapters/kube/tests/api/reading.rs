@@ -6,7 +6,7 @@ use serde_json::json;
 use towpath_core::cluster::Fact;
 use towpath_formats::cluster::objects::{self, Kind};
 use towpath_kube::{Requests, Settings, State, Subject, Verb};
-use towpath_testing_kube::{AutomaticUpdates, CRDS, KubeApi, wait_for};
+use towpath_testing_kube::{CRDS, Fields, KubeApi, wait_for};
 
 use crate::support::*;
 
@@ -168,7 +168,7 @@ async fn a_kind_that_comes_later_is_read_then_and_one_that_goes_is_absent() {
         "unknown, and not none"
     );
 
-    api.add_kind(pools, AutomaticUpdates::Unknown).await;
+    api.add_kind(pools, Fields::Released).await;
     api.put(pool("worker", false)).await;
     until(&cluster, "pools come", |objects| {
         names(objects, Subject::MachineConfigPools) == ["worker"]

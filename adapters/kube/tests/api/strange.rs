@@ -118,6 +118,7 @@ async fn a_server_that_never_answers_is_given_up_in_time() {
         version: "4.9.2",
         image: DIGEST,
         record: "",
+        ..towpath_kube::Update::default()
     };
     assert_eq!(
         cluster.start_update("1", update).await.unwrap_err().kind(),

@@ -2,9 +2,7 @@
 
 use serde_json::{Value, json};
 use towpath_kube::{StartOutcome, Update};
-use towpath_testing_kube::{
-    AutomaticUpdates, Behaviour, CRDS, ClusterVersionOperator, KubeApi, Upstream,
-};
+use towpath_testing_kube::{Behaviour, CRDS, ClusterVersionOperator, Fields, KubeApi, Upstream};
 
 use crate::support::*;
 
@@ -68,6 +66,7 @@ async fn start(api: &KubeApi, version: &str) {
                 version,
                 image: &image,
                 record: "",
+                ..Update::default()
             },
         )
         .await
@@ -265,7 +264,7 @@ async fn automatic_updates_are_a_property_only_where_the_api_has_it() {
         api.cluster_version().await["spec"]["automaticUpdates"],
         Value::Null
     );
-    api.add_kind(crd, AutomaticUpdates::Property).await;
+    api.add_kind(crd, Fields::AutomaticUpdates).await;
     api.put(object).await;
     assert_eq!(
         api.cluster_version().await["spec"]["automaticUpdates"],

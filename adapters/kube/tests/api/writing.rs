@@ -16,6 +16,7 @@ fn update(record: &str) -> Update<'_> {
         version: "4.9.2",
         image: DIGEST,
         record,
+        ..Update::default()
     }
 }
 
@@ -124,6 +125,7 @@ async fn what_the_api_does_not_want_is_told() {
                 version: "4.9.3",
                 image: &image,
                 record: "",
+                ..Update::default()
             },
         )
         .await

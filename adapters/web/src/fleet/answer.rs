@@ -9,6 +9,7 @@ use jiff::Timestamp;
 use tokio::sync::OwnedSemaphorePermit;
 use towpath_core::cluster::ClusterId;
 use towpath_core::fleet::Authority;
+use towpath_formats::agent::orders;
 use towpath_formats::fleet::report::{self, Report};
 use towpath_formats::fleet::token::Enrolment;
 
@@ -43,7 +44,7 @@ pub(crate) async fn answer(
     let fleet = service.fleet.load_full().ok_or_else(no_fleet)?;
     let (route, headers, now) = (found.route, &head.headers, service.now());
     let (query, cluster) = (head.uri.query().unwrap_or_default(), found.cluster());
-    let mut place = None;
+    let (mut place, mut seal) = (None, None);
     // What may be 64 KiB of JSON is no reading for a thread that answers graphs.
     let request: Box<dyn FnOnce() -> OrRefusal<FleetRequest> + Send> = match route.handler {
         Handler::Read(read) => {
@@ -56,6 +57,14 @@ pub(crate) async fn answer(
             permitted(&fleet, route.who, headers, now)?;
             let text = received(head, incoming, around).await?;
             Box::new(move || read(&text).map_err(Refusal::invalid_body))
+        }
+        Handler::Orders => {
+            let (id, speaker) = speaking(fleet.keys.as_ref(), cluster, headers, now)?;
+            let nonce = query::nonce(query).map_err(Refusal::invalid_params)?;
+            place = Some(place_for_an_answer(service)?);
+            let (cluster, token) = (id.clone(), speaker.token);
+            seal = Some(move |text: &str| orders::seal(&token, &id, &nonce, text));
+            Box::new(|| Ok(FleetRequest::Orders { cluster }))
         }
         _ => {
             let (id, speaker) = speaking(fleet.keys.as_ref(), cluster, headers, now)?;
@@ -73,7 +82,13 @@ pub(crate) async fn answer(
     });
     match working.await {
         // Its place is free again when its last byte is written, or the client has gone.
-        Ok(answer) => Ok(answered(route, answer?)?.map(|body| body.holding(place))),
+        Ok(answer) => {
+            let answer = match (answer?, seal) {
+                (FleetAnswer::Json(text), Some(seal)) => FleetAnswer::Json(seal(&text)),
+                (answer, _) => answer,
+            };
+            Ok(answered(route, answer)?.map(|body| body.holding(place)))
+        }
         Err(error) => {
             let endpoint = route.label;
             tracing::error!(%error, endpoint, "a request to the fleet could not be answered");

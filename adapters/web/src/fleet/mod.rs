@@ -98,6 +98,21 @@ pub enum FleetRequest {
         cluster: ClusterId,
         by: String,
     },
+    /// What the fleet asks of a cluster.
+    Orders {
+        /// The cluster, whose token was checked.
+        cluster: ClusterId,
+    },
+    /// Ask clusters for a preflight.
+    Preflight {
+        version: Version,
+        filter: Filter,
+        /// How many may run at once.
+        at_once: u32,
+        by: String,
+    },
+    /// What became of preflights.
+    Preflights(Filter),
     /// Forget a cluster that no longer exists.
     Forget {
         cluster: ClusterId,

@@ -23,11 +23,17 @@ const MAX_LIMIT: usize = 1_000;
 const FORECAST_DAYS: u32 = 14;
 /// The longest forecast, in days.
 const MAX_FORECAST_DAYS: u32 = 366;
+/// How many preflights run at once, if nobody says, …
+const PREFLIGHTS_AT_ONCE: u32 = 10;
+/// … and the most.
+const MAX_AT_ONCE: u32 = 10_000;
 
 /// The parameters of endpoints that answer with pages, …
 const PAGE: &str = "org, sector, workload, cluster, held-by, limit, after";
 /// … of those whose answer is one count, …
 const COUNT: &str = "org, sector, workload, cluster, held-by";
+/// … of lists that are whole, …
+const PART: &str = "org, sector, workload, cluster";
 /// … and of forecasts.
 const FORECAST: &str = "days, org, sector, workload, cluster, held-by, limit, after";
 
@@ -58,6 +64,11 @@ pub(crate) fn holds(_: &str, query: &str) -> Result<FleetRequest, String> {
 
 pub(crate) fn history(_: &str, query: &str) -> Result<FleetRequest, String> {
     Ok(FleetRequest::History(Parameters::read(PAGE, query)?.filter))
+}
+
+pub(crate) fn preflights(_: &str, query: &str) -> Result<FleetRequest, String> {
+    let filter = Parameters::read(PART, query)?.filter;
+    Ok(FleetRequest::Preflights(filter))
 }
 
 pub(crate) fn forecast(_: &str, query: &str) -> Result<FleetRequest, String> {
@@ -109,6 +120,28 @@ pub(crate) fn forget(body: &str) -> Result<FleetRequest, String> {
     let body: ForgetBody = body_of(body)?;
     Ok(FleetRequest::Forget {
         cluster: id(body.cluster)?,
+    })
+}
+
+pub(crate) fn preflight(body: &str) -> Result<FleetRequest, String> {
+    let body: PreflightBody = body_of(body)?;
+    let at_once = body.at_once.unwrap_or(PREFLIGHTS_AT_ONCE);
+    if !(1..=MAX_AT_ONCE).contains(&at_once) {
+        return Err(format!(
+            "atOnce is {at_once}; it must be a number from 1 to {MAX_AT_ONCE}"
+        ));
+    }
+    Ok(FleetRequest::Preflight {
+        version: version(&body.version)?,
+        filter: Filter {
+            organisation: optional("organisation", body.organisation)?,
+            sector: optional("sector", body.sector)?,
+            workload: optional("workload", body.workload)?,
+            cluster: optional("cluster", body.cluster)?,
+            ..Filter::default()
+        },
+        at_once,
+        by: text("by", body.by)?,
     })
 }
 
@@ -283,6 +316,22 @@ struct ApproveBody {
 struct AcknowledgeBody {
     gate: String,
     cluster: String,
+    by: String,
+}
+
+#[derive(Deserialize)]
+#[serde(
+    deny_unknown_fields,
+    rename_all = "camelCase",
+    expecting = "a preflight: an object"
+)]
+struct PreflightBody {
+    version: String,
+    organisation: Option<String>,
+    sector: Option<String>,
+    workload: Option<String>,
+    cluster: Option<String>,
+    at_once: Option<u32>,
     by: String,
 }
 

@@ -99,6 +99,8 @@ pub(crate) enum Handler {
     /// Parses a change to the fleet from a body.
     Change(fn(&str) -> Result<FleetRequest, String>),
     Report,
+    /// Answers the cluster in the path, sealed for it alone.
+    Orders,
     Reload,
 }
 
@@ -174,7 +176,7 @@ impl Route {
             Handler::Scrape(_) => Cost::Scrape,
             Handler::Light(_) | Handler::Reload => Cost::Light,
             Handler::Question(_) => Cost::Question,
-            Handler::Read(_) | Handler::Change(_) => Cost::Fleet,
+            Handler::Read(_) | Handler::Change(_) | Handler::Orders => Cost::Fleet,
             Handler::Report => Cost::Report,
         }
     }

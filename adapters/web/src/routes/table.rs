@@ -2,7 +2,7 @@
 //!
 //! Graphs come first: rows are compared in order, and graphs are requested most.
 
-use super::Handler::{Change, Graph, Light, Probe, Question, Read, Reload, Report, Scrape};
+use super::Handler::{Change, Graph, Light, Orders, Probe, Question, Read, Reload, Report, Scrape};
 use super::{Handler, Route, Verb, Who};
 use crate::fleet::query;
 use crate::{explain, fleet, graph_data, openapi, operations, path};
@@ -93,6 +93,12 @@ pub static ROUTES: &[Route] = &[
         "How old the graph is, for a cluster that asks just now; also without a fleet",
     ),
     get(
+        "/api/v1/clusters/{cluster}/orders",
+        (Who::Cluster, Orders),
+        "orders",
+        "What the fleet asks of the cluster: risks to accept with its update, a preflight",
+    ),
+    get(
         "/api/v1/clusters/{cluster}/why",
         (Who::Reader, Read(query::why)),
         "why",
@@ -157,6 +163,18 @@ pub static ROUTES: &[Route] = &[
         (Who::Administrator, Change(query::acknowledge)),
         "acknowledge",
         "Acknowledge a gate for a cluster",
+    ),
+    post(
+        "/api/v1/fleet/preflight",
+        (Who::Administrator, Change(query::preflight)),
+        "preflight",
+        "Ask clusters to run the checks of a version, without updating",
+    ),
+    get(
+        "/api/v1/fleet/preflights",
+        (Who::Reader, Read(query::preflights)),
+        "preflights",
+        "What became of preflights",
     ),
     post(
         "/api/v1/fleet/forget",

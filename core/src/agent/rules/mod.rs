@@ -11,6 +11,7 @@ mod forwards;
 mod gates;
 mod graph_age;
 mod interval;
+mod open_preflight;
 mod opted_in;
 mod pin;
 mod proof;
@@ -22,12 +23,15 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 
+pub use advice::MAX_ACCEPTED;
 pub use failures::TOO_MANY_FAILURES;
 pub use graph_age::{GRAPH_AGE_UNKNOWN, GRAPH_WENT_BACK};
 pub use opted_in::NOT_OPTED_IN;
 pub use proof::{NOT_PROVED, NOT_SIGNED, ONLY_CLAIMED, OTHER_ARCH, OTHER_RELEASE};
 
-use crate::agent::{AutomaticPolicy, ClusterStanding, Evidence, Memory, Stamp, UpdateOffer};
+use crate::agent::{
+    AutomaticPolicy, ClusterStanding, Evidence, FleetOrders, Memory, Stamp, UpdateOffer,
+};
 use crate::cluster::Fact;
 use crate::cluster::objects::Facts;
 use crate::fleet::Name;
@@ -68,6 +72,8 @@ pub struct Moment<'a> {
     pub evidence: &'a BTreeMap<Name, Evidence>,
     /// How old the graph is.
     pub stamp: &'a Fact<Stamp>,
+    /// What the fleet asks of the cluster; nothing if its service cannot be asked.
+    pub orders: &'a FleetOrders,
     pub now: Timestamp,
 }
 
@@ -87,6 +93,21 @@ static AGENT: Policy<Offers> = Policy(&[
     &windows::RULE,
 ]);
 
+/// What a preflight depends on. It changes nothing, so it needs no more.
+static PREFLIGHT: Policy<Offers> = Policy(&[
+    &at_rest::RULE,
+    &open_preflight::RULE,
+    &opted_in::RULE,
+    &proof::RULE,
+    &request::RULE,
+    &windows::RULE,
+]);
+
+/// What is said about a preflight of a release.
+pub fn judge_preflight(release: &UpdateOffer, at: &Moment<'_>) -> Verdict {
+    PREFLIGHT.judge(&OfferQuestion { offer: release, at })
+}
+
 /// What all rules say about an offer.
 pub fn judge(offer: &UpdateOffer, at: &Moment<'_>) -> Verdict {
     AGENT.judge(&OfferQuestion { offer, at })
@@ -94,5 +115,7 @@ pub fn judge(offer: &UpdateOffer, at: &Moment<'_>) -> Verdict {
 
 /// Every kind of reason of the agent's own rules.
 pub fn agent_codes() -> Vec<&'static Code> {
-    AGENT.codes()
+    let mut codes = AGENT.codes();
+    codes.extend(open_preflight::RULE.codes());
+    codes
 }

@@ -21,7 +21,16 @@ static JUST_STARTED: Code = Code::new(
 )
 .with(&[("to", "4.20.2")]);
 
-pub(super) static RULE: OfferRule = OfferRule::new(&[&UPDATE_REQUESTED, &JUST_STARTED], judge);
+/// We have asked the cluster for a preflight, and it is not over.
+static PREFLIGHT_RUNS: Code = Code::new(
+    "PreflightRuns",
+    "the fleet has asked for a preflight of {to}, and it is not over",
+    "wait; after an hour it is given up",
+)
+.with(&[("to", "4.21.0")]);
+
+pub(super) static RULE: OfferRule =
+    OfferRule::new(&[&UPDATE_REQUESTED, &JUST_STARTED, &PREFLIGHT_RUNS], judge);
 
 fn judge(q: &OfferQuestion<'_>) -> Verdict {
     let standing = q.at.standing;
@@ -39,6 +48,11 @@ fn judge(q: &OfferQuestion<'_>) -> Verdict {
             };
             Verdict::wait(code.because([("to", (&started.version).into())]))
         }
-        (None, None) => Verdict::recommend(),
+        (None, None) => match &q.at.memory.preflight {
+            Some(preflight) => {
+                Verdict::wait(PREFLIGHT_RUNS.because([("to", (&preflight.version).into())]))
+            }
+            None => Verdict::recommend(),
+        },
     }
 }

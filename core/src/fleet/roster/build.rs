@@ -7,12 +7,14 @@ use super::{
     MutexEntry, MutexIdx, OrganisationEntry, OrganisationIdx, PatternEntry, PatternIdx, Roster,
     SectorEntry, SectorIdx, SoakCell, entries::WantedPolicy,
 };
+use crate::cluster::ClusterId;
 use crate::fleet::{
-    Approval, ClusterState, FleetInput, FleetPolicy, LeftAlone, Name, NameClash, UpgradePolicy,
-    VersionGate, name_clashes,
+    Approval, ClusterState, FleetInput, FleetPolicy, LeftAlone, Name, NameClash, Preflight,
+    UpgradePolicy, VersionGate, name_clashes,
 };
 use crate::graph::Pattern;
 use crate::table::{Idx, Table};
+use crate::version::Version;
 
 const SECONDS_PER_DAY: i64 = 86_400;
 
@@ -46,6 +48,7 @@ impl Roster {
         roster.gates = input.gates.into_iter().map(gate).collect();
         roster.pauses = input.pauses;
         roster.approvals = keyed(input.approvals);
+        roster.preflights = preflights_keyed(input.preflights);
         for upgrade in input.upgrades {
             roster.add_upgrade(upgrade);
         }
@@ -58,6 +61,18 @@ impl Roster {
 pub(super) fn keyed(approvals: Vec<Approval>) -> BTreeMap<super::ApprovalKey, Approval> {
     let key = |a: &Approval| (a.organisation.clone(), a.cluster.clone(), a.version.clone());
     approvals.into_iter().map(|a| (key(&a), a)).collect()
+}
+
+/// Preflights by cluster and version.
+pub(super) fn preflights_keyed(
+    preflights: Vec<Preflight>,
+) -> BTreeMap<ClusterId, BTreeMap<Version, Preflight>> {
+    let mut keyed: BTreeMap<ClusterId, BTreeMap<Version, Preflight>> = BTreeMap::new();
+    for one in preflights {
+        let of_cluster = keyed.entry(one.cluster.clone()).or_default();
+        of_cluster.insert(one.version.clone(), one);
+    }
+    keyed
 }
 
 fn gate(gate: VersionGate) -> GateEntry {

@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 
 use super::{ClusterIdx, Roster, build};
-use crate::fleet::{Approval, ClusterState, Pause};
+use crate::fleet::{Approval, ClusterState, Pause, Preflight, PreflightDemand};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FollowUp {
@@ -109,6 +109,19 @@ impl Roster {
                 .copied()
                 .collect(),
         )
+    }
+}
+
+impl Roster {
+    /// Clusters were asked for preflights, or have told what became of them.
+    pub fn preflights_changed(&mut self, preflights: Vec<Preflight>) -> FollowUp {
+        self.preflights = build::preflights_keyed(preflights);
+        let concerned = self
+            .classes
+            .iter()
+            .filter(|class| class.policy.preflight != PreflightDemand::None);
+        let members = concerned.flat_map(|class| &class.members).copied();
+        FollowUp::Judge(members.collect())
     }
 }
 

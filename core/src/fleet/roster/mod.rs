@@ -19,11 +19,13 @@ mod soak;
 mod upgrades;
 mod versions;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+
+use jiff::Timestamp;
 
 use super::{
     Approval, ClusterState, FleetInput, FleetPolicy, GateConcern, Minimum, Name, NameClash, Pause,
-    Upgrade, UpgradePolicy,
+    Preflight, Upgrade, UpgradePolicy,
 };
 use crate::cluster::ClusterId;
 use crate::table::Table;
@@ -59,6 +61,7 @@ pub struct Roster {
     pub(crate) upgrades: Table<Upgrade>,
     pub(crate) pauses: Vec<Pause>,
     pub(crate) approvals: BTreeMap<ApprovalKey, Approval>,
+    pub(crate) preflights: BTreeMap<ClusterId, BTreeMap<Version, Preflight>>,
     /// Failed upgrades that have not been made good, by sector and version.
     pub(crate) failures: BTreeMap<(SectorIdx, VersionIdx), u32>,
     pub(crate) by_id: BTreeMap<ClusterId, ClusterIdx>,
@@ -122,6 +125,12 @@ impl Roster {
         &self.order
     }
 
+    /// The preflights of a cluster, by version.
+    pub fn preflights(&self, cluster: &ClusterId) -> impl Iterator<Item = &Preflight> {
+        let preflights = self.preflights.get(cluster).into_iter();
+        preflights.flat_map(BTreeMap::values)
+    }
+
     /// The upgrades it knows of.
     pub fn upgrades(&self) -> &[Upgrade] {
         self.upgrades.rows()
@@ -142,6 +151,12 @@ impl Roster {
             soak: self.own_soak(),
             gates: self.gates.iter().map(|entry| entry.gate.clone()).collect(),
             approvals: self.approvals.values().cloned().collect(),
+            preflights: self
+                .preflights
+                .values()
+                .flat_map(BTreeMap::values)
+                .cloned()
+                .collect(),
             pauses: self.pauses.clone(),
             inherited: inherited.clone(),
         }
@@ -153,6 +168,16 @@ impl Roster {
 
     pub(crate) fn class_of(&self, member: ClusterIdx) -> &Class {
         &self.classes[self.member(member).class]
+    }
+
+    /// The names of the risks that the cluster's policy accepts on the way to a version, now.
+    pub fn accepted_risks(
+        &self,
+        member: ClusterIdx,
+        to: &Version,
+        now: Timestamp,
+    ) -> BTreeSet<Name> {
+        StartQuestion::new(self, member, now).accepted_risks(to)
     }
 
     /// The ids of gates before a version that the cluster's policy approves and nobody has acknowledged.

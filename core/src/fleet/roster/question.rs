@@ -1,8 +1,13 @@
 //! The question that a fleet rule answers.
 
+use std::collections::BTreeSet;
+
 use jiff::Timestamp;
 
 use super::{Candidate, Class, ClusterEntry, ClusterIdx, Roster};
+use crate::fleet::Name;
+use crate::fleet::accepted_risk::{in_force, is_fixed_among};
+use crate::version::Version;
 
 /// May this cluster start, and go to this version, now?
 #[derive(Debug, Clone, Copy)]
@@ -26,6 +31,12 @@ impl<'a> StartQuestion<'a> {
             candidate: None,
             now,
         }
+    }
+
+    /// The names of the risks that the policy accepts on the way to a version, now.
+    pub(crate) fn accepted_risks(&self, to: &Version) -> BTreeSet<Name> {
+        let is_fixed = |risk: &str| is_fixed_among(&self.member.state.offers, to, risk);
+        in_force(&self.class.policy.accepted_risks, is_fixed, self.now)
     }
 
     /// The same about a version.

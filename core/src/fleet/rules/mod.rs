@@ -19,6 +19,7 @@ mod parallel_limit;
 mod pause;
 mod pin;
 mod pool_first;
+mod preflight;
 mod refused;
 mod schedule;
 mod sector;
@@ -27,6 +28,7 @@ mod soak;
 mod under_way;
 
 pub(crate) use pool_first::pool_behind;
+pub(crate) use preflight::ends as preflights_end;
 pub(crate) use refused::ends as refusals_end;
 pub(crate) use schedule::closed;
 pub(crate) use sector::is_volatile;
@@ -109,6 +111,7 @@ const RULES: &[Entry] = &[
     of("refused", Scope::Version, &refused::RULE),
     of_plans("left-alone", &left_alone::RULE),
     of("channel", Scope::Version, &channel::RULE),
+    of("preflight", Scope::Version, &preflight::RULE),
 ];
 
 /// A rule of the fleet, by its place in the list.

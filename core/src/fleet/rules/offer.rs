@@ -1,6 +1,6 @@
 //! Offers: the graph's own verdict on an edge for this cluster (a rollout, a block, a risk).
 //!
-//! The policy can accept risks.
+//! The policy can accept risks, each until its end.
 
 use super::StartRule;
 use crate::fleet::GraphObjection;
@@ -21,7 +21,8 @@ fn objection<'a>(q: &StartQuestion<'a>) -> Option<&'a GraphObjection> {
     let offer = &q.member.state.offers[q.candidate?.offer.at()];
     let objection = offer.objection.as_deref()?;
     let is_over = objection.until().is_some_and(|until| until <= q.now);
-    let is_accepted =
-        !objection.risks.is_empty() && objection.risks.is_subset(&q.class.policy.accepted_risks);
-    (!is_over && !is_accepted).then_some(objection)
+    let is_accepted = || {
+        !objection.risks.is_empty() && objection.risks.is_subset(&q.accepted_risks(&offer.version))
+    };
+    (!is_over && !is_accepted()).then_some(objection)
 }

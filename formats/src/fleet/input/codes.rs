@@ -1,7 +1,7 @@
 //! From the text of a finding's code back to the static name that programs compare.
 
 /// Every name that a finding about policy can have.
-const CODES: [&str; 29] = [
+const CODES: [&str; 30] = [
     "bad-exclusion",
     "bad-json",
     "bad-limit",
@@ -17,6 +17,7 @@ const CODES: [&str; 29] = [
     "duplicate-cluster",
     "duplicate-field",
     "duplicate-organisation",
+    "duplicate-risk",
     "duplicate-sector",
     "limit-without-mutex",
     "missing-field",

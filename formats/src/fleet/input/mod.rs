@@ -33,6 +33,7 @@ pub fn sort(input: &mut FleetInput) {
     input.gates.sort();
     input.approvals.sort();
     input.pauses.sort();
+    input.preflights.sort();
 }
 
 fn in_order(a: &Upgrade, b: &Upgrade) -> Ordering {

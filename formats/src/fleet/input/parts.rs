@@ -9,7 +9,7 @@ use towpath_core::fleet as core;
 
 use super::objection::Offer;
 use super::records::{
-    Approval, Cluster, Gate, Minimum, Organisation, Pause, Policy, Soak, Upgrade,
+    Approval, Cluster, Gate, Minimum, Organisation, Pause, Policy, Preflight, Soak, Upgrade,
 };
 use super::stored::{Join, Stored, Tables, Text, restore_all, store_all};
 use super::{in_order, sort};
@@ -38,6 +38,8 @@ pub(super) struct Rest<'a> {
     upgrades: Vec<Upgrade<'a>>,
     gates: Vec<Gate<'a>>,
     pauses: Vec<Pause<'a>>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    preflights: Vec<Preflight<'a>>,
     inherited: BTreeMap<Text<'a>, Minimum<'a>>,
 }
 
@@ -95,6 +97,7 @@ impl<'a> Whole<'a> {
         }
         whole.rest.gates = store_all(sorted(&input.gates), &none);
         whole.rest.pauses = store_all(sorted(&input.pauses), &none);
+        whole.rest.preflights = store_all(sorted(&input.preflights), &none);
         whole.rest.inherited = Stored::store(&input.inherited, &none);
         whole
     }
@@ -123,6 +126,7 @@ impl<'a> Whole<'a> {
         append(self.rest.upgrades, &mut input.upgrades, join)?;
         input.gates = self.rest.gates.restore(join)?;
         input.pauses = self.rest.pauses.restore(join)?;
+        input.preflights = self.rest.preflights.restore(join)?;
         input.inherited = self.rest.inherited.restore(join)?;
         sort(&mut input);
         Ok(input)

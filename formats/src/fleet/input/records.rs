@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use towpath_core::{finding, fleet as core};
 
-use super::stored::{Join, Parallel, Stored, Tables, Text, ThePart};
+use super::stored::{Join, Parallel, Risk, Stored, Tables, Text, ThePart};
 
 /// Objects: their fields are named and ordered as in the JSON, and each keeps the field of that name.
 macro_rules! objects {
@@ -122,9 +122,12 @@ objects! {
         exclusions: Vec<Exclusion<'a>>,
         needs_approval: bool,
         pin: Option<Text<'a>>,
-        accepted_risks: Vec<Text<'a>>,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         follows: Option<Text<'a>>,
+        accepted_risks: Vec<Risk<'a>>,
+        /// Only said where one is wanted. Before there were such, none was.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        preflight: Option<Text<'a>>,
     }
 
     core::MaintenanceWindow as Window {
@@ -203,6 +206,18 @@ objects! {
         cluster: Option<Text<'a>>,
         version: Text<'a>,
         by: Text<'a>,
+        at: Text<'a>,
+    }
+
+    core::Preflight as Preflight {
+        cluster: Text<'a>,
+        version: Text<'a>,
+        from: Text<'a>,
+        id: Text<'a>,
+        by: Text<'a>,
+        state: Text<'a>,
+        why: Text<'a>,
+        risks: Vec<Text<'a>>,
         at: Text<'a>,
     }
 

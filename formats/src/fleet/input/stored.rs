@@ -146,6 +146,65 @@ pub(super) enum Parallel {
     Percent(u32),
 }
 
+/// An accepted risk: a name alone, as before there was more to say, or with its reason, owner and end.
+#[derive(Serialize, Deserialize)]
+#[serde(untagged)]
+pub(super) enum Risk<'a> {
+    Name(Text<'a>),
+    Entry {
+        name: Text<'a>,
+        reason: Option<Text<'a>>,
+        owner: Option<Text<'a>>,
+        /// A time, or `fixed`; none: it has no end.
+        until: Option<Text<'a>>,
+    },
+}
+
+/// What is stored for an acceptance that ends with the fix.
+const FIXED: &str = "fixed";
+
+impl<'a> Stored<'a, core::AcceptedRisk> for Risk<'a> {
+    fn store(from: &'a core::AcceptedRisk, tables: &Tables<'a>) -> Self {
+        let until = match &from.until {
+            core::RiskEnd::Open => None,
+            core::RiskEnd::At(end) => Some(said(end)),
+            core::RiskEnd::Fixed => Some(text(FIXED)),
+        };
+        match (&from.reason, &from.owner, until) {
+            (None, None, None) => Self::Name(text(&from.name)),
+            (reason, owner, until) => Self::Entry {
+                name: text(&from.name),
+                reason: Stored::store(reason, tables),
+                owner: Stored::store(owner, tables),
+                until,
+            },
+        }
+    }
+
+    fn restore(self, join: &mut Join) -> Result<core::AcceptedRisk, String> {
+        let (name, reason, owner, until) = match self {
+            Self::Name(name) => return Ok(core::AcceptedRisk::named(join.name(&name))),
+            Self::Entry {
+                name,
+                reason,
+                owner,
+                until,
+            } => (name, reason, owner, until),
+        };
+        let until = match until.as_deref() {
+            None => core::RiskEnd::Open,
+            Some(FIXED) => core::RiskEnd::Fixed,
+            Some(end) => core::RiskEnd::At(parse(end)?),
+        };
+        Ok(core::AcceptedRisk {
+            name: join.name(&name),
+            reason: reason.restore(join)?,
+            owner: owner.restore(join)?,
+            until,
+        })
+    }
+}
+
 /// The organisation that is the part's: nothing is stored of it.
 #[derive(Default)]
 pub(super) struct ThePart;
@@ -204,6 +263,18 @@ values! {
     core::UpgradeState as Text<'a>:
         |state, _| text(state.code()),
         |text, _| is_one(core::UpgradeState::of_code(&text), &text, "state");
+    core::PreflightState as Text<'a>:
+        |state, _| text(state.code()),
+        |text, _| is_one(core::PreflightState::of_code(&text), &text, "state");
+    core::PreflightDemand as Option<Text<'a>>:
+        |demand, _| match demand {
+            core::PreflightDemand::None => None,
+            demand => Some(text(demand.code())),
+        },
+        |demand, _| match demand {
+            None => Ok(core::PreflightDemand::None),
+            Some(text) => is_one(core::PreflightDemand::of_code(&text), &text, "demand"),
+        };
     core::Owner as Text<'a>:
         |owner, _| text(owner.code()),
         |text, _| is_one(core::Owner::of_code(&text), &text, "owner");

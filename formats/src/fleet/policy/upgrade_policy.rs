@@ -3,13 +3,13 @@
 use std::collections::BTreeSet;
 
 use jiff::civil::{Date, DateTime};
-use towpath_core::fleet::{CHANNEL_GROUPS, Exclusion, Name, UpgradePolicy};
+use towpath_core::fleet::{CHANNEL_GROUPS, Exclusion, Name, PreflightDemand, UpgradePolicy};
 use towpath_core::graph::Pattern;
 use towpath_core::version::Version;
 
 use super::known::SharedValues;
 use super::organisation::Rules;
-use crate::fleet::maintenance;
+use crate::fleet::{accepted_risks, maintenance};
 use crate::read::{Node, Reader, Record, shown};
 
 /// The most items of any list of a cluster's policy.
@@ -126,7 +126,13 @@ fn conditions(
     node: &Node,
     policy: &mut UpgradePolicy,
 ) {
-    let fields = ["soakDays", "mutexes", "sector", "blockedVersions"];
+    let fields = [
+        "soakDays",
+        "mutexes",
+        "sector",
+        "blockedVersions",
+        "preflight",
+    ];
     let Some(record) = reader.record(node, "`conditions`", &fields) else {
         return;
     };
@@ -138,6 +144,9 @@ fn conditions(
     }
     if let Some(node) = record.get("blockedVersions") {
         policy.blocked_versions = patterns(reader, known, node);
+    }
+    if let Some(node) = record.get("preflight") {
+        policy.preflight = preflight(reader, node);
     }
     let Some(node) = record.get("sector") else {
         return;
@@ -154,6 +163,18 @@ fn conditions(
         );
         reader.error("unknown-sector", node, problem, &remedy);
     }
+}
+
+/// What cannot be understood is the strictest.
+fn preflight(reader: &mut Reader, node: &Node) -> PreflightDemand {
+    let text = reader.text(node, "`preflight`");
+    let demand = text.and_then(PreflightDemand::of_code);
+    if let (Some(text), None) = (text, demand) {
+        let problem = format!("`preflight` is {:?}, which is not known", shown(text));
+        let remedy = "write `required`, `where-supported` or `none`";
+        reader.error("bad-value", node, problem, remedy);
+    }
+    demand.unwrap_or(PreflightDemand::Required)
 }
 
 /// What AUS does not have.
@@ -186,7 +207,7 @@ fn beyond_aus(
         policy.pin = version(reader, node);
     }
     if let Some(node) = record.get("acceptedRisks") {
-        policy.accepted_risks = names(reader, known, node, "acceptedRisks", "a risk's name");
+        policy.accepted_risks = accepted_risks::read(reader, node, &mut |name| known.name(name));
     }
     if let Some(node) = record.get("channel") {
         policy.follows = followed_channels(reader, known, node);

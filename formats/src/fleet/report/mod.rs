@@ -13,7 +13,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use towpath_core::cluster::{ClusterId, Fact, Platform};
 use towpath_core::fleet::{
-    AgentUpdate, Binding, ClusterState, Health, Labels, Name, NodePool, Product,
+    AgentUpdate, Binding, ClusterState, Health, Labels, Name, NodePool, PreflightResult, Product,
 };
 use towpath_core::graph::ChannelName;
 use towpath_core::version::{Arch, Version};
@@ -51,6 +51,8 @@ pub struct Report {
     pub conditions: Vec<ReportCondition>,
     /// What became of its updates, as its agent saw it.
     pub updates: Vec<AgentUpdate>,
+    /// What became of preflights that it was asked for.
+    pub preflights: Vec<PreflightResult>,
     pub platform: Fact<Platform>,
     pub channel: Option<ChannelName>,
     /// The architecture of its payload.

@@ -9,7 +9,7 @@ use serde::Deserialize;
 use towpath_core::agent::{self, Past, Status};
 use towpath_core::cluster::objects::Progress;
 use towpath_core::cluster::{Fact, Platform};
-use towpath_core::fleet::{AgentUpdate, Labels, Name};
+use towpath_core::fleet::{AgentUpdate, Labels, Name, PreflightResult};
 use towpath_core::version::{Arch, Version};
 
 use super::read::{clipped, health, version};
@@ -61,6 +61,8 @@ pub struct Seen<'a> {
     pub platform: Fact<Platform>,
     /// What became of updates since the last report, newest first.
     pub updates: &'a [AgentUpdate],
+    /// What became of preflights since the last report.
+    pub preflights: &'a [PreflightResult],
     /// When the objects were read.
     pub at: Timestamp,
 }
@@ -122,6 +124,7 @@ fn measured(seen: &Seen<'_>, current: &Version, measure: &Measure) -> Report {
             .take(measure.entries)
             .collect(),
         updates: updates(seen, measure),
+        preflights: preflights(seen, measure),
         platform: seen.platform.clone(),
         channel: match channel {
             Fact::Known(channel) => Some(channel.clone()),
@@ -202,6 +205,28 @@ fn updates(seen: &Seen<'_>, measure: &Measure) -> Vec<AgentUpdate> {
     seen.updates
         .iter()
         .filter_map(update)
+        .take(super::MAX_ENTRIES)
+        .collect()
+}
+
+/// Nor does anybody tell of these a second time.
+fn preflights(seen: &Seen<'_>, measure: &Measure) -> Vec<PreflightResult> {
+    let preflight = |preflight: &PreflightResult| {
+        let why = measure.text_bytes.min(MAX_WHY_BYTES);
+        let is_name = |name: &&Name| {
+            (1..=MAX_TEXT_BYTES).contains(&name.len()) && !name.chars().any(char::is_control)
+        };
+        let risks = preflight.risks.iter().filter(is_name);
+        Some(PreflightResult {
+            version: plain(&preflight.version).ok()?,
+            why: clipped(&preflight.why, why).into(),
+            risks: risks.take(measure.entries).cloned().collect(),
+            ..preflight.clone()
+        })
+    };
+    seen.preflights
+        .iter()
+        .filter_map(preflight)
         .take(super::MAX_ENTRIES)
         .collect()
 }

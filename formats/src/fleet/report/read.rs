@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 use jiff::SignedDuration;
 use serde::Deserialize;
 use towpath_core::cluster::Platform;
-use towpath_core::fleet::{AgentOutcome, AgentUpdate, Health, Labels, Name, NodePool};
+use towpath_core::fleet::{
+    AgentOutcome, AgentUpdate, Health, Labels, Name, NodePool, PreflightResult, PreflightState,
+};
 use towpath_core::graph::ChannelName;
 use towpath_core::version::{Arch, ReleaseName, Version};
 
@@ -27,6 +29,7 @@ pub fn read(bytes: &[u8]) -> Result<Report, String> {
         ("entries of the history", sent.history.len()),
         ("conditions", sent.conditions.len()),
         ("updates", sent.updates.len()),
+        ("preflights", sent.preflights.len()),
         ("labels", sent.labels.0.len()),
         ("node pools", sent.node_pools.as_ref().map_or(0, Vec::len)),
     ] {
@@ -59,6 +62,11 @@ pub fn read(bytes: &[u8]) -> Result<Report, String> {
             .updates
             .into_iter()
             .map(update)
+            .collect::<Result<_, _>>()?,
+        preflights: sent
+            .preflights
+            .into_iter()
+            .map(preflight)
             .collect::<Result<_, _>>()?,
         platform: sent
             .platform
@@ -109,6 +117,8 @@ struct ReportBody {
     conditions: Vec<ReportCondition>,
     #[serde(default)]
     updates: Vec<SentUpdate>,
+    #[serde(default)]
+    preflights: Vec<SentPreflight>,
     platform: Option<String>,
     channel: Option<String>,
     arch: Option<String>,
@@ -151,6 +161,18 @@ struct SentUpdate {
     took_seconds: Option<u32>,
     #[serde(default)]
     automatic: bool,
+}
+
+#[derive(Deserialize)]
+#[serde(expecting = "a preflight: an object")]
+struct SentPreflight {
+    id: String,
+    version: String,
+    outcome: String,
+    #[serde(default)]
+    why: String,
+    #[serde(default)]
+    risks: Vec<String>,
 }
 
 pub(super) fn health(
@@ -233,6 +255,31 @@ fn update(sent: SentUpdate) -> Result<AgentUpdate, String> {
             .took_seconds
             .map(|seconds| SignedDuration::from_secs(seconds.into())),
         is_automatic: sent.automatic,
+    })
+}
+
+fn preflight(sent: SentPreflight) -> Result<PreflightResult, String> {
+    let over = PreflightState::ALL
+        .into_iter()
+        .filter(|state| state.is_over());
+    let known: Vec<&str> = over.clone().map(PreflightState::code).collect();
+    let mut over = over.filter(|state| state.code() == sent.outcome);
+    let state = over.next().ok_or_else(|| {
+        format!(
+            "the outcome of a preflight is {:?}; there are: {}",
+            shown(&sent.outcome),
+            known.join(", ")
+        )
+    })?;
+    let risks = sent.risks.iter().take(MAX_ENTRIES);
+    Ok(PreflightResult {
+        id: report_id(&sent.id)?,
+        version: version(&sent.version)?,
+        state,
+        why: clipped(&sent.why, MAX_WHY_BYTES).into(),
+        risks: risks
+            .map(|name| named("a risk of a preflight", name))
+            .collect::<Result<_, _>>()?,
     })
 }
 

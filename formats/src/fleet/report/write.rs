@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 use serde_json::{Map, Value, json};
-use towpath_core::fleet::{AgentUpdate, Health, NodePool};
+use towpath_core::fleet::{AgentUpdate, Health, NodePool, PreflightResult};
 use towpath_core::version::{Arch, Version};
 
 use super::{HistoryEntry, Report};
@@ -24,6 +24,7 @@ pub fn write(report: &Report) -> Vec<u8> {
     let conditions = Some(&report.conditions);
     fields.some("conditions", conditions.filter(|list| !list.is_empty()));
     fields.list("updates", report.updates.iter().map(update));
+    fields.list("preflights", report.preflights.iter().map(preflight));
     fields.some(
         "platform",
         known(&report.platform).map(|platform| platform.as_str()),
@@ -90,6 +91,17 @@ fn update(update: &AgentUpdate) -> ReportFields {
     fields.some("startedAt", Some(update.started_at.to_string()));
     fields.some("tookSeconds", update.took.map(|took| took.as_secs().max(0)));
     fields.some("automatic", Some(true).filter(|_| update.is_automatic));
+    fields
+}
+
+fn preflight(preflight: &PreflightResult) -> ReportFields {
+    let mut fields = ReportFields::default();
+    fields.some("id", Some(&*preflight.id));
+    fields.some("version", Some(preflight.version.to_string()));
+    fields.some("outcome", Some(preflight.state.code()));
+    fields.some("why", Some(&*preflight.why).filter(|why| !why.is_empty()));
+    let risks: Vec<&str> = preflight.risks.iter().map(|name| &**name).collect();
+    fields.some("risks", Some(risks).filter(|risks| !risks.is_empty()));
     fields
 }
 

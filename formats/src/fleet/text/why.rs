@@ -3,7 +3,9 @@
 
 use std::fmt::Write;
 
-use towpath_core::fleet::{AgentUpdate, CandidateWhy, ClusterIdx, Decision, FleetPlanner, Why};
+use towpath_core::fleet::{
+    AgentUpdate, CandidateWhy, ClusterIdx, Decision, FleetPlanner, Preflight, Why,
+};
 use towpath_core::graph::ChannelName;
 use towpath_core::verdict::{Answer, Verdict};
 use towpath_core::version::Version;
@@ -65,7 +67,7 @@ pub fn why(
     }
     if candidates.is_empty() {
         text.push_str("  there is no newer version for it\n");
-        return text + &agent_updates(updates);
+        return text + &preflights(desk, member) + &agent_updates(updates);
     }
     let rows: Vec<CandidateRow> = candidates
         .iter()
@@ -93,7 +95,43 @@ pub fn why(
     let own = candidates
         .iter()
         .flat_map(|candidate| &candidate.own.reasons);
-    text + &helps(cluster.reasons.iter().chain(own)) + &agent_updates(updates)
+    text + &helps(cluster.reasons.iter().chain(own))
+        + &preflights(desk, member)
+        + &agent_updates(updates)
+}
+
+/// The preflights of a cluster; nothing if it was asked for none.
+fn preflights(desk: &FleetPlanner, member: ClusterIdx) -> String {
+    let mut text = String::new();
+    let roster = desk.roster();
+    for preflight in roster.preflights(&roster.cluster(member).id) {
+        if text.is_empty() {
+            text.push_str("\n  its preflights:\n");
+        }
+        let Preflight {
+            version,
+            state,
+            at,
+            from,
+            ..
+        } = preflight;
+        let (state, at) = (state.code(), minute(*at));
+        let found = found(preflight);
+        writeln!(text, "  {version}  {state:11}  {at}, from {from}{found}").expect("fits");
+    }
+    text
+}
+
+/// What a preflight has found, and what the cluster said.
+fn found(preflight: &Preflight) -> String {
+    let risks = match preflight.risks.is_empty() {
+        true => String::new(),
+        false => format!(", found {}", joined(&preflight.risks, "nothing")),
+    };
+    match preflight.why.is_empty() {
+        true => risks,
+        false => format!("{risks}: {}", preflight.why),
+    }
 }
 
 /// What is said about one version. Versions about which the same is said stand together.

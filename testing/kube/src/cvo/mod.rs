@@ -5,6 +5,7 @@
 
 mod advice;
 mod conditions;
+mod preflight;
 mod updating;
 
 use std::collections::BTreeMap;
@@ -32,6 +33,8 @@ pub struct ClusterVersionOperator {
     http: reqwest::Client,
     behaviour: Behaviour,
     queries: BTreeMap<String, bool>,
+    /// What preflights find, by name; none: this operator has no preflights and names no risks.
+    gated: Option<Vec<String>>,
 }
 
 impl ClusterVersionOperator {
@@ -46,6 +49,7 @@ impl ClusterVersionOperator {
             http,
             behaviour: Behaviour::Completes,
             queries: BTreeMap::new(),
+            gated: None,
         }
     }
 
@@ -57,6 +61,17 @@ impl ClusterVersionOperator {
     /// Sets the answer of a PromQL query. Other queries fail.
     pub fn answer(&mut self, promql: &str, value: bool) {
         self.queries.insert(promql.to_owned(), value);
+    }
+
+    /// Has the operator name risks in `conditionalUpdateRisks` and `riskNames`, refuse updates whose risks are not accepted, and run
+    /// preflights, which find these risks.
+    pub fn gates(&mut self, preflights_find: &[&str]) {
+        self.gated = Some(
+            preflights_find
+                .iter()
+                .map(|&name| name.to_owned())
+                .collect(),
+        );
     }
 
     /// Does one step at this time.
@@ -71,6 +86,11 @@ impl ClusterVersionOperator {
         self.retrieve(&object["spec"], &mut status, &mut conditions)
             .await;
         self.aggregate(&mut conditions).await;
+        if let Some(found) = &self.gated {
+            preflight::name_risks(&mut status, now);
+            let is_new = object["metadata"]["generation"] != object["status"]["observedGeneration"];
+            preflight::step(&object["spec"], &mut status, found, is_new, now);
+        }
         updating::step(
             &object["spec"],
             &mut status,

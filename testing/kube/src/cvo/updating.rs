@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use super::Behaviour;
 use super::conditions::Conditions;
+use super::preflight::{is_asked, not_accepted};
 
 /// History is kept this long.
 const MAX_HISTORY: usize = 100;
@@ -52,6 +53,9 @@ pub(super) fn current(status: &Value) -> Option<String> {
 
 /// The release that `desiredUpdate` names, with all that is known of it.
 fn wanted(spec: &Value, status: &Value) -> Option<Value> {
+    if is_asked(spec) {
+        return None;
+    }
     let desired = &spec["desiredUpdate"];
     let text = |name: &str| desired[name].as_str().filter(|text| !text.is_empty());
     let conditional = status["conditionalUpdates"]
@@ -83,6 +87,13 @@ fn refusal(
 ) -> Option<(&'static str, String)> {
     if spec["desiredUpdate"]["force"] == true {
         return None;
+    }
+    let open = not_accepted(spec, status, &wanted["image"]);
+    if !open.is_empty() {
+        return Some((
+            "UnacceptedRisks",
+            format!("it is exposed to unaccepted risks {open:?}"),
+        ));
     }
     let parse = |text: &str| Version::parse(text).ok();
     let from = current(status).as_deref().and_then(parse)?;
