@@ -21,8 +21,8 @@ use towpath_sources::read_directory;
 
 use crate::cli::failure;
 use crate::example::Origin;
-use crate::minors::MinorsArgs;
 use crate::input::read_input;
+use crate::minors::MinorsArgs;
 use crate::output::OutputArgs;
 
 /// The largest file of parameters that we read.

@@ -11,9 +11,9 @@ use towpath_core::agent::{
 };
 use towpath_core::cluster::{Fact, UpgradeableGate, gate};
 use towpath_core::finding::Finding;
-use towpath_core::version::Minors;
 use towpath_core::fleet::{Name, PreflightResult, PreflightState};
 use towpath_core::verdict::{Answer, Verdict};
+use towpath_core::version::Minors;
 use towpath_formats::agent::{AgentPolicy, PassReport};
 use towpath_kube::Cluster;
 
