@@ -22,6 +22,7 @@ use towpath_sources::read_directory;
 use crate::cli::failure;
 use crate::example::Origin;
 use crate::input::read_input;
+use crate::minors::MinorsArgs;
 use crate::output::OutputArgs;
 
 /// The largest file of parameters that we read.
@@ -53,6 +54,8 @@ pub(crate) struct EstimateArgs {
     to: Vec<Version>,
     #[command(flatten)]
     shape: ShapeArgs,
+    #[command(flatten)]
+    minors: MinorsArgs,
     #[command(flatten)]
     output: OutputArgs,
 }
@@ -110,7 +113,7 @@ fn estimate(args: EstimateArgs) -> anyhow::Result<bool> {
         );
     }
     let stops = versions[1..].iter().cloned().map(Stop::Release).collect();
-    Way::new(versions[0].clone(), stops)?;
+    Way::new(versions[0].clone(), stops, &args.minors.read()?)?;
     let shape = args
         .shape
         .told()?

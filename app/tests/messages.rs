@@ -136,7 +136,7 @@ fn an_update_that_skips_a_minor_version_says_so_and_how_to_find_the_way() {
     let (text, code) = told(&folder, &question.split(' ').collect::<Vec<_>>());
     assert_eq!(code, Some(1), "{text}");
     assert!(
-        text.contains("skips 4.15") && text.contains("[SkipsMinor]"),
+        text.contains("skips 4.15") && text.contains("[UpdateSkipsMinor]"),
         "{text}"
     );
     let command = text.lines().last().unwrap_or_default().trim();

@@ -107,6 +107,18 @@ const NOT_RUN: &[(&str, &str, &str)] = &[
         "cp -r scenarios/serve",
         "begins in the repository",
     ),
+    ("docs/acm.md", "", "needs a hub of ACM"),
+    (
+        "README.md",
+        "cargo run",
+        "the test has a binary; scenarios/serve serves",
+    ),
+    ("README.md", "cargo xtask test", "runs this test"),
+    (
+        "docs/fleet.md",
+        "towpath fleet preflight",
+        "the example's clusters have no agents, and are not offered 4.21.0",
+    ),
 ];
 
 fn main() {

@@ -647,7 +647,10 @@ impl Settings {
             let policy = ("--fleet", fleet.policy.as_path());
             std::iter::once(policy).chain(clusters).chain(acm)
         });
-        let keys = self.token_keys.iter().map(|path| ("--token-keys", path));
+        let keys = self
+            .token_keys
+            .iter()
+            .map(|path| ("--token-keys", path.as_path()));
         let all = sources.chain(fleet).chain(keys);
         let mut all = all.filter(|(_, path)| !path.exists());
         match all.next() {

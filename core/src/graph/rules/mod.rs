@@ -123,7 +123,7 @@ pub static OLDER: Code = Code::new(
 
 /// An update that leaves out a minor version, which nobody declares.
 pub static SKIPS_MINOR: Code = Code::new(
-    "SkipsMinor",
+    "UpdateSkipsMinor",
     "from {from} to {to} skips {between}, and clusters update one minor version at a time",
     "go by a release of {between}; `towpath path` finds the way",
 )
