@@ -210,7 +210,9 @@ fn parameters_are_named_as_the_flags_are() {
                 None => Some(parameter),
             };
             let name = told.and_then(|told| told["name"].as_str()).expect("a name");
-            let is_positional = help.contains(&format!("<{}>", name.to_uppercase()));
+            let place = name.to_uppercase();
+            let places = [format!("<{place}>"), format!("[{place}]")];
+            let is_positional = places.iter().any(|place| help.contains(place));
             let is_flag = help.contains(&format!("--{name} "));
             assert!(
                 is_flag || is_positional || only_there.contains(&name),
