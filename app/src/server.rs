@@ -104,7 +104,7 @@ pub(crate) fn check(command: &Command, matches: &ArgMatches) -> Result<(), clap:
     let Some(local) = local else { return Ok(()) };
     let problem =
         format!("the argument '{local}' cannot be used with '--server': the service has its own");
-    Err(command
+    Err(leaf
         .clone()
         .error(clap::error::ErrorKind::ArgumentConflict, problem))
 }

@@ -191,8 +191,8 @@ fn what_a_server_of_another_kind_says_is_told() {
 fn parameters_are_named_as_the_flags_are() {
     let service = Towpath::serve(&["--now", NOON]);
     let described = service.get("/api/v1/openapi.json").json();
-    // What only a service has: pages, and one cluster of many.
-    let only_there = ["after", "cluster", "format", "width"];
+    // What only a service has: pages, one cluster of many, how wide the terminal is, and what --metal says.
+    let only_there = ["after", "cluster", "format", "width", "on"];
     let mut checked = 0;
     for (path, command) in [
         ("/api/v1/explain", &["explain"][..]),

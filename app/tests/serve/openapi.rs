@@ -281,7 +281,7 @@ fn every_answer_is_as_it_is_described() {
         (
             "/api/v1/fleet/acknowledge",
             json!({"gate": "g", "cluster": PROD, "by": "ann"}),
-            200,
+            404,
         ),
         ("/api/v1/fleet/import", json!({"clusters": []}), 200),
         ("/api/v1/fleet/forget", json!({"cluster": PROD}), 200),
