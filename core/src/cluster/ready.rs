@@ -15,8 +15,6 @@ use crate::version::{Minor, ShippedKubernetes};
 pub struct Readiness {
     /// Its updates, in order.
     pub hops: Vec<ReadyHop>,
-    /// Pools that are paused at the end, and have to be unpaused.
-    pub paused_at_the_end: Vec<Name>,
     /// What is left to be done when the way is over.
     pub after: Vec<Task>,
 }
@@ -28,8 +26,6 @@ pub struct PoolTasks {
     pub before: Vec<Vec<Task>>,
     /// When the way is over.
     pub after: Vec<Task>,
-    /// Pools that are paused at the end.
-    pub paused_at_the_end: Vec<Name>,
 }
 
 /// An update of a way.
@@ -102,16 +98,11 @@ static POOL_TO_WAIT_FOR: Code = Code::new(
 pub fn ready(way: &Way, facts: &Facts) -> Readiness {
     let mut asked = BTreeSet::new();
     let pools = facts.pools.known().cloned().unwrap_or_default();
-    let PoolTasks {
-        before,
-        after,
-        paused_at_the_end,
-    } = pool_tasks(way, pools);
+    let PoolTasks { before, after } = pool_tasks(way, pools);
     let steps = way.steps().zip(before);
     let hops = steps.map(|(step, of_pools)| hop(step, facts, of_pools, &mut asked));
     Readiness {
         hops: hops.collect(),
-        paused_at_the_end,
         after,
     }
 }
@@ -159,10 +150,10 @@ impl Task {
 pub fn pool_tasks(way: &Way, pools: Vec<MachineConfigPool>) -> PoolTasks {
     let mut pools = WorkerPools::new(pools);
     let before = way.steps().map(|step| pools.before(step)).collect();
-    let paused_at_the_end = pools.paused_at_the_end(way);
+    let paused = pools.paused_at_the_end(way);
     let last = way.steps().last().map(|step| step.to().to_string());
     let last = last.unwrap_or_default();
-    let after = paused_at_the_end.iter().flat_map(|pool| {
+    let after = paused.iter().flat_map(|pool| {
         [
             Task::of(&POOL_STAYS_PAUSED.because([("pool", pool.into())])),
             Task::of_pool(&POOL_TO_WAIT_FOR, pool, &last),
@@ -171,7 +162,6 @@ pub fn pool_tasks(way: &Way, pools: Vec<MachineConfigPool>) -> PoolTasks {
     PoolTasks {
         before,
         after: after.collect(),
-        paused_at_the_end,
     }
 }
 
