@@ -127,3 +127,30 @@ fn a_shell_asks_the_service_as_it_reads_files() {
     let text = service.get_with(&format!("{ASKED}&id=x"), &[("Accept", "text/plain")]);
     assert_eq!(text.header("content-type"), "text/plain; charset=utf-8");
 }
+
+/// Rows of --minors count for the answers of a service. A file that is wrong is told before it serves.
+#[test]
+fn a_service_takes_rows_of_minor_versions_from_a_file() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("minors.yaml");
+    let write = |text: &str| std::fs::write(&path, text).expect("a file");
+    let file = path.to_str().expect("a path");
+    let unverified = |options: &[&str]| {
+        let told = Towpath::serve(&[&["--now", NOON], options].concat())
+            .get(ASKED)
+            .json();
+        told["paths"][0]["unverifiedMinors"].clone()
+    };
+    write(
+        "minors: [{minor: '4.20', next: ['4.21'], kubernetes: '1.33', unverified: [kubernetes]}]\n",
+    );
+    assert_eq!(unverified(&[]), json!([]));
+    assert_eq!(unverified(&["--minors", file]), json!(["4.20"]));
+    write("minors: [{minor: '4.20', next: ['4.19']}]\n");
+    let (code, told) = towpath(&["serve", "--listen", "127.0.0.1:0", "--minors", file]);
+    assert_eq!(code, 2, "{told}");
+    assert!(
+        told.contains("minors.yaml:1:33: 4.19 does not come after 4.20"),
+        "{told}"
+    );
+}

@@ -16,8 +16,6 @@ use crate::version::{Minor, ShippedKubernetes};
 pub struct Readiness {
     /// Its updates, in order.
     pub hops: Vec<ReadyHop>,
-    /// Pools that are paused at the end, and have to be unpaused.
-    pub paused_at_the_end: Vec<Name>,
     /// What is left to be done when the way is over.
     pub after: Vec<Task>,
     /// Names that somebody accepts, and that nothing here has.
@@ -31,8 +29,6 @@ pub struct PoolTasks {
     pub before: Vec<Vec<Task>>,
     /// When the way is over.
     pub after: Vec<Task>,
-    /// Pools that are paused at the end.
-    pub paused_at_the_end: Vec<Name>,
 }
 
 /// An update of a way.
@@ -114,11 +110,7 @@ pub fn ready(way: &Way, facts: &Facts) -> Readiness {
 pub fn ready_but_for(way: &Way, facts: &Facts, accepted: &AcceptedReasons) -> Readiness {
     let mut asked = BTreeSet::new();
     let pools = facts.pools.known().cloned().unwrap_or_default();
-    let PoolTasks {
-        before,
-        after,
-        paused_at_the_end,
-    } = pool_tasks(way, pools);
+    let PoolTasks { before, after } = pool_tasks(way, pools);
     let mut hops = Vec::new();
     for (step, of_pools) in way.steps().zip(before) {
         let judged = accepted.taken_from(judge_all(step, facts));
@@ -129,7 +121,6 @@ pub fn ready_but_for(way: &Way, facts: &Facts, accepted: &AcceptedReasons) -> Re
     let accepted_in_vain = accepted.unused(taken);
     Readiness {
         hops,
-        paused_at_the_end,
         after,
         accepted_in_vain,
     }
@@ -180,10 +171,10 @@ impl Task {
 pub fn pool_tasks(way: &Way, pools: Vec<MachineConfigPool>) -> PoolTasks {
     let mut pools = WorkerPools::new(pools);
     let before = way.steps().map(|step| pools.before(step)).collect();
-    let paused_at_the_end = pools.paused_at_the_end(way);
+    let paused = pools.paused_at_the_end(way);
     let last = way.steps().last().map(|step| step.to().to_string());
     let last = last.unwrap_or_default();
-    let after = paused_at_the_end.iter().flat_map(|pool| {
+    let after = paused.iter().flat_map(|pool| {
         [
             Task::of(&POOL_STAYS_PAUSED.because([("pool", pool.into())])),
             Task::of_pool(&POOL_TO_WAIT_FOR, pool, &last),
@@ -192,7 +183,6 @@ pub fn pool_tasks(way: &Way, pools: Vec<MachineConfigPool>) -> PoolTasks {
     PoolTasks {
         before,
         after: after.collect(),
-        paused_at_the_end,
     }
 }
 

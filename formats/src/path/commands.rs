@@ -70,7 +70,7 @@ fn of_schedule(told: &PathReport<'_>, plan: &Plan) -> (Vec<Vec<Task>>, Vec<Task>
     }
     match plan.way(told.graph, &told.request.minors) {
         Ok(way) => {
-            let PoolTasks { before, after, .. } = pool_tasks(&way, pools);
+            let PoolTasks { before, after } = pool_tasks(&way, pools);
             (before, after)
         }
         // There are too many hops for a cluster to be asked about.
