@@ -12,7 +12,7 @@ use crate::fleet::{
     BadQuestion, ClusterState, FleetInput, FleetPlanner, Name, Offer, OfferBook, Owner, Product,
     Start, StartKind, Upgrade, UpgradeId, UpgradeState,
 };
-use crate::graph::Graph;
+use crate::graph::{ChannelName, Graph};
 use crate::version::Version;
 
 /// The furthest that a forecast looks, in days.
@@ -39,6 +39,8 @@ pub struct Forecast {
     pub pool: Option<Name>,
     pub from: Version,
     pub to: Version,
+    /// The channel that the cluster is switched to first.
+    pub channel: Option<ChannelName>,
 }
 
 /// What a cluster on that version would be offered then.
@@ -257,6 +259,7 @@ impl Simulation<'_> {
                 sector: start.sector,
                 from: start.from,
                 to: start.to,
+                channel: start.channel,
             });
         }
     }
@@ -305,6 +308,9 @@ fn arrive(state: &mut ClusterState, upgrade: &Upgrade, now: Timestamp) {
         (None, _) => {
             state.version = upgrade.to.clone();
             state.version_since = now;
+            if upgrade.channel.is_some() {
+                state.channel.clone_from(&upgrade.channel);
+            }
         }
     }
 }

@@ -190,7 +190,7 @@ pub fn history(rows: &[HistoryRow]) -> Value {
 /// What will start, if nothing fails.
 pub fn forecast(forecasts: &[Forecast]) -> Value {
     let one = |one: &Forecast| {
-        json!({
+        let told = json!({
             "at": one.at.to_string(),
             "cluster": one.cluster,
             "organisation": one.organisation,
@@ -198,7 +198,8 @@ pub fn forecast(forecasts: &[Forecast]) -> Value {
             "nodePool": one.pool,
             "from": one.from.to_string(),
             "to": one.to.to_string(),
-        })
+        });
+        over_channel(told, one.channel.as_ref())
     };
     forecasts.iter().map(one).collect()
 }

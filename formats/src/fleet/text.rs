@@ -249,7 +249,7 @@ pub fn forecast(forecasts: &[Forecast], days: u32, room: Room) -> String {
             one.organisation.to_string(),
             optional(one.sector.as_ref()),
             one.from.to_string(),
-            one.to.to_string(),
+            over_channel(&one.to, one.channel.as_ref()),
         ]
     };
     first_rows(STARTS, forecasts.iter().map(row), room)
