@@ -494,7 +494,7 @@ fn the_way_from_aus_is_as_the_manual_says() {
     assert_eq!(world.scheduled(), [], "nothing of ours is left there");
 }
 
-/// A graph in which 4.21.3 is in the next minor's channel alone.
+/// A graph in which 4.21.3 and what follows it are in the next minor's channel alone.
 fn write_graph(world: &World) {
     let write = |name: &str, text: &str| {
         let path = world.path(name);
@@ -513,7 +513,7 @@ fn write_graph(world: &World) {
         "graph-data/channels/4.20.yaml",
         &channel("4.20", &["4.20.1", "4.20.2"]),
     );
-    let next = channel("4.21", &["4.20.1", "4.20.2", "4.21.3"]);
+    let next = channel("4.21", &["4.20.1", "4.20.2", "4.21.3", "4.21.4"]);
     write("graph-data/channels/4.21.yaml", &next);
     let node = |version: &str, digit: char, from: &str| {
         let digest = digit.to_string().repeat(64);
@@ -525,9 +525,10 @@ fn write_graph(world: &World) {
         node("4.20.1", '1', ""),
         node("4.20.2", '2', "4.20.1"),
         node("4.21.3", '3', "4.20.1,4.20.2"),
+        node("4.21.4", '4', "4.21.3"),
     ];
     let releases = format!(
-        r#"{{"nodes": [{}], "edges": [[0, 1], [0, 2], [1, 2]]}}"#,
+        r#"{{"nodes": [{}], "edges": [[0, 1], [0, 2], [1, 2], [2, 3]]}}"#,
         nodes.join(", ")
     );
     write("releases.json", &releases);
@@ -584,6 +585,15 @@ fn a_cluster_that_follows_stable_is_switched_to_the_next_channel_before_its_upgr
     world.double.add("org", &[], shop);
     let planned = world.look(&format!("fleet plan {}", graph().join(" ")), "12:02");
     assert!(planned.contains("4.21.3 over stable-4.21"), "{planned}");
+    let ahead = world.look(
+        &format!("fleet forecast --days 2 {}", graph().join(" ")),
+        "12:02",
+    );
+    let switched = ahead.find("4.21.3 over stable-4.21").expect("a switch");
+    assert!(
+        ahead[switched..].contains("4.21.4"),
+        "it stays in the new channel: {ahead}"
+    );
     assert!(pass("12:02").contains("1 planned"));
     let scheduled = [("ocm-shop".into(), "4.21.3".into(), "pending".into())];
     assert_eq!(

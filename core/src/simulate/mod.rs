@@ -13,7 +13,7 @@ use crate::fleet::{
     BadQuestion, ClusterIdx, ClusterState, FleetInput, FleetPlanner, Name, Offer, OfferBook, Owner,
     Product, Start, StartKind, Upgrade, UpgradeId, UpgradeState, best_of,
 };
-use crate::graph::Graph;
+use crate::graph::{ChannelName, Graph};
 use crate::verdict::Verdict;
 use crate::version::Version;
 
@@ -50,6 +50,8 @@ pub struct Forecast {
     pub pool: Option<Name>,
     pub from: Version,
     pub to: Version,
+    /// The channel that the cluster is switched to first.
+    pub channel: Option<ChannelName>,
 }
 
 /// A cluster that starts nothing, and what is held against it at the end of the forecast.
@@ -307,6 +309,7 @@ impl Simulation<'_> {
                 sector: start.sector,
                 from: start.from,
                 to: start.to,
+                channel: start.channel,
             });
         }
     }
@@ -387,6 +390,9 @@ fn arrive(state: &mut ClusterState, upgrade: &Upgrade, now: Timestamp) {
         (None, _) => {
             state.version = upgrade.to.clone();
             state.version_since = now;
+            if upgrade.channel.is_some() {
+                state.channel.clone_from(&upgrade.channel);
+            }
         }
     }
 }

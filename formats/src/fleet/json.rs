@@ -263,7 +263,7 @@ pub fn history(rows: &[HistoryRow]) -> Value {
 pub fn forecast(outlook: &Outlook, limit: Option<usize>) -> Value {
     let limit = limit.unwrap_or(usize::MAX);
     let one = |one: &Forecast| {
-        json!({
+        let told = json!({
             "at": one.at.to_string(),
             "cluster": one.id.as_str(),
             "name": one.cluster,
@@ -272,7 +272,8 @@ pub fn forecast(outlook: &Outlook, limit: Option<usize>) -> Value {
             "nodePool": one.pool,
             "from": one.from.to_string(),
             "to": one.to.to_string(),
-        })
+        });
+        over_channel(told, one.channel.as_ref())
     };
     let idle = |one: &IdleCluster| {
         json!({

@@ -234,7 +234,7 @@ pub fn forecast(outlook: &Outlook, days: u32, room: Room) -> String {
             one.organisation.to_string(),
             optional(one.sector.as_ref()),
             one.from.to_string(),
-            one.to.to_string(),
+            over_channel(&one.to, one.channel.as_ref()),
         ]
     };
     let mut text = match outlook.starts.is_empty() {
