@@ -5,8 +5,10 @@
 use std::path::Path;
 use std::time::Duration;
 
-use towpath_core::agent::Stamp;
+use towpath_core::agent::{FleetOrders, OrderedUpdate, Stamp};
 use towpath_core::cluster::ClusterId;
+use towpath_core::fleet::AcceptedRisk;
+use towpath_formats::agent::orders;
 use towpath_formats::agent::stamp::{self, Nonce};
 use towpath_formats::fleet::token::{Claims, Enrolment, Grant, Key};
 use towpath_service::{Limits, ReportOutcome, ServiceClient, ServiceConfig, ServiceError};
@@ -398,4 +400,38 @@ fn what_is_configured_wrongly_is_said_at_once() {
     assert!(wrong(ca("no certificate")).contains("has no certificate in it"));
     let key = rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]).unwrap();
     assert!(ServiceClient::new(ca(&key.cert.pem())).is_ok());
+}
+
+/// Orders are what the service sealed for this question. A service of before has none, and nobody else can give any.
+#[tokio::test]
+async fn orders_are_sealed_and_a_service_of_before_has_none() {
+    let ordered = FleetOrders {
+        update: Some(OrderedUpdate {
+            to: "4.20.3".parse().unwrap(),
+            accepted: vec![AcceptedRisk::named("SlowStart".into())],
+        }),
+        preflight: None,
+    };
+    let sealed = |token: &str| orders::seal(token, &id(), &nonce(), &orders::write(&ordered));
+    let asked = |answered: Vec<Step>| async {
+        let server = Server::always(answered);
+        let agent = Agent::new(&server.url(""));
+        let orders = agent.client.orders(&id(), &nonce()).await;
+        let request = server.requests().remove(0);
+        let path = "GET /api/v1/clusters/0f3a%2F%20x/orders?nonce=0123456789-_abcd HTTP/1.1\r\n";
+        assert!(request.starts_with(path), "{request}");
+        orders
+    };
+    let ours = asked(answer("200 OK", sealed(TOKEN))).await;
+    assert_eq!(ours.unwrap(), ordered);
+    let older = answer("404 Not Found", r#"{"kind":"does_not_exist","value":""}"#);
+    assert_eq!(asked(older).await.unwrap(), FleetOrders::default());
+    for (status, body) in [
+        ("200 OK", sealed("tpc_another")),
+        ("200 OK", orders::write(&ordered)),
+        ("200 OK", "<html>".to_owned()),
+        ("503 Service Unavailable", sealed(TOKEN)),
+    ] {
+        assert!(asked(answer(status, &body)).await.is_err(), "{body}");
+    }
 }
