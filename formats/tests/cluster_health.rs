@@ -333,6 +333,15 @@ fn an_operator_has_ended_when_its_last_phase_has() {
 }
 
 #[test]
+fn the_streams_of_pools_are_read() {
+    let text = "apiVersion: machineconfiguration.openshift.io/v1\nkind: OSImageStream\nmetadata: {name: cluster}\nspec: {defaultStream: rhel-10}\nstatus: {defaultStream: rhel-9}\n---\nkind: MachineConfigPool\nmetadata: {name: infra}\nspec: {osImageStream: {name: rhel-10}}\n";
+    let health = health("a.yaml", text);
+    assert_eq!(health.default_stream, Fact::Known("rhel-9".into()));
+    let pools = health.pools.known().unwrap();
+    assert_eq!(pools[0].stream.as_deref(), Some("rhel-10"));
+}
+
+#[test]
 fn who_sets_runc_is_found() {
     let config = |runtime: &str| {
         format!(

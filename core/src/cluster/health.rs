@@ -26,6 +26,8 @@ pub struct ClusterHealth {
     pub runc_configs: Fact<Vec<Name>>,
     /// MachineConfigs that set the runtime runc.
     pub runc_machine_configs: Fact<Vec<Name>>,
+    /// The stream of operating systems that pools use unless they name one: `rhel-9`.
+    pub default_stream: Fact<Name>,
     /// Optional operators that nobody supports any more.
     pub ended_operators: Fact<Vec<EndedOperator>>,
     /// Kinds of which only a part was given.
@@ -45,6 +47,8 @@ pub struct PoolState {
     pub is_updating: Fact<bool>,
     pub nodes: Fact<u64>,
     pub updated_nodes: Fact<u64>,
+    /// The stream of operating systems that it names.
+    pub stream: Option<Name>,
 }
 
 /// How a node is, and what it has room for.

@@ -119,6 +119,7 @@ pub(crate) fn known_and_empty() -> Facts {
             alerts: Fact::Known(Vec::new()),
             runc_configs: Fact::Known(Vec::new()),
             runc_machine_configs: Fact::Known(Vec::new()),
+            default_stream: Fact::Unknown,
             ended_operators: Fact::Known(Vec::new()),
             partly: Default::default(),
             known_gates: Vec::new(),
@@ -191,6 +192,7 @@ pub(crate) fn read(story: &str) -> Story {
                     operators: operators.iter().map(|name| (*name).into()).collect(),
                 });
             }
+            ["stream", name] => facts.health.default_stream = Fact::Known((*name).into()),
             ["network", name] => facts.health.network = Fact::Known((*name).into()),
             ["alert", name, severity, namespace, summary @ ..] => {
                 list(&mut facts.health.alerts).push(Alert {
@@ -340,6 +342,10 @@ fn pool_state(name: &str, state: &str, how: &[&str]) -> PoolState {
             is_updating: Fact::Known(true),
             updated_nodes: Fact::Known(done.parse().unwrap()),
             nodes: Fact::Known(all.parse().unwrap()),
+            ..fine
+        },
+        ["stream", name] => PoolState {
+            stream: Some((*name).into()),
             ..fine
         },
         ["silent"] => PoolState {

@@ -487,6 +487,18 @@ fn runc_ends_with_rhel_10_in_openshift_5() {
 }
 
 #[test]
+fn rhel_10_is_told_before_openshift_5() {
+    check_of(
+        "Rhel10Ahead",
+        "at 4.22.3\nstream rhel-9\npool worker runs\npool infra runs stream rhel-10\nway 4.22.4 5.0.1",
+        expect![[r#"
+              Rhel10Ahead: new nodes of OpenShift 5.0 have RHEL 10; pools of the cluster are on rhel-9; these name a stream of their own: infra (rhel-10)
+        "#]],
+    );
+    check_of("Rhel10Ahead", "at 4.21.3\nway 4.22.4", expect![[""]]);
+}
+
+#[test]
 fn an_operator_that_nobody_supports_any_more_is_a_note() {
     check(
         "at 4.14.3\nended cluster-logging.v5.8.1 openshift-logging 2025-11-30\nway 4.15.1 4.16.1",

@@ -81,6 +81,8 @@ pub enum Kind {
     Network,
     ContainerRuntimeConfig,
     MachineConfig,
+    /// The operating systems that pools may have.
+    OsImageStream,
 }
 
 /// Whether a file of a directory may hold objects.
@@ -240,7 +242,7 @@ fn health(
         .collect();
     let network = of(Kind::Network)
         .find(|object| &*object.name == "cluster")
-        .and_then(|object| all.of(object, waiting::network));
+        .and_then(waiting::network);
     let runc_configs = of(Kind::ContainerRuntimeConfig)
         .filter(|object| all.of(object, waiting::config_sets_runc))
         .map(|object| object.name.clone())
@@ -249,6 +251,9 @@ fn health(
         .filter(|object| all.of(object, waiting::machine_config_sets_runc))
         .map(|object| object.name.clone())
         .collect();
+    let default_stream = of(Kind::OsImageStream)
+        .find(|object| &*object.name == "cluster")
+        .and_then(waiting::default_stream);
     let alerts = found.alerts.as_ref();
     let alerts = alerts.map(|(place, node)| all.at(place, |reader| alerts::read(reader, node)));
     ClusterHealth {
@@ -263,6 +268,7 @@ fn health(
         runc_machine_configs: Fact::from(
             given(Kind::MachineConfig).then_some(runc_machine_configs),
         ),
+        default_stream: Fact::from(default_stream),
         ended_operators: ended_operators(all, found, now),
         partly: match found.is_must_gather {
             true => PARTS_OF_A_MUST_GATHER.into(),
@@ -375,7 +381,7 @@ fn items<'n>(reader: &mut Reader, parent: Option<&'n Node>, name: &str) -> &'n [
 const AGAIN: &str = "print the object again, with `oc get -o yaml`";
 
 impl Kind {
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 14] = [
         Self::ClusterVersion,
         Self::ClusterOperator,
         Self::Node,
@@ -389,6 +395,7 @@ impl Kind {
         Self::Network,
         Self::ContainerRuntimeConfig,
         Self::MachineConfig,
+        Self::OsImageStream,
     ];
 
     pub fn as_str(self) -> &'static str {
@@ -406,6 +413,7 @@ impl Kind {
             Self::Network => "Network",
             Self::ContainerRuntimeConfig => "ContainerRuntimeConfig",
             Self::MachineConfig => "MachineConfig",
+            Self::OsImageStream => "OSImageStream",
         }
     }
 
@@ -414,9 +422,10 @@ impl Kind {
         match self {
             Self::ClusterVersion | Self::ClusterOperator | Self::Network => "config.openshift.io",
             Self::Node | Self::ConfigMap | Self::Pod => "",
-            Self::MachineConfigPool | Self::ContainerRuntimeConfig | Self::MachineConfig => {
-                "machineconfiguration.openshift.io"
-            }
+            Self::MachineConfigPool
+            | Self::ContainerRuntimeConfig
+            | Self::MachineConfig
+            | Self::OsImageStream => "machineconfiguration.openshift.io",
             Self::ClusterServiceVersion | Self::InstallPlan => "operators.coreos.com",
             Self::ApiRequestCount => "apiserver.openshift.io",
             Self::PodDisruptionBudget => "policy",

@@ -77,6 +77,9 @@ pub(super) fn pool_state(reader: &mut Reader, object: &Object) -> PoolState {
         is_updating: Fact::from(is_updating),
         nodes: count(reader, status, "machineCount"),
         updated_nodes: count(reader, status, "updatedMachineCount"),
+        stream: spec
+            .and_then(|spec| spec.get("osImageStream"))
+            .map(|stream| text(stream, "name").into()),
     }
 }
 

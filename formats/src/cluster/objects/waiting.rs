@@ -60,8 +60,17 @@ pub(super) fn waiting(plans: Vec<AnyPlan>) -> Vec<InstallPlan> {
 }
 
 /// The network's type: the one in use, else the one that is asked for.
-pub(super) fn network(_: &mut Reader, object: &Object) -> Option<Arc<str>> {
-    let of = |part: &str| object.node.get(part).map(|part| text(part, "networkType"));
+pub(super) fn network(object: &Object) -> Option<Arc<str>> {
+    said_in(object, "networkType")
+}
+
+/// The stream of pools that name none: the one in use, else the one that is asked for.
+pub(super) fn default_stream(object: &Object) -> Option<Arc<str>> {
+    said_in(object, "defaultStream")
+}
+
+fn said_in(object: &Object, field: &str) -> Option<Arc<str>> {
+    let of = |part: &str| object.node.get(part).map(|part| text(part, field));
     let said = [of("status"), of("spec")].into_iter().flatten();
     let mut said = said.filter(|name| !name.is_empty());
     said.next().map(Arc::from)
