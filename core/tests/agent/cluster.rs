@@ -28,6 +28,7 @@ pub(crate) struct Story {
     pub(crate) stamp: Fact<Stamp>,
     pub(crate) orders: FleetOrders,
     pub(crate) now: Timestamp,
+    pub(crate) minors: Minors,
 }
 
 pub(crate) fn version(text: &str) -> Version {
@@ -174,6 +175,7 @@ impl Story {
             evidence: evidence.into(),
             stamp,
             orders: FleetOrders::default(),
+            minors: minors(),
             now,
         }
     }
@@ -197,13 +199,14 @@ impl Story {
             evidence,
             stamp,
             orders,
+            minors,
             now,
         } = self;
         Moment {
             standing,
             facts,
             policy,
-            minors: &minors(),
+            minors,
             memory,
             evidence,
             stamp,

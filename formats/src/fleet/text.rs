@@ -7,7 +7,7 @@ pub use plan::{Expectations, plan};
 pub use why::why;
 
 use std::collections::BTreeMap;
-use std::fmt::{Display, Write};
+use std::fmt::Display;
 
 use comfy_table::presets::ASCII_MARKDOWN;
 use towpath_core::finding::{Finding, escaped};

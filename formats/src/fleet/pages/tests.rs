@@ -79,7 +79,7 @@ fn whoever_stays_is_on_exactly_one_page_whatever_becomes_of_the_others() {
     };
     loop {
         let (desk, decision) = if pages < 4 { &before } else { &later };
-        let page = plan(desk, decision, &filter).expect("a page");
+        let page = plan(desk, decision, None, &filter).expect("a page");
         assert!(clusters(&page).len() <= 7, "{page}");
         seen.extend(clusters(&page));
         pages += 1;
@@ -102,13 +102,13 @@ fn whoever_stays_is_on_exactly_one_page_whatever_becomes_of_the_others() {
 #[test]
 fn all_pages_together_are_the_whole_plan() {
     let (desk, decision) = fleet(0..300);
-    let whole = shown::plan(&desk, &Filter::default().plan(&desk, &decision), None);
+    let whole = shown::plan(&desk, &Filter::default().plan(&desk, &decision), None, None);
     let mut filter = Filter {
         limit: Some(100),
         ..Filter::default()
     };
     let mut seen = Vec::new();
-    while let page = plan(&desk, &decision, &filter).expect("a page")
+    while let page = plan(&desk, &decision, None, &filter).expect("a page")
         && let Some(cursor) = {
             seen.extend(clusters(&page));
             next(&page)
@@ -129,11 +129,12 @@ fn a_page_looks_at_so_many_clusters_and_no_more() {
         held_by: Some("pin".into()),
         ..Filter::default()
     };
-    let page = plan(&desk, &decision, &nobody).expect("a page");
+    let page = plan(&desk, &decision, None, &nobody).expect("a page");
     assert_eq!(clusters(&page), [""; 0]);
     let rest = plan(
         &desk,
         &decision,
+        None,
         &Filter {
             after: next(&page),
             ..nobody
@@ -197,9 +198,9 @@ fn rows_follow_each_other_too() {
         ..Filter::default()
     };
     for page in [
-        plan(&desk, &decision, &foreign),
+        plan(&desk, &decision, None, &foreign),
         status(&desk, &decision, &foreign),
-        forecast(Vec::new(), &foreign),
+        forecast(Outlook::default(), &foreign),
     ] {
         assert!(page.is_err_and(|error| error.contains("leave it out")));
     }
