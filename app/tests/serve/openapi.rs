@@ -157,7 +157,12 @@ impl Described {
 }
 
 fn described(fleet: &Fleet) -> Described {
-    let towpath = fleet.serve_closed(&fleet.sqlite(), &[]);
+    let gate = json!({"id": "g", "versionPrefix": "4.21", "label": "api.openshift.com/gate-ocp"});
+    let list = json!({"clusters": [], "upgrades": [], "versionGates": [gate]});
+    fleet.write("list.json", &list.to_string());
+    let list = fleet.path("list.json");
+    let list = ["--clusters", list.to_str().expect("UTF-8")];
+    let towpath = fleet.serve_closed(&fleet.sqlite(), &list);
     let description = towpath.get("/api/v1/openapi.json").json();
     Described {
         towpath,
@@ -221,6 +226,13 @@ fn every_answer_is_as_it_is_described() {
         ("/api/v1/path", "?from=4.19.16&to=4.20.3&platform=GCP", 200),
         ("/api/v1/path", "?from=4.19.16&to=4.20.3", 200),
         ("/api/v1/path", "?from=4.19.16&to=4.21", 200),
+        (
+            "/api/v1/mirror",
+            "?from=4.19.16&to=4.20.3&platform=GCP",
+            200,
+        ),
+        ("/api/v1/mirror", "?from=4.19.16", 400),
+        ("/api/v1/mirror", "?from=4.19.16&to=4.20.3&via=nope", 422),
         ("/api/v1/fleet/status", "", 401),
     ] {
         assert_eq!(it.get(path, query).status, status, "{path}{query}");
@@ -286,7 +298,7 @@ fn every_answer_is_as_it_is_described() {
         (
             "/api/v1/fleet/acknowledge",
             json!({"gate": "g", "cluster": PROD, "by": "ann"}),
-            404,
+            200,
         ),
         ("/api/v1/fleet/import", json!({"clusters": []}), 200),
         ("/api/v1/fleet/forget", json!({"cluster": PROD}), 200),
