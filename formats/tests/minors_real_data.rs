@@ -98,11 +98,14 @@ fn every_edge(graph: &Graph) -> Result<(), Failed> {
             explanation.candidates[0].verdict.is_offered(),
             "{explanation:?}"
         );
-        let told = text(&ExplainReport {
-            at: &at,
-            from,
-            explanation: &explanation,
-        });
+        let told = text(
+            &ExplainReport {
+                at: &at,
+                from,
+                explanation: &explanation,
+            },
+            towpath_formats::room::Room::default(),
+        );
         assert!(told.contains(&to.to_string()), "{told}");
         across += usize::from(from.major() != to.major());
     }

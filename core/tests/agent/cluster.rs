@@ -14,7 +14,7 @@ use towpath_core::cluster::objects::{Facts, HistoryEntry, MachineConfigPool, Nod
 use towpath_core::fleet::Name;
 use towpath_core::signatures::{SignatureVerdict, Signer};
 use towpath_core::verdict::Answer;
-use towpath_core::version::{Arch, Minor, Version};
+use towpath_core::version::{Arch, Minor, Minors, Version};
 use towpath_testing_graphs::minors;
 
 /// All that a decision depends on.
