@@ -6,7 +6,7 @@ use std::path::Path;
 
 use anyhow::{Context, bail};
 use jiff::{Timestamp, ToSpan, civil::Date, tz::TimeZone};
-use serde_json::Value;
+use serde_json::{Value, json};
 use towpath_core::cluster::{Cluster, ClusterId, Fact};
 use towpath_core::finding::Finding;
 use towpath_core::graph::{ChannelName, Graph, Situation, recommend};
@@ -63,8 +63,12 @@ impl Origin {
         }
     }
 
-    /// An answer for machines, with a mark if it is about the example.
-    pub(crate) fn mark(self, mut answer: Value) -> String {
+    /// An answer for machines, with a mark if it is about the example. It is always an object: a list is its `entries`, as over HTTP.
+    pub(crate) fn mark(self, answer: Value) -> String {
+        let mut answer = match answer {
+            Value::Array(entries) => json!({ "entries": entries }),
+            other => other,
+        };
         if let (Self::Example, Value::Object(fields)) = (self, &mut answer) {
             fields.insert("example".to_owned(), Value::Bool(true));
         }

@@ -222,7 +222,7 @@ impl Server<'_> {
                 break;
             }
         }
-        Ok(plain_list(whole, limit.unwrap_or(usize::MAX)))
+        Ok(without_pages(whole, limit.unwrap_or(usize::MAX)))
     }
 
     /// Has the service do something, and prints what it did.
@@ -315,15 +315,12 @@ fn longest(whole: &Value) -> usize {
     lengths.max().unwrap_or(0)
 }
 
-/// The answer without its pages: a list if it was only one, and so many entries of each.
-fn plain_list(mut whole: Value, limit: usize) -> Value {
+/// The answer without its pages, with so many entries of each list.
+fn without_pages(mut whole: Value, limit: usize) -> Value {
     if let Some(object) = whole.as_object_mut() {
         object.remove("next");
         for list in object.values_mut().filter_map(Value::as_array_mut) {
             list.truncate(limit);
-        }
-        if let (1, Some(entries)) = (object.len(), object.get_mut("entries")) {
-            return entries.take();
         }
     }
     whole
@@ -358,10 +355,10 @@ mod tests {
         );
         assert_eq!(longest(&whole), 2);
         let expected = json!({"starts": [1], "waiting": [2, 4], "holds": {"soak": 3}});
-        assert_eq!(plain_list(whole, usize::MAX), expected);
+        assert_eq!(without_pages(whole, usize::MAX), expected);
         assert_eq!(
-            plain_list(json!({"entries": [1, 2], "next": null}), 1),
-            json!([1])
+            without_pages(json!({"entries": [1, 2], "next": null}), 1),
+            json!({"entries": [1]})
         );
     }
 }

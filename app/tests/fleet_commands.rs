@@ -419,10 +419,13 @@ fn each_cluster_is_shown_with_its_policy_and_no_blocked_version_soaks() {
         "schedule": "0 10 * * 1-5", "sector": "late", "mutexes": ["m"], "soakDays": 4, "workloads": ["web"],
         "soaking": ["4.12.2"],
     }]);
-    assert_eq!(ask("clusters --sector late"), expected);
-    assert_eq!(ask("clusters --limit 1"), expected, "by name");
-    assert_eq!(ask("clusters").as_array().expect("a list").len(), 2);
-    let soaking = &ask("status --sector late")[0]["soaking"];
+    assert_eq!(ask("clusters --sector late")["entries"], expected);
+    assert_eq!(ask("clusters --limit 1")["entries"], expected, "by name");
+    assert_eq!(
+        ask("clusters")["entries"].as_array().expect("a list").len(),
+        2
+    );
+    let soaking = &ask("status --sector late")["entries"][0]["soaking"];
     assert_eq!(soaking[0]["version"], "4.12.2");
     assert_eq!(soaking.as_array().expect("a list").len(), 1, "{soaking}");
     let (table, _) = told(
@@ -457,7 +460,10 @@ fn soak_is_not_imported_while_nobody_knows_what_own_time_counts_for() {
     let history = "fleet history -o json --fleet fleet --clusters stage.json";
     let history: serde_json::Value =
         serde_json::from_str(&told(site.path(), history).0).expect("JSON");
-    assert_eq!(history[0]["soakSeconds"], 367_200, "4.25 days: {history}");
+    assert_eq!(
+        history["entries"][0]["soakSeconds"], 367_200,
+        "4.25 days: {history}"
+    );
 }
 
 #[test]
@@ -565,12 +571,15 @@ fn a_preflight_is_asked_of_clusters_that_are_offered_the_version_and_of_nobody_b
     let json = |command: &str| -> serde_json::Value {
         serde_json::from_str(&text(command)).expect("JSON")
     };
-    assert_eq!(json("preflight -o json"), serde_json::json!([]));
+    assert_eq!(
+        json("preflight -o json"),
+        serde_json::json!({"entries": []})
+    );
     let asked = json("preflight 4.20.3 --at-once 2 --by ada -o json");
     let clusters = asked["clusters"].as_u64().expect("a count");
     assert!(clusters > 0, "{asked}");
     let listed = json("preflight -o json");
-    let listed = listed.as_array().expect("a list");
+    let listed = listed["entries"].as_array().expect("a list");
     assert_eq!(listed.len() as u64, clusters);
     assert_eq!(
         (&listed[0]["state"], &listed[0]["by"]),

@@ -214,5 +214,5 @@ fn an_audit_log_stands_in_for_what_the_cluster_does_not_count() {
     let told = ready("--audit-log - --removals removals.json", Some(&widgets));
     assert_eq!(codes(&answer(&told)), ["ApiRemoved/widgets.v1.example.com"]);
     let both = towpath(folder.path(), "ready - --audit-log -", Some(&widgets));
-    assert!(error(&both).contains("standard input has the objects already"));
+    assert!(error(&both).contains("only one file can be -"));
 }

@@ -1041,7 +1041,7 @@ fn a_newer_schema_is_refused() {
             refused,
             StoreError::NewerSchema {
                 found: 99,
-                known: 5
+                known: 6
             }
         );
     });

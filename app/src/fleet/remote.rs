@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use super::args::{FleetCommand, FleetPartArgs, HistoryOutput};
 use crate::cli::{print, say};
+use crate::example::Origin;
 use crate::output::{Output, OutputArgs};
 use crate::server::{Question, Server};
 
@@ -130,7 +131,7 @@ fn shown(
 fn told(server: &Server<'_>, output: OutputArgs, question: &Question) -> anyhow::Result<bool> {
     match output.form {
         Output::Text => say(&server.text(question, "text", None)?)?,
-        Output::Json => print(&format!("{:#}\n", server.facts(question)?))?,
+        Output::Json => print(&Origin::Named.mark(server.facts(question)?))?,
     }
     Ok(true)
 }

@@ -171,7 +171,7 @@ fn upgrades_of_one_cluster_by_name_or_id() {
     );
     let upgrades = |more: &str| {
         let all = done(folder, &format!("fleet upgrades --store sqlite:f.db{more}"));
-        let names = all.as_array().expect("a list").iter();
+        let names = all["entries"].as_array().expect("a list").iter();
         let mut names: Vec<Value> = names.map(|upgrade| upgrade["name"].clone()).collect();
         names.sort_by_key(Value::to_string);
         names

@@ -29,7 +29,7 @@ impl Laptop {
         }
         let laptop = Self { fleet, towpath };
         laptop.until("the stage cluster is planned", |laptop| {
-            laptop.asked("fleet upgrades -o json")[0]["state"] == "planned"
+            laptop.asked("fleet upgrades -o json")["entries"][0]["state"] == "planned"
         });
         laptop
     }
@@ -137,7 +137,10 @@ fn a_laptop_reads_the_same_words_as_where_the_store_is() {
         assert!(!names(&here[list]).is_empty(), "{command}: {here}");
         assert_eq!(names(&there[list]), names(&here[list]), "{command}");
     }
-    let rows = |command: &str| laptop.asked(command).as_array().expect("a list").len();
+    let rows = |command: &str| {
+        let told = laptop.asked(command);
+        told["entries"].as_array().expect("a list").len()
+    };
     assert_eq!(
         (rows("fleet status -o json"), rows("fleet clusters -o json")),
         (2, 2)

@@ -43,10 +43,11 @@ pub(super) fn commands(
         };
         let to = &told.graph.release(hop.to).version;
         let begin = format!("oc adm upgrade{accepts} --to={to}");
-        set.into_iter()
-            .chain(before.filter_map(|task| task.command.clone()))
-            .chain([begin])
-            .collect()
+        let before = before.filter_map(|task| task.command.clone());
+        let mut all: Vec<String> = set.into_iter().chain(before).chain([begin]).collect();
+        // Two tasks may have one command.
+        all.dedup();
+        all
     });
     PlanCommands {
         hops: hops.collect(),
