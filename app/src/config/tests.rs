@@ -265,6 +265,7 @@ fn the_flags_of_serve_stand_under_headings() {
     assert_eq!(
         names,
         [
+            "ACM",
             "Connections",
             "Fleet",
             "Logging",

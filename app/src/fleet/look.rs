@@ -27,6 +27,7 @@ use crate::cli::{print, terminal_width};
 use crate::config::{self, ServeOptions, Settings};
 use crate::example::Origin;
 use crate::minors;
+use crate::terminal::aside;
 
 /// How far EXPECTED looks, unless somebody says otherwise, …
 const EXPECTED_DAYS: u32 = 14;
@@ -91,16 +92,13 @@ impl FleetArgs {
     async fn part(&self, filters: &Filters) -> anyhow::Result<(Picture, Filter)> {
         let (filter, picture) = (filters.filter()?, self.picture().await?);
         if picture.left_out > 0 {
-            warn(&picture.findings)?;
+            warn(&picture.findings);
             let problem = match picture.left_out {
                 1 => "1 entry of the list cannot be read, so its cluster is".to_owned(),
                 more => format!("{more} entries of the list cannot be read, so their clusters are"),
             };
             let remedy = "correct the list (`towpath fleet lint` shows where)";
-            writeln!(
-                std::io::stderr(),
-                "towpath: {problem} not in this answer; {remedy}"
-            )?;
+            aside(None, &format!("{problem} not in this answer; {remedy}"));
         }
         filter.check_names(&picture.planner)?;
         Ok((picture, filter))
@@ -115,7 +113,7 @@ impl FleetArgs {
         let minors = minors::of(settings.minors.as_deref())?;
         let input = facts::input(&read, &known, graph.as_ref(), &minors, now);
         if input.clusters.is_empty() {
-            warn(&read.findings)?;
+            warn(&read.findings);
             bail!(
                 "no cluster is known, neither from a list nor from the store; name a list (--clusters FILE), import one (`towpath fleet import FILE`), or let clusters report to `towpath serve --fleet DIR`"
             );
@@ -235,7 +233,7 @@ pub(super) async fn plan(
 ) -> anyhow::Result<bool> {
     let (picture, filter) = look.part(&filters).await?;
     if picture.is_whole() {
-        warn(&picture.findings)?;
+        warn(&picture.findings);
     }
     let Picture {
         planner, decision, ..
@@ -364,6 +362,7 @@ pub(super) async fn lint(FleetReadArgs { look, output }: FleetReadArgs) -> anyho
 }
 
 /// What is wrong with the files, and whom no policy finds, is said beside the answer.
-fn warn(findings: &[Finding]) -> anyhow::Result<()> {
-    Ok(write!(std::io::stderr(), "{}", text::warnings(findings))?)
+fn warn(findings: &[Finding]) {
+    // Nothing is left to be done if even that cannot be said.
+    let _ = write!(std::io::stderr(), "{}", text::warnings(findings));
 }
