@@ -56,7 +56,11 @@ pub(crate) fn check_of(code: &str, story: &str, expected: Expect) {
     let text = told(&ready(&way, &facts));
     let is_of = |line: &&str| line.contains(code) || line.contains("ObjectsNotGiven");
     let lines = text.lines().filter(is_of);
-    expected.assert_eq(&lines.map(|line| format!("{line}\n")).collect::<String>());
+    expected.assert_eq(
+        &lines
+            .map(|line| format!("{}\n", line.trim_start()))
+            .collect::<String>(),
+    );
 }
 
 /// What is to be done, and before which update.

@@ -17,6 +17,7 @@ fn a_clean_cluster_goes_from_4_22_to_either_of_its_successors() {
         expect![[r#"
             4.22.1 -> 5.0.1: ready
               MinorUnverified: nobody has verified what towpath knows about OpenShift 5.0: kubernetes, kubeletSkew; the strictest reading counts
+              Rhel10Ahead: new nodes of OpenShift 5.0 have RHEL 10
         "#]],
     );
     check(
@@ -26,12 +27,14 @@ fn a_clean_cluster_goes_from_4_22_to_either_of_its_successors() {
               MinorUnverified: nobody has verified what towpath knows about OpenShift 4.23: kubernetes, kubeletSkew; the strictest reading counts
             4.23.1 -> 5.1.1: ready
               MinorUnverified: nobody has verified what towpath knows about OpenShift 5.1: kubernetes, kubeletSkew; the strictest reading counts
+              Rhel10Ahead: new nodes of OpenShift 5.1 have RHEL 10
         "#]],
     );
     check(
         "at 4.22.1\nnode w1 worker 1.35\npool worker runs\nconfirmed\nway 5.0.1",
         expect![[r#"
             4.22.1 -> 5.0.1: ready
+              Rhel10Ahead: new nodes of OpenShift 5.0 have RHEL 10
         "#]],
     );
 }
@@ -50,12 +53,14 @@ fn what_nobody_has_verified_is_read_strictly() {
               ApiRemoved: flowschemas.v1beta3.flowcontrol.apiserver.k8s.io goes in Kubernetes 1.37 and is in use: ada, 1 request in a day
               MinorUnverified: nobody has verified what towpath knows about OpenShift 5.0: kubernetes, kubeletSkew; the strictest reading counts
               OperatorIncompatible: a.v1 in a is not made for OpenShift 5.0: it says something about Kubernetes, and nobody knows for sure which one that is
+              Rhel10Ahead: new nodes of OpenShift 5.0 have RHEL 10
         "#]],
     );
     check(
         &format!("{story}\nconfirmed"),
         expect![[r#"
             4.22.1 -> 5.0.1: ready
+              Rhel10Ahead: new nodes of OpenShift 5.0 have RHEL 10
         "#]],
     );
 }
@@ -72,6 +77,7 @@ fn in_5_x_kubelets_may_lag_up_to_three_once_that_is_confirmed() {
         &format!("{story}\nconfirmed"),
         expect![[r#"
             4.22.1 -> 5.0.1: ready
+              Rhel10Ahead: new nodes of OpenShift 5.0 have RHEL 10
             5.0.1 -> 5.1.1: ready
             5.1.1 -> 5.2.1: ready
         "#]],
@@ -81,6 +87,7 @@ fn in_5_x_kubelets_may_lag_up_to_three_once_that_is_confirmed() {
         expect![[r#"
             4.22.1 -> 5.0.1: ready
               MinorUnverified: nobody has verified what towpath knows about OpenShift 5.0: kubernetes, kubeletSkew; the strictest reading counts
+              Rhel10Ahead: new nodes of OpenShift 5.0 have RHEL 10
             5.0.1 -> 5.1.1: refused
               MinorUnverified: nobody has verified what towpath knows about OpenShift 5.1: kubernetes, kubeletSkew; the strictest reading counts
               PausedPoolTooOld: pool worker is paused and its 1 node at Kubernetes 1.35 would be 2 minor versions behind the API server's 1.37; the limit there is 1
@@ -99,6 +106,7 @@ fn a_minor_version_that_nobody_knows_is_held() {
         expect![[r#"
             4.22.1 -> 6.0.1: refused
               MinorUnknown: this towpath does not know OpenShift 6.0: not what it follows, nor which Kubernetes it has
+              Rhel10Ahead: new nodes of OpenShift 6.0 have RHEL 10
         "#]],
     );
     // The table has it, but not its Kubernetes.

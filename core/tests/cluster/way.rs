@@ -33,18 +33,18 @@ fn a_way_goes_forwards_one_minor_version_at_a_time() {
         (
             "4.20.1",
             "5.0.1",
-            "from 4.20.1 to 5.0.1 it skips a minor version, which no cluster accepts; put a release of 4.21 between them",
+            "from 4.20.1 to 5.0.1 it skips a minor version, which no cluster accepts; put a release of 4.21 between them: `towpath path` finds one",
         ),
         // The table has this skip, but nobody has verified it.
         (
             "5.0.1",
             "5.2.1",
-            "from 5.0.1 to 5.2.1 it skips a minor version, which no cluster accepts; put a release of 5.1 between them",
+            "from 5.0.1 to 5.2.1 it skips a minor version, which no cluster accepts; put a release of 5.1 between them: `towpath path` finds one",
         ),
         (
             "4.6.8",
             "4.8.1",
-            "from 4.6.8 to 4.8.1 it skips a minor version, which no cluster accepts; put a release of 4.7 between them",
+            "from 4.6.8 to 4.8.1 it skips a minor version, which no cluster accepts; put a release of 4.7 between them: `towpath path` finds one",
         ),
     ] {
         assert_eq!(way(from, stops).unwrap_err().to_string(), problem);
