@@ -137,6 +137,21 @@ impl HubFleet {
         };
         let open = self.curators.values().filter(is_of_it);
         let open = open.filter(|curator| curator.progress.is_open());
+        let upgrade = |id: usize, state: &ClusterState, to: Version| Upgrade {
+            id: UpgradeId(id as i64),
+            cluster: state.id.clone(),
+            pool: None,
+            from: state.version.clone(),
+            to,
+            channel: None,
+            state: UpgradeState::Started,
+            owner: Owner::Other,
+            start_at: now,
+            changed_at: now,
+            failures: 0,
+            note: None,
+        };
+        let mut is_curated = false;
         for curator in open {
             if curator
                 .curation
@@ -154,22 +169,22 @@ impl HubFleet {
             let highest = state.offers.iter().map(|offer| &offer.version).max();
             // A version that is not known counts as the highest, so that the upgrade is not taken for finished.
             let to = to.unwrap_or_else(|| highest.unwrap_or(&state.version).clone());
+            is_curated |= curator.pool.is_none();
             self.upgrades.push(Upgrade {
-                id: UpgradeId(self.upgrades.len() as i64),
-                cluster: state.id.clone(),
                 pool: curator.pool.as_deref().map(Into::into),
-                from: state.version.clone(),
-                to,
-                channel: None,
                 state: match curator.progress {
                     CuratorProgress::Waiting => UpgradeState::Planned,
                     _ => UpgradeState::Started,
                 },
-                owner: Owner::Other,
-                start_at: now,
-                changed_at: now,
-                failures: 0,
                 note: Some(curator.doing().into()),
+                ..upgrade(self.upgrades.len(), &state, to)
+            });
+        }
+        // Somebody updates it without a curator: on the cluster itself, or by its HostedCluster.
+        if let (false, Some(to)) = (is_curated, state.going_to.clone()) {
+            self.upgrades.push(Upgrade {
+                note: Some("the cluster is being updated, and no ClusterCurator does it".into()),
+                ..upgrade(self.upgrades.len(), &state, to)
             });
         }
         self.places.insert(state.id.clone(), place);
@@ -242,7 +257,17 @@ fn cluster(
         pools: hosted.pools.clone(),
     });
     let unread = hosted.iter().flat_map(|hosted| &hosted.unread);
-    odd.extend(unread.map(|pool| format!("node pool {pool} does not tell its version")));
+    let unread: Vec<String> = unread
+        .map(|pool| format!("node pool {pool} does not tell its version"))
+        .collect();
+    // Node pools go first, and nobody knows whether this one has to.
+    let health = match unread.first() {
+        Some(why) => Health::Unhealthy {
+            why: why.as_str().into(),
+        },
+        None => health(object, info),
+    };
+    odd.extend(unread);
     let place = match hosted {
         Some(hosted) => hosted.place.clone(),
         None => CuratorPlace {
@@ -260,7 +285,7 @@ fn cluster(
         version,
         version_since: now,
         last_seen: now,
-        health: health(object, info),
+        health,
         channel: channel.and_then(ChannelName::new),
         arch: label(ARCH).map_or_else(Arch::default, Arch::new),
         platform: claim("platform.open-cluster-management.io")

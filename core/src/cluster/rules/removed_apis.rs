@@ -81,7 +81,8 @@ fn removes(step: Step<'_>, removed_in: Minor) -> bool {
     let kubernetes = step.kubernetes_before().zip(step.kubernetes_after());
     step.is_minor()
         && kubernetes.is_some_and(|(from, to)| {
-            from.minor < removed_in && (removed_in <= to.minor || !to.is_verified)
+            (from.minor < removed_in || !from.is_verified)
+                && (removed_in <= to.minor || !to.is_verified)
         })
 }
 
