@@ -80,7 +80,7 @@ pub(crate) enum FleetCommand {
         after_help = "Example:\n  towpath fleet run --fleet ./fleet --store postgres://towpath@db/towpath --once"
     )]
     Run {
-        /// Act at the time of --now. For rehearsals, on a store that no real fleet uses: what is planned there is planned for a false time.
+        /// Act at the time of --now. For rehearsals, on a store that no real fleet uses. With --ocm or --acm it starts upgrades there for real: name an API of a test.
         #[arg(long, requires = "store")]
         rehearse: bool,
         /// Stop after one pass.
