@@ -20,11 +20,18 @@ use crate::path::{self, PathArgs};
 use crate::ready::{self, ReadyArgs};
 use crate::reason::{self, ReasonArgs};
 use crate::releases::{self, ReleasesCommand};
+use crate::rollouts::{self, RolloutsCommand};
 use crate::terminal::{aside, room};
-use crate::{example, log, serve, server};
+use crate::{environment, example, log, serve, server};
 
 /// The version, and the commit if it is known.
 pub(crate) const VERSION: &str = env!("TOWPATH_VERSION");
+
+/// The commit, if it is known.
+pub(crate) fn commit() -> Option<&'static str> {
+    let (_, rest) = VERSION.split_once(" (")?;
+    rest.strip_suffix(')')
+}
 
 /// Typical commands. Without files of your own they use the built-in example.
 const EXAMPLES: &str = "Examples:
@@ -107,6 +114,9 @@ enum Command {
     /// Check graph data, and see what a change to it will do. For release administrators.
     #[command(subcommand, after_help = "Example:\n  towpath graph lint")]
     Graph(GraphCommand),
+    /// Show rollouts, and make the change of graph data that halts, resumes, slows down or speeds up one.
+    #[command(subcommand, after_help = "Example:\n  towpath rollouts list")]
+    Rollouts(RolloutsCommand),
     /// Read the releases of a registry into a file, print a release, and verify signatures.
     #[command(subcommand, after_help = "Example:\n  towpath releases show 4.20.3")]
     Releases(ReleasesCommand),
@@ -148,12 +158,19 @@ pub(crate) fn run() -> ExitCode {
     command.build();
     let matches = command.clone().get_matches();
     let typed = server::check(&command, &matches).and_then(|()| Cli::from_arg_matches(&matches));
+    let names = std::env::vars_os().map(|(name, _)| name);
+    let told = environment::check(&command, matches.subcommand_name(), names);
     let command = typed.unwrap_or_else(|error| error.exit()).command;
-    let executed = match names_stdin_twice(std::env::args_os()) {
-        true => Err(anyhow::anyhow!(
+    let executed = match (told, names_stdin_twice(std::env::args_os())) {
+        (Err(problem), _) => Err(problem),
+        (Ok(_), true) => Err(anyhow::anyhow!(
             "only one file can be -, which is standard input; name the other files"
         )),
-        false => execute(command),
+        (Ok(told), false) => {
+            told.iter()
+                .for_each(|line| aside(Some(Tone::Careful), line));
+            execute(command)
+        }
     };
     match executed {
         Ok(true) => ExitCode::SUCCESS,
@@ -182,6 +199,7 @@ fn execute(command: Command) -> anyhow::Result<bool> {
         Command::Mirror(args) => return mirror::run(&args),
         Command::Agent(args) => return agent::run(&args),
         Command::Graph(command) => return graph::execute(command),
+        Command::Rollouts(command) => return rollouts::execute(command),
         Command::Releases(command) => return releases::execute(command),
         Command::Example { directory } => example::write(&directory, jiff::Timestamp::now())?,
         Command::Config { default: true, .. } => print(config::DEFAULT_FILE)?,
@@ -270,6 +288,7 @@ mod tests {
             ("fleet forget c --store sqlite:x", "--store"),
             ("fleet import l --fleet f", "--fleet"),
             ("mirror 4.20.1 4.20.3 --have f", "--have"),
+            ("mirror --clusters c --to 4.20.3", "--clusters"),
             ("graph rollouts --graph-data d", "--graph-data"),
             (
                 "explain --channel c --from 4.20.1 --graph-data d",

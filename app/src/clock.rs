@@ -44,7 +44,7 @@ impl NowArgs {
 }
 
 /// Reads a time, a day or a distance from now.
-fn read(text: &str) -> Result<Timestamp, String> {
+pub(crate) fn read(text: &str) -> Result<Timestamp, String> {
     read_at(text, Timestamp::now())
 }
 

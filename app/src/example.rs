@@ -173,7 +173,8 @@ pub(crate) fn welcome(address: SocketAddr, service: &Service) -> String {
     let graph = format!("http://{address}/api/upgrades_info/graph?channel=stable-4.20");
     let (reached, waiting) = rollout_examples(snapshot.graph(), service.now());
     format!(
-        "\nTowpath serves its example at http://{address}/ . In stable-4.20, 4.20.4 is being rolled out.\n\n\
+        "\nThe page: http://{address}/\n\n\
+         Towpath serves its example. In stable-4.20, 4.20.4 is being rolled out.\n\n\
          \x20 # The rollout has reached this cluster: its edges include [5,6] (4.20.3 to 4.20.4).\n\
          \x20 curl -s '{graph}&platform=GCP&id={reached}'\n\n\
          \x20 # The rollout has not reached this one, and 4.20.3 is blocked on AWS: no edge leads to 5 or 6.\n\

@@ -120,7 +120,7 @@ impl ExplainArgs {
 
     /// Asks a service.
     fn ask(&self, server: &Server<'_>, now: Option<Timestamp>) -> anyhow::Result<Explained> {
-        let facts = server.print(self.output, |form| self.target(now, form))?;
+        let facts = server.print(self.output.form.word(), |form| self.target(now, form))?;
         let candidates = facts["candidates"]
             .as_array()
             .context("the service's answer has no candidates")?;

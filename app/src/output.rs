@@ -2,6 +2,7 @@
 
 use clap::{Args, ValueEnum};
 use serde_json::Value;
+use towpath_formats::picture::Drawing;
 
 use crate::cli::{print, say};
 use crate::example::Origin;
@@ -31,6 +32,72 @@ pub(crate) enum Output {
     Text,
     /// For machines; its fields are stable.
     Json,
+}
+
+/// The forms of what can also be drawn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub(crate) enum PictureOutput {
+    /// For people.
+    #[default]
+    Text,
+    /// For machines; its fields are stable.
+    Json,
+    /// A drawing that stands alone.
+    Svg,
+    /// For Graphviz.
+    Dot,
+    /// For pages that draw Mermaid.
+    Mermaid,
+}
+
+impl Output {
+    /// As a service reads it.
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Self::Text => "text",
+            Self::Json => "json",
+        }
+    }
+}
+
+impl PictureOutput {
+    /// What draws it; none for words and facts.
+    pub(crate) fn pen(self) -> Option<Drawing> {
+        match self {
+            Self::Text | Self::Json => None,
+            Self::Svg => Some(Drawing::Svg),
+            Self::Dot => Some(Drawing::Dot),
+            Self::Mermaid => Some(Drawing::Mermaid),
+        }
+    }
+
+    /// As a service reads it.
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Self::Text => "text",
+            Self::Json => "json",
+            Self::Svg => "svg",
+            Self::Dot => "dot",
+            Self::Mermaid => "mermaid",
+        }
+    }
+}
+
+impl OutputArgs<PictureOutput> {
+    /// Prints an answer in the form that was asked for, with a mark for machines if it is about the example.
+    pub(crate) fn print(
+        self,
+        origin: Origin,
+        text: impl FnOnce() -> String,
+        json: impl FnOnce() -> Value,
+        draw: impl FnOnce(Drawing) -> String,
+    ) -> anyhow::Result<()> {
+        match (self.form, self.form.pen()) {
+            (_, Some(pen)) => print(&draw(pen)),
+            (PictureOutput::Json, None) => print(&origin.mark(json())),
+            (_, None) => say(&text()),
+        }
+    }
 }
 
 impl OutputArgs {

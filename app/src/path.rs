@@ -18,7 +18,7 @@ use towpath_formats::path::{
 use crate::clock::NowArgs;
 use crate::duration::ShapeArgs;
 use crate::minors::MinorsArgs;
-use crate::output::OutputArgs;
+use crate::output::{OutputArgs, PictureOutput};
 use crate::ready::objects;
 use crate::server::{Server, ServerArgs, query};
 use crate::sources::GraphArgs;
@@ -72,7 +72,7 @@ pub(crate) struct PathArgs {
     #[command(flatten)]
     graph: GraphArgs,
     #[command(flatten)]
-    output: OutputArgs,
+    output: OutputArgs<PictureOutput>,
 }
 
 /// Where to go if nobody says it.
@@ -172,8 +172,9 @@ impl PathArgs {
             cluster,
             fleet: None,
         };
+        let (text, json) = (|| text(&told, room()), || json(&told));
         self.output
-            .print(origin, || text(&told, room()), || json(&told))?;
+            .print(origin, text, json, |pen| pen.of_path(&told))?;
         Ok(answer.is_ok() && judged.first().is_none_or(Readiness::is_ready))
     }
 
@@ -218,7 +219,7 @@ impl PathArgs {
         ends: &Ends,
         now: Option<Timestamp>,
     ) -> anyhow::Result<bool> {
-        let facts = server.print(self.output, |form| {
+        let facts = server.print(self.output.form.word(), |form| {
             format!("/api/v1/path?{}", self.query(ends, now, Some(form)))
         })?;
         facts["found"]

@@ -7,6 +7,7 @@ use anyhow::Context;
 use jiff::Timestamp;
 use tokio::runtime::Runtime;
 use tokio::signal::unix::{SignalKind, signal};
+use towpath_core::moment::ShownTime;
 use towpath_web::{Clock, ReloadDoor, ReloadRequest, Server, Service};
 
 use crate::config::Settings;
@@ -38,9 +39,20 @@ fn run_on<T>(runtime: Runtime, service: impl Future<Output = T>) -> T {
 }
 
 async fn serve(settings: Settings, lowered: Option<String>) -> anyhow::Result<()> {
+    if let (Some(now), Some(fleet)) = (settings.now, &settings.fleet) {
+        let hands = fleet.hands.as_ref().map(crate::config::HandsSettings::flag);
+        if let Some(flag) = hands {
+            anyhow::bail!(
+                "{flag} starts upgrades for real, at the clock's time: leave out --now (and TOWPATH_NOW); `towpath fleet plan --now TIME` only looks"
+            );
+        }
+        let now = ShownTime(now);
+        tracing::warn!("the fleet is run as if it were {now}: use a store that no real fleet has");
+    }
     let service = Service::new(clock(&settings), env!("CARGO_PKG_VERSION"));
     service.contract(settings.contract()?);
     service.limit_reports(settings.reports_per_minute);
+    service.describe(crate::cli::commit(), settings.sources.is_example());
     if let Some(path) = &settings.minors {
         service.set_minors(minors::read(path)?);
     }

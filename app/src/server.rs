@@ -164,16 +164,17 @@ pub(crate) fn query(words: impl IntoIterator<Item = (&'static str, Option<String
 }
 
 impl Server<'_> {
-    /// Prints the answer to a question, which is asked in each format that is needed; returns its facts.
+    /// Prints the answer to a question, which is asked in each form that is needed; returns its facts.
     pub(crate) fn print(
         &self,
-        output: OutputArgs,
+        form: &str,
         question: impl Fn(&str) -> String,
     ) -> anyhow::Result<Value> {
         let facts = facts(&self.ask(&question("json"))?)?;
-        match output.form {
-            Output::Text => say(&self.ask(&question("text"))?)?,
-            Output::Json => print(&format!("{facts:#}\n"))?,
+        match form {
+            "json" => print(&format!("{facts:#}\n"))?,
+            "text" => say(&self.ask(&question("text"))?)?,
+            drawn => print(&self.ask(&question(drawn))?)?,
         }
         Ok(facts)
     }
@@ -211,9 +212,15 @@ impl Server<'_> {
         Ok(true)
     }
 
-    /// All pages of an answer as one, or its first entries: as the command line has it, without the pages.
-    pub(crate) fn pages(&self, question: &Question, limit: Option<usize>) -> anyhow::Result<Value> {
-        let (mut whole, mut after) = (Value::Null, None);
+    /// All pages of an answer as one, or its first entries: as the command line has it, without the pages. `same` is a list that all
+    /// pages have alike.
+    pub(crate) fn pages(
+        &self,
+        question: &Question,
+        limit: Option<usize>,
+        same: Option<&str>,
+    ) -> anyhow::Result<Value> {
+        let (mut whole, mut after, mut alike) = (Value::Null, None, Value::Null);
         for _ in 0..MAX_PAGES {
             let size = limit.unwrap_or(PAGE).min(PAGE);
             let page = self.ask(
@@ -221,13 +228,20 @@ impl Server<'_> {
             )?;
             let mut page = facts(&page)?;
             after = page["next"].take().as_str().map(str::to_owned);
+            if let Some(list) = same.and_then(|same| page.get_mut(same)) {
+                alike = list.take();
+            }
             join(&mut whole, page);
             let is_full = limit.is_some_and(|limit| longest(&whole) >= limit);
             if after.is_none() || is_full {
                 break;
             }
         }
-        Ok(without_pages(whole, limit.unwrap_or(usize::MAX)))
+        let mut whole = without_pages(whole, limit.unwrap_or(usize::MAX));
+        if let Some(same) = same {
+            whole[same] = alike;
+        }
+        Ok(whole)
     }
 
     /// Has the service do something, and prints what it did.

@@ -118,6 +118,25 @@ async fn a_job_that_fails_is_an_upgrade_that_failed_and_says_why() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_curator_that_a_person_deletes_is_not_written_again() {
+    let world = World::new().await;
+    world.pass("12:00");
+    assert!(world.pass("12:08").contains("1 began"));
+    world.pass("12:09");
+    world.api.delete_curator("shop", "shop").await;
+    world.pass("12:10");
+    assert_eq!(world.curator().await, Value::Null);
+    let upgrades = world.upgrades().to_string();
+    assert!(
+        upgrades.contains("failed")
+            && upgrades.contains("somebody deleted ClusterCurator shop/shop"),
+        "{upgrades}"
+    );
+    assert!(world.pass("12:20").contains("0 planned"), "it backs off");
+    assert_eq!(world.curator().await, Value::Null);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn somebody_elses_upgrade_holds_the_cluster_and_is_left_alone() {
     let world = World::new().await;
     let theirs = json!({"desiredCuration": "upgrade", "upgrade": {"desiredUpdate": "4.20.3"}});
@@ -146,6 +165,33 @@ async fn somebody_elses_upgrade_holds_the_cluster_and_is_left_alone() {
         upgrades.contains("refused") && upgrades.contains("4.20.3"),
         "{upgrades}"
     );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_cluster_that_cannot_be_understood_holds_the_sectors_after_its_own() {
+    let world = World::new().await;
+    let policy = "name: acme\norgId: acme\nsectors: [{name: early}, {name: late, dependencies: [{name: early}]}]\nupgradePolicyClusters:\n\
+        - {name: shop, upgradePolicy: {workloads: [web], schedule: '* * * * *', conditions: {soakDays: 0, sector: late}}}\n\
+        - {name: first, upgradePolicy: {workloads: [web], schedule: '* * * * *', conditions: {soakDays: 0, sector: early}}}\n";
+    std::fs::write(world.folder.path().join("fleet/acme.yaml"), policy).expect("written");
+    world
+        .api
+        .put(json!({
+            "apiVersion": "cluster.open-cluster-management.io/v1", "kind": "ManagedCluster", "spec": {"hubAcceptsClient": true},
+            "metadata": {"name": "first", "labels": {"vendor": "OpenShift", "cluster.open-cluster-management.io/clusterset": "acme"}},
+        }))
+        .await;
+    let kubeconfig = world.api.kubeconfig("admin", ADMIN_TOKEN);
+    let (fleet, kubeconfig) = (world.path("fleet"), kubeconfig.display().to_string());
+    let plan = world.run(&["fleet", "plan", "--fleet", &fleet, "--acm", &kubeconfig]);
+    let [told, aside] = [&plan.stdout, &plan.stderr].map(|text| String::from_utf8_lossy(text));
+    assert_eq!(plan.status.code(), Some(1), "{told}{aside}");
+    assert!(told.contains("sector early comes first"), "{told}");
+    assert!(
+        aside.contains("acm-cluster") && aside.contains("1 cluster cannot be read"),
+        "{aside}"
+    );
+    assert!(world.pass("12:00").contains("0 planned"));
 }
 
 #[tokio::test(flavor = "multi_thread")]

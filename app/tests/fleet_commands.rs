@@ -407,6 +407,8 @@ fn each_cluster_is_shown_with_its_policy_and_no_blocked_version_soaks() {
         - {name: stage, upgradePolicy: {workloads: [web], schedule: '* * * * *', conditions: {soakDays: 0}}}\n";
     let list = r#"{"clusters": [
         {"id": "2", "name": "stage", "organisation": "org", "version": "4.12.3"},
+        {"id": "3", "name": "stray", "organisation": "org", "version": "4.12.2"},
+        {"id": "4", "name": "ghost", "organisation": "other", "version": "4.12.2"},
         {"id": "1", "name": "prod", "organisation": "org", "version": "4.12.1", "channel": "stable-4.12", "availableUpgrades": ["4.12.2", "4.12.3"]}]}"#;
     std::fs::write(site.path().join("fleet/org.yaml"), policy).expect("written");
     std::fs::write(site.path().join("clusters.json"), list).expect("written");
@@ -414,17 +416,62 @@ fn each_cluster_is_shown_with_its_policy_and_no_blocked_version_soaks() {
         let command = format!("fleet {command} -o json --fleet fleet --clusters clusters.json");
         serde_json::from_str::<serde_json::Value>(&told(site.path(), &command).0).expect("JSON")
     };
-    let expected = serde_json::json!([{
+    let expected = serde_json::json!({
         "cluster": "1", "name": "prod", "organisation": "org", "version": "4.12.1", "channel": "stable-4.12",
-        "schedule": "0 10 * * 1-5", "sector": "late", "mutexes": ["m"], "soakDays": 4, "workloads": ["web"],
-        "soaking": ["4.12.2"],
-    }]);
-    assert_eq!(ask("clusters --sector late")["entries"], expected);
-    assert_eq!(ask("clusters --limit 1")["entries"], expected, "by name");
+        "noPolicy": null, "schedule": "0 10 * * 1-5", "sector": "late", "mutexes": ["m"], "soakDays": 4,
+        "workloads": ["web"], "soaking": ["4.12.2"], "healthy": true, "answer": "wait", "to": "4.12.2",
+        "underWay": null,
+    });
+    for command in [
+        "clusters --sector late",
+        "clusters --limit 1",
+        "clusters --search PRO",
+    ] {
+        let row = &ask(command)["clusters"][0];
+        let expected = expected.as_object().expect("an object").iter();
+        for (name, value) in expected {
+            assert_eq!(row[name], *value, "{command}: {name}: {row}");
+        }
+        let held = row["heldBy"].as_array().expect("a list");
+        assert!(held.contains(&"soak".into()), "{row}");
+    }
+    let names = |command: &str| {
+        let told = ask(command);
+        let names: Vec<String> = told["clusters"]
+            .as_array()
+            .expect("a list")
+            .iter()
+            .map(|row| row["name"].as_str().expect("a name").to_owned())
+            .collect();
+        (
+            told["total"].as_u64(),
+            told["matching"].as_u64(),
+            names.join(" "),
+        )
+    };
     assert_eq!(
-        ask("clusters")["entries"].as_array().expect("a list").len(),
-        2
+        names("clusters"),
+        (Some(4), Some(4), "prod stage stray ghost".into())
     );
+    assert_eq!(names("clusters --sort version").2, "prod stray ghost stage");
+    assert_eq!(
+        names("clusters --version 4.12.3"),
+        (Some(4), Some(1), "stage".into())
+    );
+    assert_eq!(names("clusters --held-by soak").2, "prod");
+    assert_eq!(names("clusters --silent-since 2020-01-01").1, Some(0));
+    let (text, _) = told(
+        site.path(),
+        "fleet clusters --search stray --fleet fleet --clusters clusters.json",
+    );
+    assert!(
+        text.contains("no policy") && text.contains("1 of 4 clusters"),
+        "{text}"
+    );
+    let of = |search: &str| ask(&format!("clusters --search {search}"))["clusters"][0].clone();
+    assert_eq!(of("stray")["noPolicy"]["code"], "NotSelected");
+    assert_eq!(of("ghost")["noPolicy"]["code"], "NoOrganisation");
+    assert_eq!(ask("clusters --org other")["clusters"][0]["name"], "ghost");
     let soaking = &ask("status --sector late")["entries"][0]["soaking"];
     assert_eq!(soaking[0]["version"], "4.12.2");
     assert_eq!(soaking.as_array().expect("a list").len(), 1, "{soaking}");
@@ -434,6 +481,11 @@ fn each_cluster_is_shown_with_its_policy_and_no_blocked_version_soaks() {
     );
     assert!(
         table.contains("CHANNEL") && table.contains("stable-4.12"),
+        "{table}"
+    );
+    let why = "No policy, 1 cluster: no policy file is about the organisation.\n";
+    assert!(
+        table.contains(" no policy ") && table.contains(why),
         "{table}"
     );
 }
@@ -573,13 +625,13 @@ fn a_preflight_is_asked_of_clusters_that_are_offered_the_version_and_of_nobody_b
     };
     assert_eq!(
         json("preflight -o json"),
-        serde_json::json!({"entries": []})
+        serde_json::json!({"preflights": []})
     );
     let asked = json("preflight 4.20.3 --at-once 2 --by ada -o json");
     let clusters = asked["clusters"].as_u64().expect("a count");
     assert!(clusters > 0, "{asked}");
     let listed = json("preflight -o json");
-    let listed = listed["entries"].as_array().expect("a list");
+    let listed = listed["preflights"].as_array().expect("a list");
     assert_eq!(listed.len() as u64, clusters);
     assert_eq!(
         (&listed[0]["state"], &listed[0]["by"]),

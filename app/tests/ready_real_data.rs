@@ -55,7 +55,7 @@ const CLUSTERS: [(&str, &str, &[&str]); 7] = [
         "4.19",
         &[
             "4.17.0-ec.0 -> 4.18 refused ClusterFailing LifecyclesNotGiven ObjectsNotGiven ObjectsNotGiven ObjectsNotGiven ObjectsNotGiven ObjectsNotGiven ObjectsNotGiven ObjectsNotGiven UpdateInProgress",
-            "4.18 -> 4.19 refused AdminAckAhead AdminAckAhead ObjectsNotGiven ObjectsNotGiven ObjectsNotGiven",
+            "4.18 -> 4.19 refused AdminAckAhead AdminAckAhead AdminAckAhead ObjectsNotGiven ObjectsNotGiven ObjectsNotGiven",
         ],
     ),
     (

@@ -30,7 +30,7 @@ fn answer(output: &Output) -> Value {
 }
 
 /// Commands that answer about the example when nothing is named.
-const WITH_EXAMPLE: [&str; 15] = [
+const WITH_EXAMPLE: [&str; 16] = [
     "ready",
     "path 4.19.16 4.20.3 --platform GCP",
     "explain --channel stable-4.20 --from 4.20.1",
@@ -39,6 +39,7 @@ const WITH_EXAMPLE: [&str; 15] = [
     "graph lint",
     "graph audit",
     "graph rollouts",
+    "graph show stable-4.20",
     "releases show 4.20.3",
     "fleet plan",
     "fleet status",
@@ -115,6 +116,7 @@ fn ones_own_data_has_no_such_mark() {
         "graph lint",
         "graph audit",
         "graph rollouts",
+        "graph show stable-4.20",
         "releases show 4.20.3",
     ] {
         let json: Vec<&str> = command.split(' ').chain(["--output", "json"]).collect();
@@ -186,6 +188,7 @@ fn an_address_is_read_by_every_command() {
         "mirror 4.19.16 4.20.3 --platform GCP",
         "graph lint",
         "graph rollouts",
+        "graph show stable-4.20",
         "releases show 4.20.3",
         "fleet lint --fleet FLEET",
     ] {
@@ -238,6 +241,7 @@ fn the_environment_means_one_thing() {
         "graph lint",
         "graph audit",
         "graph rollouts",
+        "graph show stable-4.20",
         "releases show 4.20.3",
     ] {
         let told = towpath_with(&environment, &command.split(' ').collect::<Vec<_>>());

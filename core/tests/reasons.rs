@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write;
 
 use expect_test::expect_file;
+use towpath_core::fleet::RuleId;
 use towpath_core::verdict::{Code, catalogue};
 
 const HEAD: &str = "# Reasons
@@ -33,6 +34,19 @@ fn the_page_of_reasons_is_what_the_rules_say() {
         page.push('\n');
     }
     expect_file!["../../docs/reasons.md"].assert_eq(&page);
+}
+
+/// The manual's table of the fleet's rules has a row for each rule, and for nothing else.
+#[test]
+fn every_rule_of_the_fleet_is_in_the_manual() {
+    let page = include_str!("../../docs/fleet.md");
+    let table = page.split_once("| `--held-by` | holds").unwrap().1;
+    let rows = table.lines().skip(2).take_while(|row| row.starts_with('|'));
+    let mut written: Vec<&str> = rows.map(|row| row.split('`').nth(1).unwrap()).collect();
+    let mut rules: Vec<&str> = RuleId::all().map(RuleId::name).collect();
+    written.sort_unstable();
+    rules.sort_unstable();
+    assert_eq!(written, rules);
 }
 
 fn codes() -> Vec<&'static Code> {

@@ -13,9 +13,11 @@ pub mod duration;
 pub mod findings;
 pub mod fleet;
 pub mod graph;
+mod gzip;
 pub mod minors;
 pub mod mirror;
 pub mod path;
+pub mod picture;
 mod read;
 pub mod reason;
 pub mod room;
@@ -25,6 +27,8 @@ mod tables;
 pub mod timespan;
 pub mod verdict;
 pub mod words;
+
+pub use gzip::gzip;
 
 /// A file as an adapter found it. Copies share its bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]

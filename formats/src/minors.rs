@@ -91,6 +91,7 @@ fn row(reader: &mut Reader, node: &Node) -> Option<(Minor, MinorRow)> {
         "skips",
         "kubernetes",
         "kubeletSkew",
+        "hostedKubeletSkew",
         "eus",
         "unverified",
     ];
@@ -98,13 +99,19 @@ fn row(reader: &mut Reader, node: &Node) -> Option<(Minor, MinorRow)> {
     let named = reader.required(record, "minor", AS_TEXT)?;
     let minor = minor(reader, named)?;
     let kubernetes = record.get("kubernetes");
-    let skew = record.get("kubeletSkew");
-    let skew = skew.and_then(|node| reader.count(node, "kubeletSkew", 1..=MAX_SKEW));
+    let mut skew = |name: &str| {
+        let count = record
+            .get(name)
+            .and_then(|node| reader.count(node, name, 1..=MAX_SKEW));
+        count.and_then(|skew| u8::try_from(skew).ok())
+    };
+    let (kubelet_skew, hosted_kubelet_skew) = (skew("kubeletSkew"), skew("hostedKubeletSkew"));
     let row = MinorRow {
         next: later(reader, record, "next", minor),
         skips: later(reader, record, "skips", minor),
         kubernetes: kubernetes.and_then(|node| self::minor(reader, node)),
-        kubelet_skew: skew.and_then(|skew| u8::try_from(skew).ok()),
+        kubelet_skew,
+        hosted_kubelet_skew,
         is_eus: record
             .get("eus")
             .and_then(|node| reader.flag(node, "eus"))

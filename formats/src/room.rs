@@ -5,6 +5,8 @@
 //! - A terminal that tells no width, or next to none, counts as one of [`Room::NARROWEST`] columns at least.
 //! - Colour repeats what a word says. It is never the only sign, and never there unless somebody looks.
 
+use std::borrow::Cow;
+
 /// How much room there is.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Room {
@@ -119,8 +121,8 @@ fn broken(start: &str, text: &str, most: usize) -> String {
     let indent = if hang + 20 > most { 4.min(hang) } else { hang };
     let (mut lines, mut line, mut length) = (String::new(), start.to_owned(), hang);
     let mut is_first = true;
-    for word in text.split_whitespace() {
-        let word_length = columns_of(word);
+    for word in whole_words(text) {
+        let word_length = columns_of(&word);
         if !is_first && length + 1 + word_length > most {
             lines.push_str(line.trim_end());
             lines.push('\n');
@@ -132,11 +134,43 @@ fn broken(start: &str, text: &str, most: usize) -> String {
             line.push(' ');
             length += 1;
         }
-        line.push_str(word);
+        line.push_str(&word);
         length += word_length;
         is_first = false;
     }
     lines + line.trim_end()
+}
+
+/// The words of a text. A day and its time are one: `2026-11-18 12:00Z`.
+fn whole_words(text: &str) -> Vec<Cow<'_, str>> {
+    let mut words: Vec<Cow<'_, str>> = Vec::new();
+    for word in text.split_whitespace() {
+        match words.last_mut() {
+            Some(day) if ends_with_day(day) && begins_with_time(word) => {
+                *day = Cow::Owned(format!("{day} {word}"));
+            }
+            _ => words.push(Cow::Borrowed(word)),
+        }
+    }
+    words
+}
+
+fn ends_with_day(word: &str) -> bool {
+    let at = word.len().saturating_sub("2026-11-18".len());
+    word.get(at..).is_some_and(|end| is_like(end, "0000-00-00"))
+}
+
+fn begins_with_time(word: &str) -> bool {
+    word.get(..5).is_some_and(|start| is_like(start, "00:00"))
+}
+
+/// Whether a text has digits where the form has zeros, and else what the form has.
+fn is_like(text: &str, form: &str) -> bool {
+    text.len() == form.len()
+        && text.bytes().zip(form.bytes()).all(|(c, form)| match form {
+            b'0' => c.is_ascii_digit(),
+            _ => c == form,
+        })
 }
 
 /// The columns that a text takes: neither marks nor escape sequences take any.
@@ -212,6 +246,16 @@ mod tests {
         assert_eq!(
             at(40).fit(&format!("  12. {sentence}\n")),
             "  12. one two three four five six seven\n      eight nine ten eleven twelve\n"
+        );
+    }
+
+    #[test]
+    fn a_day_and_its_time_are_one_word() {
+        let draft =
+            format!("- {BELOW}its schedule is closed until 2026-11-18 12:00Z, (2026-11-19 x) é\n");
+        assert_eq!(
+            at(42).fit(&draft),
+            "- its schedule is closed until\n  2026-11-18 12:00Z, (2026-11-19 x) é\n"
         );
     }
 

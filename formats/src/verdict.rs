@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write;
 
 use serde_json::{Map, Value as Json, json};
+use towpath_core::graph::Share;
 use towpath_core::verdict::{Reason, Value, Verdict};
 
 use crate::words::{plain, wrapped};
@@ -50,7 +51,7 @@ fn value(of: &Value) -> Json {
         Value::Number(number) => json!(number),
         Value::Seconds(seconds) => days(*seconds),
         Value::Time(time) => json!(time.to_string()),
-        Value::Share(share) => json!((share.as_fraction() * 10_000.0).round() / 10_000.0),
+        Value::Share(of) => share(*of),
         Value::List(values) => values.iter().map(value).collect(),
         Value::Thing { fields, .. } => fields
             .iter()
@@ -58,6 +59,11 @@ fn value(of: &Value) -> Json {
             .collect::<Map<String, Json>>()
             .into(),
     }
+}
+
+/// A share to four digits, which are enough for a person.
+pub(crate) fn share(share: Share) -> Json {
+    json!((share.as_fraction() * 10_000.0).round() / 10_000.0)
 }
 
 /// A span in days, rounded down as people read it: 6.999 days are not seven.

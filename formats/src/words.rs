@@ -3,9 +3,10 @@
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use towpath_core::cluster::{Fact, Platform};
 use towpath_core::graph::Graph;
+use towpath_core::moment::ShownTime;
 use towpath_core::path::RiskPolicy;
 use towpath_core::verdict::Answer;
 
@@ -97,14 +98,15 @@ pub(crate) fn no_such_risks(graph: &Graph, taken: &RiskPolicy) -> String {
         .collect()
 }
 
-/// A time to the minute.
+/// A time, cut to the minute: for tables, and where seconds do not matter.
 pub fn minute(at: Timestamp) -> String {
-    at.strftime("%Y-%m-%d %H:%MZ").to_string()
+    let seconds = SignedDuration::from_secs(at.as_second().rem_euclid(60));
+    ShownTime(at.checked_sub(seconds).unwrap_or(at)).to_string()
 }
 
-/// A time to the second.
-pub(crate) fn second(at: Timestamp) -> String {
-    at.strftime("%Y-%m-%d %H:%M:%SZ").to_string()
+/// A time to the second, if it has seconds.
+pub fn second(at: Timestamp) -> String {
+    ShownTime(at).to_string()
 }
 
 /// Names with commas between them, or what is said of none.

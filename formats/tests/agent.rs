@@ -5,8 +5,8 @@ use expect_test::expect;
 use jiff::SignedDuration;
 use towpath_core::agent::rules::{NOT_OPTED_IN, OTHER_RELEASE, TOO_MANY_FAILURES};
 use towpath_core::agent::{
-    Advice, Choice, ClusterStanding, Course, Downgrades, Memory, Pin, RequiredProof,
-    StartedPreflight, StartedUpdate, UpdateOffer, UpdateOutcome,
+    Advice, ChannelCourse, Choice, ClusterStanding, Course, Downgrades, Memory, Pin, RequiredProof,
+    SetChannel, StartedPreflight, StartedUpdate, UpdateOffer, UpdateOutcome,
 };
 use towpath_core::cluster::objects::{
     Facts, HistoryEntry, MachineConfigPool, Node, Operator, Progress, Range,
@@ -14,6 +14,7 @@ use towpath_core::cluster::objects::{
 use towpath_core::cluster::{Fact, gate};
 use towpath_core::finding::Place;
 use towpath_core::fleet::RiskEnd;
+use towpath_core::graph::ChannelName;
 use towpath_core::verdict::Verdict;
 use towpath_core::version::Minor;
 use towpath_formats::agent::{
@@ -151,6 +152,13 @@ fn what_is_remembered_is_read_as_it_was_written() {
         taken_back: Some("4.20.2".parse().unwrap()),
         graph_good_at: Some(at),
         accepted: ["SlowStart".into()].into(),
+        set_channel: Some(SetChannel {
+            channel: ChannelName::new("stable-4.21").unwrap(),
+            update: "4.21.0".parse().unwrap(),
+            at,
+            course: ChannelCourse::Over,
+        }),
+        unwanted_channel: ChannelName::new("fast-4.21"),
         preflight: Some(StartedPreflight {
             id: "r-1".into(),
             version: "4.21.0".parse().unwrap(),
@@ -184,6 +192,7 @@ fn what_is_remembered_is_read_as_it_was_written() {
         "{",
         r#"{"started":{"version":"x","at":"2026-11-16T12:00:00Z"}}"#,
         r#"{"failed":{"version":"4.20.3","at":"noon"}}"#,
+        r#"{"unwantedChannel":"no channel"}"#,
     ] {
         assert!(read_record(Some(broken)).is_err(), "{broken}");
     }
@@ -272,6 +281,8 @@ fn news_tell_of_starts_outcomes_attacks_and_a_stop() {
     let told = PassReport {
         standing: &ClusterStanding::default(),
         choice: &choice,
+        channel: None,
+        preflight: None,
         gate: None,
         memory: &memory,
         now,
@@ -286,7 +297,7 @@ fn news_tell_of_starts_outcomes_attacks_and_a_stop() {
         .map(|one| format!("{:?} {} {}\n", one.weight, one.reason, one.message))
         .collect();
     expect![[r#"
-        Normal AutomaticUpdateStarted the update to 4.20.3 was started at 2026-11-16T12:00:00Z
+        Normal AutomaticUpdateStarted the update to 4.20.3 was started at 2026-11-16 12:00Z
         Warning AutomaticUpdateFailed the update to 4.20.3 fails: etcd is\u{a}degraded
         Warning AutomaticUpdatesStopped 3 automatic updates in a row failed; a person has to look; find out why they failed; an update to that release or beyond sets it back, and so does removing the annotation `towpath.dev/agent-record`
         Warning OfferNotTrusted 4.20.9 at evil.example/r@sha256:4.20.9\u{1b}[31m is not believed: its image is signed, but is 4.19.0; find out who offers it: this is how an attack looks

@@ -60,6 +60,11 @@ fn a_decision_of_today_is_compared_to_the_bit_and_one_of_tomorrow_is_not_spoken(
     other["cancels"][0]["verdict"]["reasons"][0]["text"] = json!("another word");
     assert_eq!(
         log::replay(other.to_string().as_bytes(), &made),
+        Ok(Replay::SameButWords)
+    );
+    other["cancels"][0]["verdict"]["reasons"][0]["code"] = json!("AnotherCode");
+    assert_eq!(
+        log::replay(other.to_string().as_bytes(), &made),
         Ok(Replay::Different)
     );
     other["format"] = json!(3);

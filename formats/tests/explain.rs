@@ -111,7 +111,7 @@ fn the_same_is_said_once() {
     };
     assert_eq!(json(&told)["candidates"].as_array().unwrap().len(), 13);
     expect![[r#"
-        4.9.0 in stable-4.10 (amd64), a cluster that does not tell its id, on an unknown platform, at 2026-01-01 00:00:00Z
+        4.9.0 in stable-4.10 (amd64), a cluster that does not tell its id, on an unknown platform, at 2026-01-01 00:00Z
         11 of 13 updates are offered now, 2 of them with risks.
 
         4.10.1, 4.10.2               yes

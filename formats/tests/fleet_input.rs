@@ -13,7 +13,7 @@ use towpath_core::finding::{Finding, Place};
 use towpath_core::fleet::*;
 use towpath_core::graph::{ChannelName, Pattern};
 use towpath_core::verdict::{Answer, Verdict, code_named};
-use towpath_core::version::{Arch, Version};
+use towpath_core::version::{Arch, Minor, MinorFact, MinorRow, Minors, Version};
 use towpath_formats::fleet::input;
 
 proptest! {
@@ -79,6 +79,7 @@ fn any_input() -> impl Strategy<Value = FleetInput> {
         vec(any_pause(), 0..3),
         vec(any_preflight(), 0..3),
         btree_map(any_name(), any_minimum(), 0..3),
+        of(any_minors()),
     );
     let organisations = vec(any_organisation(), 0..3);
     (organisations, vec(any_cluster(), 0..6), lists, rest).prop_map(
@@ -86,7 +87,7 @@ fn any_input() -> impl Strategy<Value = FleetInput> {
             organisations,
             clusters,
             (upgrades, soak, gates, approvals),
-            (pauses, preflights, inherited),
+            (pauses, preflights, inherited, minors),
         )| {
             let organisations = organisations
                 .into_iter()
@@ -106,9 +107,34 @@ fn any_input() -> impl Strategy<Value = FleetInput> {
                 pauses,
                 preflights,
                 inherited,
+                minors,
             }
         },
     )
+}
+
+fn any_minors() -> impl Strategy<Value = Minors> {
+    let minor = || (4u64..6, 0u64..30).prop_map(|(major, minor)| Minor::new(major, minor));
+    let facts = (
+        of(minor()),
+        (of(0u8..4), of(0u8..4)),
+        any::<bool>(),
+        btree_set(select(MinorFact::ALL.to_vec()), 0..3),
+    );
+    let row = (btree_set(minor(), 0..3), btree_set(minor(), 0..2), facts).prop_map(
+        |(next, skips, (kubernetes, (kubelet_skew, hosted_kubelet_skew), is_eus, unverified))| {
+            MinorRow {
+                next,
+                skips,
+                kubernetes,
+                kubelet_skew,
+                hosted_kubelet_skew,
+                is_eus,
+                unverified,
+            }
+        },
+    );
+    btree_map(minor(), row, 0..4).prop_map(Minors::new)
 }
 
 fn any_name() -> impl Strategy<Value = Name> {

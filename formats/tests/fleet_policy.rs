@@ -618,7 +618,7 @@ fn entries_of_clusters() {
                 [bad-exclusion] one.yml:40:13: "2026-12-20T00:00Z" is not a local time; write it as in 2026-12-20T00:00; the zone is in `timeZone`
                 held back: prod-1
             from: 2026-12-20T00:00 => from: 2027-12-20T00:00
-                [bad-exclusion] one.yml:40:7: it ends at 2027-01-03T00:00:00, which is not after its beginning at 2027-12-20T00:00:00; correct `from` or `until`
+                [bad-exclusion] one.yml:40:7: it ends at 2027-01-03 00:00, which is not after its beginning at 2027-12-20 00:00; correct `from` or `until`
                 held back: prod-1
             until: 2027-01-03 => (nothing)
                 [missing-field] one.yml:40:7: an exclusion has no `until`; add `until: 2026-12-20T00:00`, or the like

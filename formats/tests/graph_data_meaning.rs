@@ -95,9 +95,9 @@ fn patch_and_minor_edges_each_have_their_window() {
             2020-05-12T12:00Z stable-4.9 id=0b5b8d2e-6f0c-4f0e-9d3c-0a4f7c2f9b11 why
                 has 4.8.5, 4.9.7, 4.9.8
                 4.8.5 -> 4.9.8 not yet
-                    the rollout from 2020-05-12T12:00:00Z to 2020-05-26T12:00:00Z reaches this cluster at 2020-05-13T14:23:21Z, when 7.9 % of clusters have it (channels/4.9.yaml:11:10)
+                    the rollout from 2020-05-12 12:00Z to 2020-05-26 12:00Z reaches this cluster at 2020-05-13 14:23:21Z, when 7.9 % of clusters have it (channels/4.9.yaml:11:10)
                 4.9.7 -> 4.9.8 not yet
-                    the rollout from 2020-05-12T12:00:00Z to 2020-05-14T12:00:00Z reaches this cluster at 2020-05-12T15:46:11Z, when 7.9 % of clusters have it (channels/4.9.yaml:11:10)
+                    the rollout from 2020-05-12 12:00Z to 2020-05-14 12:00Z reaches this cluster at 2020-05-12 15:46:11Z, when 7.9 % of clusters have it (channels/4.9.yaml:11:10)
             2020-05-12T15:46:11.660550065Z stable-4.9 id=0b5b8d2e-6f0c-4f0e-9d3c-0a4f7c2f9b11
                 has 4.8.5, 4.9.7, 4.9.8
             2020-05-12T15:46:11.660550066Z stable-4.9 id=0b5b8d2e-6f0c-4f0e-9d3c-0a4f7c2f9b11
@@ -129,9 +129,9 @@ fn a_client_without_an_id_sees_edges_at_the_end() {
             2020-05-14T11:59:59.999999999Z stable-4.9 why
                 has 4.8.5, 4.9.7, 4.9.8
                 4.8.5 -> 4.9.8 not yet
-                    the rollout lasts from 2020-05-12T12:00:00Z to 2020-05-26T12:00:00Z; clusters that do not send their id get it at the end (channels/4.9.yaml:11:10)
+                    the rollout lasts from 2020-05-12 12:00Z to 2020-05-26 12:00Z; clusters that do not send their id get it at the end (channels/4.9.yaml:11:10)
                 4.9.7 -> 4.9.8 not yet
-                    the rollout lasts from 2020-05-12T12:00:00Z to 2020-05-14T12:00:00Z; clusters that do not send their id get it at the end (channels/4.9.yaml:11:10)
+                    the rollout lasts from 2020-05-12 12:00Z to 2020-05-14 12:00Z; clusters that do not send their id get it at the end (channels/4.9.yaml:11:10)
             2020-05-14T12:00:00Z stable-4.9
                 has 4.8.5, 4.9.7, 4.9.8
                 4.9.7 -> 4.9.8
@@ -228,9 +228,9 @@ fn an_edge_waits_for_both_its_ends() {
             2020-05-15T11:59Z stable-4.9 why
                 has 4.8.5, 4.9.7, 4.9.8
                 4.8.5 -> 4.9.8 not yet
-                    the rollout lasts from 2020-05-12T12:00:00Z to 2020-05-26T12:00:00Z; clusters that do not send their id get it at the end (channels/4.9.yaml:11:10)
+                    the rollout lasts from 2020-05-12 12:00Z to 2020-05-26 12:00Z; clusters that do not send their id get it at the end (channels/4.9.yaml:11:10)
                 4.9.7 -> 4.9.8 not yet
-                    the rollout lasts from 2020-05-13T12:00:00Z to 2020-05-15T12:00:00Z; clusters that do not send their id get it at the end (channels/4.9.yaml:10:10)
+                    the rollout lasts from 2020-05-13 12:00Z to 2020-05-15 12:00Z; clusters that do not send their id get it at the end (channels/4.9.yaml:10:10)
         "#]],
     );
 }
@@ -251,9 +251,9 @@ fn who_got_the_bad_release_gets_its_fix_first() {
             2020-05-13T00:00Z stable-4.9 id=0b5b8d2e-6f0c-4f0e-9d3c-0a4f7c2f9b11 why
                 has 4.9.7, 4.9.8, 4.9.9
                 4.9.7 -> 4.9.9 not yet
-                    the rollout from 2020-05-13T00:00:00Z to 2020-05-15T00:00:00Z reaches this cluster at 2020-05-13T03:46:11Z, when 7.9 % of clusters have it (channels/4.9.yaml:12:10)
+                    the rollout from 2020-05-13 00:00Z to 2020-05-15 00:00Z reaches this cluster at 2020-05-13 03:46:11Z, when 7.9 % of clusters have it (channels/4.9.yaml:12:10)
                 4.9.8 -> 4.9.9 not yet
-                    the rollout from 2020-05-13T00:00:00Z to 2020-05-15T00:00:00Z reaches this cluster at 2020-05-13T03:46:11Z, when 7.9 % of clusters have it (channels/4.9.yaml:12:10)
+                    the rollout from 2020-05-13 00:00Z to 2020-05-15 00:00Z reaches this cluster at 2020-05-13 03:46:11Z, when 7.9 % of clusters have it (channels/4.9.yaml:12:10)
         "#]],
     );
     let unrelated = replaced.replace(", replaces: 4.9.8", "");
@@ -265,9 +265,9 @@ fn who_got_the_bad_release_gets_its_fix_first() {
             2020-05-13T00:00Z stable-4.9 id=0b5b8d2e-6f0c-4f0e-9d3c-0a4f7c2f9b11 why
                 has 4.9.7, 4.9.8, 4.9.9
                 4.9.7 -> 4.9.9 not yet
-                    the rollout from 2020-05-13T00:00:00Z to 2020-05-15T00:00:00Z reaches this cluster at 2020-05-14T09:26:07Z, when 69.7 % of clusters have it (channels/4.9.yaml:12:10)
+                    the rollout from 2020-05-13 00:00Z to 2020-05-15 00:00Z reaches this cluster at 2020-05-14 09:26:07Z, when 69.7 % of clusters have it (channels/4.9.yaml:12:10)
                 4.9.8 -> 4.9.9 not yet
-                    the rollout from 2020-05-13T00:00:00Z to 2020-05-15T00:00:00Z reaches this cluster at 2020-05-14T09:26:07Z, when 69.7 % of clusters have it (channels/4.9.yaml:12:10)
+                    the rollout from 2020-05-13 00:00Z to 2020-05-15 00:00Z reaches this cluster at 2020-05-14 09:26:07Z, when 69.7 % of clusters have it (channels/4.9.yaml:12:10)
         "#]],
     );
 }
@@ -294,7 +294,7 @@ fn a_block_holds_during_a_window_and_after_it() {
             2020-05-13T12:00Z stable-4.9 id=0b5b8d2e-6f0c-4f0e-9d3c-0a4f7c2f9b11 platform=AWS why
                 has 4.8.5, 4.9.7, 4.9.8
                 4.8.5 -> 4.9.8 not yet
-                    the rollout from 2020-05-12T12:00:00Z to 2020-05-26T12:00:00Z reaches this cluster at 2020-05-13T14:23:21Z, when 7.9 % of clusters have it (channels/4.9.yaml:11:10)
+                    the rollout from 2020-05-12 12:00Z to 2020-05-26 12:00Z reaches this cluster at 2020-05-13 14:23:21Z, when 7.9 % of clusters have it (channels/4.9.yaml:11:10)
                 4.9.7 -> 4.9.8 not
                     blocked for every cluster (blocked-edges/4.9.8.yaml:1)
             2020-05-13T12:00Z fast-4.9

@@ -57,6 +57,19 @@ fn a_file_confirms_a_row_and_adds_one() {
     assert!(minors.kubernetes(minor("6.0")).is_some());
     // Where nobody says how far kubelets may be behind, it is one.
     assert_eq!(minors.kubelet_skew(minor("6.0")), 1);
+    // Nobody has confirmed more for hosted control planes, so they have the same limit.
+    let hosted = |minor: &str, minors: &Minors| {
+        let minor = self::minor(minor);
+        (
+            minors.hosted_kubelet_skew(minor),
+            minors.kubelet_skew(minor),
+        )
+    };
+    assert_eq!(hosted("4.21", &minors), (1, 1));
+    let confirmed = read_text(
+        "minors: [{minor: '4.21', next: ['4.22'], kubernetes: '1.34', kubeletSkew: 1, hostedKubeletSkew: 3}]",
+    );
+    assert_eq!(hosted("4.21", &confirmed.unwrap()), (3, 1));
     // All else is as before.
     assert_eq!(
         minors.rows()[&minor("5.1")],
@@ -84,7 +97,7 @@ fn what_is_wrong_with_a_file_is_told_with_its_place() {
             minors.yaml:4:51: 5.2 is listed twice; keep one of them
             minors.yaml:4:72: kubeletSkew is a whole number, and this is the number 9; write a number from 1 to 3
             minors.yaml:4:80: eus is true or false, and this is "maybe"; write `true` or `false`, without quotes
-            minors.yaml:5:31: "everything" is not a fact about a minor version; use one of next, skips, kubernetes, kubeletSkew, eus
+            minors.yaml:5:31: "everything" is not a fact about a minor version; use one of next, skips, kubernetes, kubeletSkew, hostedKubeletSkew, eus
             minors.yaml:5:44: a minor version has no field "color"; correct its name, or remove it
             minors.yaml:7:3: 5.3 has two rows; keep one of them
         "#]],

@@ -10,6 +10,7 @@
     reason = "a test reads files, and a panic is the finding"
 )]
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -21,7 +22,7 @@ use towpath_core::cluster::way::{Stop, Way};
 use towpath_core::cluster::{Cluster, Fact};
 use towpath_core::duration::Rollout;
 use towpath_core::finding::Place;
-use towpath_core::graph::{ChannelName, Edge, Graph, Situation, explain};
+use towpath_core::graph::{Channel, ChannelName, Edge, Graph, ReleaseId, Situation, explain};
 use towpath_core::path::{Asker, Goal, Preference, Request, RiskPolicy, paths, pools, rollouts};
 use towpath_core::version::{Arch, Minor, Minors, Version};
 use towpath_formats::SourceFile;
@@ -145,13 +146,14 @@ fn newly_offered(graph: &Graph) -> Result<(), Failed> {
     Ok(())
 }
 
-/// From each release of an EUS version to the newest of the next: the schedule has the fewest rollouts of workers that kubelets
-/// allow, found by trying all.
+/// From each release of an EUS version to the newest of the next: the planned way and its schedule have the fewest rollouts of workers that
+/// kubelets allow, found by trying all ways of the channel, with all choices of who is paused when.
 fn worker_rollouts(graph: &Graph) -> Result<(), Failed> {
     let (minors, mut starts, mut after_a_patch) = (built_in(), 0, 0);
     for minor in (6..=18).step_by(2) {
         let name = ChannelName::new(&format!("eus-4.{}", minor + 2)).ok_or("a channel")?;
         let channel = graph.channel(name.as_str()).ok_or("an EUS channel")?;
+        let mut all_ways: BTreeMap<ReleaseId, AllWays<'_>> = BTreeMap::new();
         for (id, _) in graph.members(channel, &Arch::default()) {
             let from = &graph.release(*id).version;
             if Minor::of(from) != Minor::new(4, minor) {
@@ -174,6 +176,12 @@ fn worker_rollouts(graph: &Graph) -> Result<(), Failed> {
             let ours = rollouts(&schedule, Rollout::Runs);
             assert_eq!(ours, fewest(&way, 0, 0, &minors), "{way:?}");
             assert_eq!(ours, 1, "{way:?}");
+            let goal = plan[0].hops.last().map_or(plan[0].from, |hop| hop.to);
+            let all_ways = all_ways
+                .entry(goal)
+                .or_insert_with(|| AllWays::new(graph, channel, goal, &minors));
+            let fewest = all_ways.fewest(*id, Minor::of(from), Workers::Follow);
+            assert_eq!(Some(ours), fewest, "{way:?}");
             starts += 1;
             after_a_patch += usize::from(way[0].same_minor(way[1]));
         }
@@ -181,6 +189,73 @@ fn worker_rollouts(graph: &Graph) -> Result<(), Failed> {
     // Those that begin with a patch would reboot workers twice if the patch was not part of the pause.
     assert_eq!((starts, after_a_patch), (436, 96));
     Ok(())
+}
+
+/// Whether workers have the release of the control plane.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Workers {
+    Follow,
+    Wait,
+}
+
+/// Every way through a channel to a goal, with and without risks and blocks: more than a path may take, so a lower bound.
+struct AllWays<'a> {
+    graph: &'a Graph,
+    channel: &'a Channel,
+    goal: ReleaseId,
+    minors: &'a Minors,
+    known: RefCell<BTreeMap<(ReleaseId, Minor, Workers), Option<usize>>>,
+}
+
+impl<'a> AllWays<'a> {
+    fn new(graph: &'a Graph, channel: &'a Channel, goal: ReleaseId, minors: &'a Minors) -> Self {
+        Self {
+            graph,
+            channel,
+            goal,
+            minors,
+            known: RefCell::default(),
+        }
+    }
+
+    /// The fewest rollouts from a release on, with workers of a minor version; none if there is no way.
+    fn fewest(&self, at: ReleaseId, on: Minor, workers: Workers) -> Option<usize> {
+        if at == self.goal {
+            return Some(usize::from(workers == Workers::Wait));
+        }
+        let state = (at, on, workers);
+        if let Some(known) = self.known.borrow().get(&state) {
+            return *known;
+        }
+        let fewest = self.graph.edges_from(at).iter().filter_map(|edge| {
+            let to = &self.graph.release(edge.to).version;
+            let is_held = self.channel.membership(edge.to).is_some();
+            // Releases are numbered in order, so ways end.
+            let leads_on = is_held && at < edge.to && edge.to <= self.goal;
+            let is_minor = self
+                .minors
+                .may_follow(Minor::of(&self.graph.release(at).version), Minor::of(to));
+            (leads_on && is_minor)
+                .then(|| self.over(edge.to, to, on, workers))
+                .flatten()
+        });
+        let fewest = fewest.min();
+        self.known.borrow_mut().insert(state, fewest);
+        fewest
+    }
+
+    /// The same after a hop: workers are updated, or wait if their kubelets may.
+    fn over(&self, id: ReleaseId, to: &Version, on: Minor, workers: Workers) -> Option<usize> {
+        let may_wait = self.minors.lets_minor_lag(on, to);
+        let updated = || Some(1 + self.fewest(id, Minor::of(to), Workers::Follow)?);
+        let waiting = || self.fewest(id, on, Workers::Wait);
+        match (may_wait, workers) {
+            (true, _) => updated().into_iter().chain(waiting()).min(),
+            // Nodes of the release before are never too old while it is updated.
+            (false, Workers::Follow) => updated(),
+            (false, Workers::Wait) => None,
+        }
+    }
 }
 
 /// The fewest rollouts of workers from hop `at` on: after each hop they are updated, or stay on release `on` if that is allowed.

@@ -9,6 +9,7 @@ mod bench;
 mod kube_api;
 mod layers;
 mod packages;
+mod page;
 mod say;
 mod test;
 mod workspace;
@@ -36,6 +37,11 @@ enum Chore {
     Layers,
     /// See to it that there is a Kubernetes API server for tests: found in the cache, or built from Debian's source.
     KubeApiserver,
+    /// Check the page: its types, that ui/dist is what ui/src builds, and its size.
+    Page {
+        #[command(subcommand)]
+        page: Option<page::Page>,
+    },
     /// Measure, on this machine, in one run.
     #[command(subcommand)]
     Bench(bench::Bench),
@@ -56,6 +62,7 @@ fn main() -> ExitCode {
         Chore::Quick => test::quick(),
         Chore::Layers => layers::run(),
         Chore::KubeApiserver => kube_api::run(),
+        Chore::Page { page } => page::run(page),
         Chore::Bench(bench) => bench::run(&bench),
     };
     match outcome {

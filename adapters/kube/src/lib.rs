@@ -17,6 +17,7 @@
 
 mod acm;
 mod answer;
+mod channel;
 mod cluster;
 mod connect;
 mod count;
@@ -39,6 +40,7 @@ pub use acm::{
     CurateOutcome, CuratedUpgrade, CuratorPlace, CuratorProgress, Hub, HubFleet,
     UPGRADE_ANNOTATION, WithdrawOutcome,
 };
+pub use channel::ChannelWrite;
 pub use cluster::{Changes, Cluster, UnreadSubjects};
 pub use connect::{Access, Settings};
 pub use count::{Requests, Verb};

@@ -272,7 +272,7 @@ const fn config_map(namespace: &'static str, name: &'static str) -> Wanted {
     }
 }
 
-static WANTED: [Wanted; 14] = [
+static WANTED: [Wanted; 16] = [
     Wanted {
         one: Some((None, "version")),
         is_optional: false,
@@ -379,6 +379,23 @@ static WANTED: [Wanted; 14] = [
             ObjectKind::Network,
             &resource::NETWORKS,
             &["spec.networkType", "status.networkType"],
+        )
+    },
+    Wanted {
+        one: Some((None, "cluster")),
+        ..all(
+            ObjectKind::Infrastructure,
+            &resource::INFRASTRUCTURES,
+            &["status.controlPlaneTopology"],
+        )
+    },
+    // Clusters before the streams have none.
+    Wanted {
+        one: Some((None, "cluster")),
+        ..all(
+            ObjectKind::OsImageStream,
+            &resource::OS_IMAGE_STREAMS,
+            &["spec.defaultStream", "status.defaultStream"],
         )
     },
     all(

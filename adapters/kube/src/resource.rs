@@ -145,6 +145,13 @@ pub(crate) const MACHINE_CONFIGS: Resource = Resource {
     plural: "machineconfigs",
 };
 
+pub(crate) const OS_IMAGE_STREAMS: Resource = Resource {
+    group: "machineconfiguration.openshift.io",
+    version: "v1",
+    kind: "OSImageStream",
+    plural: "osimagestreams",
+};
+
 impl Resource {
     /// `v1`, or `group/v1`.
     pub(crate) fn api_version(&self) -> String {

@@ -46,7 +46,7 @@ pub(crate) fn trimmed(subject: Subject, object: DynamicObject) -> Value {
             &mut kept,
             &mut data,
             "status",
-            &["platform", "platformStatus"],
+            &["platform", "platformStatus", "controlPlaneTopology"],
         ),
         Subject::Nodes => {
             name.insert(

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use serde::Deserialize;
-use towpath_core::agent::{FleetOrders, Stamp};
+use towpath_core::agent::{FleetOrders, OrdersUse, Stamp};
 use towpath_core::cluster::ClusterId;
 use towpath_formats::agent::orders;
 use towpath_formats::agent::stamp::{self, Nonce};
@@ -73,14 +73,20 @@ impl ServiceClient {
     }
 
     /// What the fleet asks of the cluster, proved fresh and from the service. A service of before, or without a fleet, asks for nothing.
+    /// One of before does not know a dry run, and refuses the question instead of acting on it.
     pub async fn orders(
         &self,
         cluster: &ClusterId,
         nonce: &Nonce,
+        purpose: OrdersUse,
     ) -> Result<FleetOrders, ServiceError> {
         let read =
             |bytes: &[u8], token: &Token| orders::read(bytes, token.as_str(), cluster, nonce);
-        let asked = self.ask((ORDERS, "orders", orders::MAX_BYTES), cluster, nonce, read);
+        let mut url = self.url(cluster, "orders");
+        if purpose == OrdersUse::Look {
+            url.query_pairs_mut().append_pair("dry-run", "true");
+        }
+        let asked = self.ask((ORDERS, url, orders::MAX_BYTES), cluster, nonce, read);
         match asked.await {
             Err(ServiceError::Refused { status: 404, .. }) => Ok(FleetOrders::default()),
             asked => asked,
@@ -90,20 +96,20 @@ impl ServiceClient {
     /// How old the service's graph is, proved fresh and from the service.
     pub async fn stamp(&self, cluster: &ClusterId, nonce: &Nonce) -> Result<Stamp, ServiceError> {
         let read = |bytes: &[u8], token: &Token| stamp::read(bytes, token.as_str(), cluster, nonce);
-        self.ask((STAMP, "stamp", stamp::MAX_BYTES), cluster, nonce, read)
+        let url = self.url(cluster, "stamp");
+        self.ask((STAMP, url, stamp::MAX_BYTES), cluster, nonce, read)
             .await
     }
 
     /// Asks for something that is sealed for this cluster and this question.
     async fn ask<T>(
         &self,
-        (what, path, most_bytes): (&'static str, &str, usize),
+        (what, mut url, most_bytes): (&'static str, Url, usize),
         cluster: &ClusterId,
         nonce: &Nonce,
         read: impl FnOnce(&[u8], &Token) -> Result<T, String>,
     ) -> Result<T, ServiceError> {
         let token = Token::read(&self.token_file)?.of(cluster)?;
-        let mut url = self.url(cluster, path);
         url.query_pairs_mut().append_pair("nonce", nonce.as_str());
         let (answer, after) = self.send(what, &token, Request::get(url)).await?;
         let status = answer.status();

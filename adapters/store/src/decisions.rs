@@ -35,6 +35,8 @@ pub const MAX_PART_BYTES: usize = 512 << 20;
 const MAX_PARTS: usize = 1_000;
 /// The most decisions that are read at once.
 const MAX_PAGE: u32 = 1_000;
+/// The most bytes of decisions that are read at once, newest first.
+const MAX_PAGE_BYTES: i64 = 32 << 20;
 /// The most problems that are reported for a chain.
 const MAX_PROBLEMS: usize = 100;
 const TAG: &[u8] = b"towpath decision 1";
@@ -165,6 +167,46 @@ impl Store {
             .iter()
             .map(decision)
             .collect()
+    }
+
+    /// The newest decisions before that number, newest first: at most so many, and no more than a page of bytes, but at least one.
+    pub async fn decisions_before(&self, before: i64, limit: u32) -> Result<Vec<StoredDecision>> {
+        let mut tx = self.snapshot().await?;
+        let text = format!(
+            "SELECT seq, bytes FROM decisions WHERE seq < $1 ORDER BY seq DESC LIMIT {}",
+            limit.min(MAX_PAGE)
+        );
+        let sizes = sqlx::query(AssertSqlSafe(text)).bind(before);
+        let (mut first, mut bytes) = (before, 0_i64);
+        for row in sizes.fetch_all(tx.on()).await? {
+            bytes = bytes.saturating_add(row.try_get(1)?);
+            if bytes > MAX_PAGE_BYTES && first < before {
+                break;
+            }
+            first = row.try_get(0)?;
+        }
+        let text = format!(
+            "SELECT {DECISION} FROM decisions WHERE seq >= $1 AND seq < $2 ORDER BY seq DESC LIMIT {MAX_PAGE}"
+        );
+        let rows = sqlx::query(AssertSqlSafe(text)).bind(first).bind(before);
+        rows.fetch_all(tx.on())
+            .await?
+            .iter()
+            .map(decision)
+            .collect()
+    }
+
+    /// How many bytes the inputs of a decision have. One that is missing has none.
+    pub async fn input_bytes(&self, decision: &StoredDecision) -> Result<u64> {
+        let mut sum = 0_u64;
+        for (_, digest) in &decision.input {
+            let text = "SELECT bytes FROM parts WHERE digest = $1";
+            let query = sqlx::query(text).bind(hex::encode(digest));
+            if let Some(row) = query.fetch_optional(&self.inner.reader).await? {
+                sum = sum.saturating_add(row.try_get::<i64, _>(0)?.try_into().unwrap_or(0));
+            }
+        }
+        Ok(sum)
     }
 
     /// The number of the newest decision; 0 if there is none.

@@ -55,6 +55,20 @@ impl Store {
         rows.iter().map(preflight).collect()
     }
 
+    /// The preflight that the cluster would be told to run now. Nothing changes.
+    pub async fn next_preflight(
+        &self,
+        cluster: &ClusterId,
+        now: Timestamp,
+    ) -> Result<Option<Preflight>> {
+        let since = nanoseconds(now - TOLD_FOR)?;
+        let mut tx = self.snapshot().await?;
+        Ok(match next(&mut tx, cluster, since).await? {
+            Next::Nothing => None,
+            Next::Told(preflight) | Next::Turn(preflight) => Some(preflight),
+        })
+    }
+
     /// The preflight that the cluster is to run now, if it is its turn. It counts as told from then on.
     pub async fn tell_preflight(
         &self,
@@ -77,23 +91,11 @@ impl Store {
         bounded(async {
             let mut tx = self.write().await?;
             lock_starts(&mut tx).await?;
-            let told = first(&mut tx, cluster, PreflightState::Running).await?;
-            if let Some((told, _)) = told {
-                return Ok(Some(told));
-            }
-            let Some((asked, at_once)) = first(&mut tx, cluster, PreflightState::Asked).await? else {
-                return Ok(None);
+            let asked = match next(&mut tx, cluster, since).await? {
+                Next::Nothing => return Ok(None),
+                Next::Told(told) => return Ok(Some(told)),
+                Next::Turn(asked) => asked,
             };
-            let running = "SELECT COUNT(*) FROM preflights WHERE request = $1 AND state = 'running' AND at > $2";
-            let running: i64 = sqlx::query(running)
-                .bind(&*asked.id)
-                .bind(since)
-                .fetch_one(tx.on())
-                .await?
-                .try_get(0)?;
-            if running >= at_once {
-                return Ok(None);
-            }
             let update = "UPDATE preflights SET state = 'running', from_version = $1, at = $2 WHERE cluster = $3 AND version = $4";
             sqlx::query(update)
                 .bind(on.to_string())
@@ -112,6 +114,42 @@ impl Store {
         })
         .await
     }
+}
+
+/// What there is for a cluster to run.
+enum Next {
+    /// Nothing, or nothing yet.
+    Nothing,
+    /// It was told already, and lately.
+    Told(Preflight),
+    /// It is its turn.
+    Turn(Preflight),
+}
+
+/// Those of a request that were told since then count as running.
+async fn next(tx: &mut Tx, cluster: &ClusterId, since: i64) -> Result<Next> {
+    // Who was told long ago has lost his turn: others may run since.
+    let told = first(tx, cluster, PreflightState::Running).await?;
+    let (asked, at_once) = match told {
+        Some((told, _)) if nanoseconds(told.at)? > since => return Ok(Next::Told(told)),
+        Some(told) => told,
+        None => match first(tx, cluster, PreflightState::Asked).await? {
+            Some(asked) => asked,
+            None => return Ok(Next::Nothing),
+        },
+    };
+    let running =
+        "SELECT COUNT(*) FROM preflights WHERE request = $1 AND state = 'running' AND at > $2";
+    let running: i64 = sqlx::query(running)
+        .bind(&*asked.id)
+        .bind(since)
+        .fetch_one(tx.on())
+        .await?
+        .try_get(0)?;
+    Ok(match running < at_once {
+        true => Next::Turn(asked),
+        false => Next::Nothing,
+    })
 }
 
 /// The cluster's oldest preflight in a state, and how many of its request may run at once.

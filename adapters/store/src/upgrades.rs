@@ -160,6 +160,26 @@ impl Store {
         .await
     }
 
+    /// Notes something about an upgrade that stays in its state. Returns whether it was in that state.
+    pub async fn note(
+        &self,
+        lease: &Lease,
+        id: UpgradeId,
+        expected: UpgradeState,
+        note: &str,
+    ) -> Result<bool> {
+        let note = checked(note)?;
+        bounded(async {
+            let mut tx = self.act(lease).await?;
+            let text = "UPDATE upgrades SET note = $1 WHERE id = $2 AND state = $3";
+            let query = sqlx::query(text).bind(note).bind(id.0);
+            let noted = query.bind(expected.code()).execute(tx.on()).await?;
+            tx.commit().await?;
+            Ok(noted.rows_affected() > 0)
+        })
+        .await
+    }
+
     /// Starts a planned upgrade, unless a person has paused its cluster. Returns whether it started. After a pause has returned,
     /// nothing that it covers starts.
     pub async fn begin(

@@ -494,6 +494,17 @@ fn an_upgrade_from_plan_to_end() {
                 .await
                 .unwrap()
         );
+        let note = async |state| store.note(&lease, first, state, "asked").await.unwrap();
+        assert!(
+            !note(UpgradeState::Planned).await,
+            "it is not planned any more"
+        );
+        assert!(note(UpgradeState::Started).await);
+        let noted = store.upgrade(first).await.unwrap().unwrap();
+        assert_eq!(
+            (noted.state, noted.note.as_deref()),
+            (UpgradeState::Started, Some("asked"))
+        );
         assert!(
             !step(UpgradeState::Planned, UpgradeState::Cancelled, 2, None)
                 .await

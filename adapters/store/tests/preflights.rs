@@ -47,6 +47,12 @@ async fn told(store: &Store, cluster: &str, hour: i64) -> Option<String> {
     told.map(|one| format!("{} {} {}", one.version, one.id, one.state.code()))
 }
 
+/// The state of what it would be told.
+async fn looked(store: &Store, cluster: &str, hour: i64) -> Option<String> {
+    let next = store.next_preflight(&id(cluster), at(hour)).await.unwrap();
+    next.map(|one| one.state.code().to_owned())
+}
+
 async fn states(store: &Store) -> Vec<String> {
     let all = store.preflights().await.unwrap();
     let one = |one: &Preflight| {
@@ -72,10 +78,16 @@ fn at_most_so_many_run_at_once_and_each_answers_once() {
         let request = ["a", "b", "c"].map(|cluster| asked(cluster, "4.9.2", "r-1", 0));
         store.ask_preflights(&request, 2).await.unwrap();
         let running = Some("4.9.2 r-1 running".to_owned());
+        // Who only looks changes nothing.
+        for _ in 0..2 {
+            assert_eq!(looked(&store, "a", 1).await.as_deref(), Some("asked"));
+        }
         assert_eq!(told(&store, "a", 1).await, running);
         assert_eq!(told(&store, "a", 1).await, running, "it may ask again");
         assert_eq!(told(&store, "b", 1).await, running);
         assert_eq!(told(&store, "c", 1).await, None, "two run");
+        assert_eq!(looked(&store, "c", 1).await, None);
+        assert_eq!(looked(&store, "a", 1).await.as_deref(), Some("running"));
         let passed = answering("a", "4.9.2", "r-1", PreflightState::Passed, 2);
         store.record(&[passed], TWO_HOURS).await.unwrap();
         assert_eq!(told(&store, "a", 2).await, None);
@@ -85,6 +97,9 @@ fn at_most_so_many_run_at_once_and_each_answers_once() {
         store.ask_preflights(&more, 2).await.unwrap();
         assert_eq!(told(&store, "d", 2).await, None);
         assert_eq!(told(&store, "d", 4).await, running);
+        // Who was told long ago needs a turn of his own again.
+        assert_eq!(told(&store, "b", 4).await, running);
+        assert_eq!(told(&store, "c", 4).await, None, "two run");
         // A second answer, and one to another request, change nothing.
         let late = [
             answering("a", "4.9.2", "r-1", PreflightState::Failed, 5),

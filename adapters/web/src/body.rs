@@ -1,4 +1,4 @@
-//! Answers: bodies made of shared chunks, errors with a stable kind, request ids.
+//! Answers: bodies made of shared chunks or of events, errors with a stable kind, request ids.
 
 use std::convert::Infallible;
 use std::io::IoSlice;
@@ -13,9 +13,19 @@ use http_body::{Body, Frame, SizeHint};
 use jiff::Timestamp;
 use tokio::sync::OwnedSemaphorePermit;
 
-/// A body of chunks, sent with one call and without copying.
+use crate::events::EventStream;
+
+/// A body of chunks, sent with one call and without copying, or a stream of events.
 #[derive(Debug, Default)]
-pub struct AnswerBody(Option<Chunks>);
+pub struct AnswerBody(Content);
+
+#[derive(Debug, Default)]
+enum Content {
+    #[default]
+    Nothing,
+    Chunks(Chunks),
+    Events(Box<EventStream>),
+}
 
 /// Consecutive chunks, shared with other answers.
 #[derive(Debug)]
@@ -33,7 +43,10 @@ pub struct Chunks {
 impl AnswerBody {
     /// Chunks with this many bytes in total.
     pub(crate) fn new(chunks: Arc<[Bytes]>, bytes: usize) -> Self {
-        Self((bytes > 0).then_some(Chunks {
+        if bytes == 0 {
+            return Self::default();
+        }
+        Self(Content::Chunks(Chunks {
             chunks,
             next: 0,
             consumed: 0,
@@ -44,7 +57,7 @@ impl AnswerBody {
 
     /// Holds a place until the body is sent or dropped.
     pub(crate) fn holding(mut self, place: Option<OwnedSemaphorePermit>) -> Self {
-        if let Some(chunks) = &mut self.0 {
+        if let Content::Chunks(chunks) = &mut self.0 {
             chunks.held = place;
         }
         self
@@ -58,23 +71,52 @@ impl From<String> for AnswerBody {
     }
 }
 
+impl From<EventStream> for AnswerBody {
+    fn from(events: EventStream) -> Self {
+        Self(Content::Events(Box::new(events)))
+    }
+}
+
+impl From<Bytes> for Chunks {
+    fn from(bytes: Bytes) -> Self {
+        Self {
+            remaining: bytes.len(),
+            chunks: Arc::new([bytes]),
+            next: 0,
+            consumed: 0,
+            held: None,
+        }
+    }
+}
+
 impl Body for AnswerBody {
     type Data = Chunks;
     type Error = Infallible;
 
     fn poll_frame(
         mut self: Pin<&mut Self>,
-        _: &mut Context<'_>,
+        cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Chunks>, Infallible>>> {
-        Poll::Ready(self.0.take().map(|chunks| Ok(Frame::data(chunks))))
+        if let Content::Events(events) = &mut self.0 {
+            let next = events.poll_next(cx);
+            return next.map(|frame| Some(Ok(Frame::data(frame?.into()))));
+        }
+        match std::mem::take(&mut self.0) {
+            Content::Chunks(chunks) => Poll::Ready(Some(Ok(Frame::data(chunks)))),
+            _ => Poll::Ready(None),
+        }
     }
 
     fn is_end_stream(&self) -> bool {
-        self.0.is_none()
+        matches!(self.0, Content::Nothing)
     }
 
     fn size_hint(&self) -> SizeHint {
-        SizeHint::with_exact(self.0.as_ref().map_or(0, |chunks| chunks.remaining as u64))
+        match &self.0 {
+            Content::Nothing => SizeHint::with_exact(0),
+            Content::Chunks(chunks) => SizeHint::with_exact(chunks.remaining as u64),
+            Content::Events(_) => SizeHint::default(),
+        }
     }
 }
 
@@ -138,6 +180,21 @@ pub(crate) fn json(status: StatusCode, text: String) -> Response<AnswerBody> {
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
     response
 }
+
+/// Something that is looked at. Whatever stands in it, a browser runs nothing of it.
+pub(crate) fn drawing(text: String, content_type: &'static str) -> Response<AnswerBody> {
+    let mut response = Response::new(text.into());
+    let headers = response.headers_mut();
+    let fixed = HeaderValue::from_static;
+    headers.insert(header::CONTENT_TYPE, fixed(content_type));
+    headers.insert(header::CACHE_CONTROL, fixed("no-store"));
+    headers.insert(header::CONTENT_SECURITY_POLICY, DRAWN_POLICY);
+    response
+}
+
+/// A drawing has its own styles, and needs nothing else.
+pub(crate) const DRAWN_POLICY: HeaderValue =
+    HeaderValue::from_static("default-src 'none'; style-src 'unsafe-inline'; sandbox");
 
 /// The header with a request's id.
 pub(crate) const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");

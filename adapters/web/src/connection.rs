@@ -20,7 +20,7 @@ use crate::ending::ConnectionState;
 use crate::page_cache::PageCache;
 
 /// How often a long request checks whether its client is still there.
-const LOOK_EVERY: Duration = Duration::from_millis(500);
+pub(crate) const LOOK_EVERY: Duration = Duration::from_millis(500);
 
 /// The client of a connection. During an answer nobody reads from the connection, so that a client may close its side and
 /// still get the answer. For long requests, this notices that the client has gone.
@@ -31,9 +31,9 @@ pub(crate) struct Peer {
 }
 
 impl Peer {
-    /// Ends when the client has closed the connection or its side of it.
-    pub(crate) async fn left(&self) {
-        let mut looks = tokio::time::interval(LOOK_EVERY);
+    /// Ends when the client has closed the connection or its side of it. It looks that often.
+    pub(crate) async fn left(&self, look_every: Duration) {
+        let mut looks = tokio::time::interval(look_every);
         while !self.has_left.load(Ordering::Relaxed) {
             // The stream looks when it is flushed next: after each time that this is woken.
             self.is_asked_for.store(true, Ordering::Relaxed);

@@ -5,14 +5,18 @@ use std::sync::Arc;
 use http::request::Parts;
 use http::{Method, Response, StatusCode};
 use hyper::body::Incoming;
+use serde_json::json;
 
 use crate::body::{self, AnswerBody};
+use crate::connection::LOOK_EVERY;
+use crate::events::EventKind;
 use crate::fleet::receive;
+use crate::places::Place;
 use crate::questions::{Queue, Work};
 use crate::refusal::OrRefusal;
 use crate::routes::{self, Handler, RouteMatch};
 use crate::workers::Surroundings;
-use crate::{Service, fleet, graph, reload};
+use crate::{Service, events, fleet, graph, reload};
 
 impl Service {
     pub(crate) async fn answer(
@@ -21,6 +25,7 @@ impl Service {
         found: Option<RouteMatch<'_>>,
         incoming: Incoming,
         around: &Surroundings,
+        place: &Place,
     ) -> Response<AnswerBody> {
         let taken = routes::taken(head, found);
         match &taken {
@@ -36,7 +41,8 @@ impl Service {
             }
             // In a box, so that graph requests do not carry its state along.
             _ => {
-                let response = Box::pin(self.answer_beside(head, taken, incoming, around)).await;
+                let response =
+                    Box::pin(self.answer_beside(head, taken, incoming, around, place)).await;
                 self.metrics.answered(found, response.status());
                 response
             }
@@ -49,9 +55,13 @@ impl Service {
         taken: OrRefusal<RouteMatch<'_>>,
         mut incoming: Incoming,
         around: &Surroundings,
+        place: &Place,
     ) -> Response<AnswerBody> {
         let answered = match taken {
-            Ok(found) => self.answer_route(head, found, &mut incoming, around).await,
+            Ok(found) => {
+                self.answer_route(head, found, &mut incoming, around, place)
+                    .await
+            }
             Err(refusal) => Err(refusal),
         };
         match answered {
@@ -72,18 +82,30 @@ impl Service {
         found: RouteMatch<'_>,
         incoming: &mut Incoming,
         around: &Surroundings,
+        place: &Place,
     ) -> OrRefusal<Response<AnswerBody>> {
         match found.route.handler {
             Handler::Graph => unreachable!("graphs are not answered beside graphs"),
-            Handler::Probe(answer) | Handler::Light(answer) => answer(self, head, found.cluster()),
+            Handler::Probe(answer) | Handler::Light(answer) | Handler::Page(answer) => {
+                answer(self, head, found.named())
+            }
             Handler::Scrape(question) => {
                 in_turn(question(self, head)?, &around.scrapes, around).await
             }
             Handler::Question(question) => {
                 in_turn(question(self, head)?, &around.questions, around).await
             }
+            Handler::Events => events::answer(self, head, around, place.address()),
             Handler::Reload => reload::answer(self, head, incoming, around).await,
-            Handler::Read(_) | Handler::Change(_) | Handler::Report | Handler::Orders => {
+            Handler::Change(_) => {
+                let changed = fleet::answer(self, head, found, incoming, around).await?;
+                if changed.status().is_success() {
+                    let at = self.now().to_string();
+                    self.publish(EventKind::Act, &json!({ "at": at }));
+                }
+                Ok(changed)
+            }
+            Handler::Read(_) | Handler::Report | Handler::Orders => {
                 fleet::answer(self, head, found, incoming, around).await
             }
         }
@@ -121,6 +143,6 @@ async fn in_turn(
     tokio::select! {
         answer = queue.ask(work) => Ok(answer?),
         // Nobody reads this.
-        () = around.peer.left() => Ok(body::error(StatusCode::SERVICE_UNAVAILABLE, "abandoned", "nobody waits any more")),
+        () = around.peer.left(LOOK_EVERY) => Ok(body::error(StatusCode::SERVICE_UNAVAILABLE, "abandoned", "nobody waits any more")),
     }
 }

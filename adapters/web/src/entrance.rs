@@ -30,7 +30,10 @@ pub(crate) async fn answer(
         None => let_in(place, &head, found).map_err(|why| no_place(service, why)),
     };
     let (response, client) = match admitted {
-        Ok(client) => (service.answer(&head, found, incoming, around).await, client),
+        Ok(client) => (
+            service.answer(&head, found, incoming, around, place).await,
+            client,
+        ),
         Err(refusal) => {
             if !matches!(head.method, Method::GET | Method::HEAD) {
                 receive::discard(&head.headers, &mut incoming).await;

@@ -10,7 +10,7 @@ use http::header::{self, HeaderValue};
 use http::request::Parts;
 use http::{Response, StatusCode};
 use jiff::{SignedDuration, Timestamp};
-use towpath_core::cluster::{ClusterId, Fact};
+use towpath_core::cluster::{ClusterId, Fact, Platform};
 use towpath_core::graph::rules::{Edges, Enrolled};
 use towpath_core::graph::{Situation, explain, rollouts};
 use towpath_core::rules::Rule;
@@ -49,15 +49,12 @@ pub(crate) fn question(service: &Arc<Service>, request: &Parts) -> OrRefusal<Wor
     let form = asked.form.unwrap_or_else(|| accepted(request));
     let now = asked.at.unwrap_or_else(|| service.now());
     let managed = service.enrolment.load_full();
-    let sight = match (&asked.cluster.id, &managed) {
-        (Fact::Unknown, _) => fleet::Sight::Whole,
-        // The answer tells what the fleet knows of this cluster.
-        (Fact::Known(id), Some(_)) => {
-            fleet::may_ask_about(service, &request.headers, id)?;
-            fleet::Sight::Whole
-        }
-        (Fact::Known(id), None) => fleet::sight_of(service, &request.headers, id),
-    };
+    let sight = sight(
+        service,
+        request,
+        asked.cluster.id.known(),
+        managed.is_some(),
+    )?;
     let question = ExplainQuestion {
         snapshot,
         managed,
@@ -68,6 +65,42 @@ pub(crate) fn question(service: &Arc<Service>, request: &Parts) -> OrRefusal<Wor
         now,
     };
     Ok(Box::new(move |_| question.answer()))
+}
+
+/// What a caller may learn of a cluster; a refusal if the answer would tell what the fleet knows of one that it may not ask about.
+pub(crate) fn sight(
+    service: &Arc<Service>,
+    request: &Parts,
+    id: Option<&ClusterId>,
+    is_fleet_known: bool,
+) -> OrRefusal<fleet::Sight> {
+    match (id, is_fleet_known) {
+        (None, _) => Ok(fleet::Sight::Whole),
+        (Some(id), true) => {
+            fleet::may_ask_about(service, &request.headers, id)?;
+            Ok(fleet::Sight::Whole)
+        }
+        (Some(id), false) => Ok(fleet::sight_of(service, &request.headers, id)),
+    }
+}
+
+/// The platform that was said, else the one that we know of the cluster, where the caller may see that.
+pub(crate) fn known_platform(
+    said: Fact<Platform>,
+    snapshot: &Snapshot,
+    managed: Option<&View>,
+    id: Option<&ClusterId>,
+    sight: fleet::Sight,
+) -> Fact<Platform> {
+    match (said, sight) {
+        (Fact::Unknown, fleet::Sight::Whole) => {
+            let allowed = managed
+                .zip(id)
+                .and_then(|(managed, id)| managed.allowed(id));
+            Fact::from(platform_of(snapshot, allowed, id).cloned())
+        }
+        (said, _) => said,
+    }
 }
 
 /// Asks for every window that is running or to come.
@@ -164,15 +197,9 @@ impl ExplainQuestion {
             to,
             ..
         } = asked;
-        let id = cluster.id.known();
-        let allowed = managed
-            .as_ref()
-            .zip(id)
-            .and_then(|(managed, id)| managed.allowed(id));
-        if cluster.platform == Fact::Unknown && sight == fleet::Sight::Whole {
-            cluster.platform = Fact::from(platform_of(&snapshot, allowed, id).cloned());
-        }
-        let rule = fleet_rule(managed.as_deref(), id);
+        let (id, managed) = (cluster.id.known(), managed.as_deref());
+        cluster.platform = known_platform(cluster.platform, &snapshot, managed, id, sight);
+        let rule = fleet_rule(managed, id);
         let at = Situation {
             graph: snapshot.graph(),
             cluster: &cluster,

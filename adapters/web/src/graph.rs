@@ -228,7 +228,7 @@ fn accepted(headers: &HeaderMap) -> Option<ContentType> {
 }
 
 /// A header's lines as one list; none if it is absent or not text.
-fn joined(headers: &HeaderMap, name: HeaderName) -> Option<std::borrow::Cow<'_, str>> {
+pub(crate) fn joined(headers: &HeaderMap, name: HeaderName) -> Option<std::borrow::Cow<'_, str>> {
     let mut lines = headers.get_all(name).iter().map(|line| line.to_str());
     let first = lines.next()?.ok()?;
     match lines.next() {
@@ -241,7 +241,7 @@ fn joined(headers: &HeaderMap, name: HeaderName) -> Option<std::borrow::Cow<'_, 
 }
 
 /// Whether the client already has this answer, by the weak comparison of If-None-Match.
-fn is_known(headers: &HeaderMap, tag: &HeaderValue) -> bool {
+pub(crate) fn is_known(headers: &HeaderMap, tag: &HeaderValue) -> bool {
     let same = |known: &str| {
         let known = known.trim();
         known == "*" || known.strip_prefix("W/").unwrap_or(known).as_bytes() == tag.as_bytes()

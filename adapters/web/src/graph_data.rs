@@ -41,6 +41,11 @@ impl GraphDataFiles {
         }
     }
 
+    /// As they are served, by path.
+    pub(crate) fn files(&self) -> &[SourceFile] {
+        &self.files
+    }
+
     /// Creates the archive once. It takes milliseconds, so not on a thread that answers graphs.
     fn archive(&self) -> Option<&Archive> {
         self.archive

@@ -12,6 +12,7 @@ mod dispatch;
 mod ending;
 mod enrolment;
 mod entrance;
+mod events;
 mod explain;
 mod fleet;
 mod graph;
@@ -21,16 +22,20 @@ mod metrics;
 mod mirror;
 mod openapi;
 mod operations;
+mod page;
 mod page_cache;
 mod path;
+mod picture;
 mod places;
 mod probes;
 mod questions;
 mod refusal;
+mod release_admin;
 mod reload;
 mod rollout_series;
 mod routes;
 mod server;
+mod session;
 mod signatures;
 mod snapshot;
 mod sources;
@@ -38,19 +43,22 @@ mod step_graph_cache;
 mod workers;
 
 use std::net::IpAddr;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use arc_swap::{ArcSwap, ArcSwapOption};
 use http::request::Parts;
 use http::{HeaderValue, Response, header};
 use jiff::Timestamp;
+use serde_json::json;
 use tokio::sync::Semaphore;
 use towpath_core::cluster::ClusterId;
 use towpath_core::finding::Finding;
 use towpath_core::rate::{Rate, Rates};
 use towpath_core::version::Minors;
 use towpath_formats::minors::built_in;
+
+use events::EventKind;
 
 pub use admission::{Admission, AllowedHosts, TrustedProxies};
 pub use body::AnswerBody;
@@ -94,13 +102,23 @@ pub struct Service {
     fleet_metrics: ArcSwapOption<FleetMetrics>,
     enrolment: Enrolment,
     rollouts: explain::Rollouts,
+    pictures: picture::Pictures,
     sources: ArcSwapOption<Vec<SourceHealth>>,
     signatures: ArcSwapOption<SignatureHealth>,
     reload_door: ArcSwapOption<ReloadDoor>,
     ending: Arc<ending::Ending>,
+    events: events::Events,
+    build: Build,
     started: Instant,
     /// Limits how often each cluster reports; none without a limit.
     report_rates: Mutex<Option<Rates<ClusterId>>>,
+}
+
+/// What is running.
+struct Build {
+    version: String,
+    /// Set once, by whoever knows it.
+    more: OnceLock<(Option<String>, bool)>,
 }
 
 /// The default limit of reports per cluster and minute. An agent sends at most six.
@@ -140,10 +158,16 @@ impl Service {
             fleet_metrics: ArcSwapOption::empty(),
             enrolment: Enrolment::default(),
             rollouts: explain::Rollouts::default(),
+            pictures: picture::Pictures::default(),
             sources: ArcSwapOption::empty(),
             signatures: ArcSwapOption::empty(),
             reload_door: ArcSwapOption::empty(),
             ending: Arc::default(),
+            events: events::Events::new(clock()),
+            build: Build {
+                version: version.to_owned(),
+                more: OnceLock::new(),
+            },
             started: Instant::now(),
             report_rates: Mutex::new(report_rates(REPORTS_PER_MINUTE)),
             clock,
@@ -164,6 +188,12 @@ impl Service {
         (**self.minors.load()).clone()
     }
 
+    /// Sets what `/api/v1/session` tells besides: the commit, and whether the built-in example is served.
+    pub fn describe(&self, commit: Option<&str>, is_example: bool) {
+        // Only the first counts: neither changes.
+        let _ = self.build.more.set((commit.map(str::to_owned), is_example));
+    }
+
     pub fn snapshot(&self) -> Option<Arc<Snapshot>> {
         self.snapshot.load_full()
     }
@@ -180,8 +210,11 @@ impl Service {
         if let Some(old) = self.snapshot() {
             snapshot.warm_like(&old, self.now());
         }
+        let digest = snapshot.digest.clone();
         self.snapshot.store(Some(Arc::new(snapshot)));
         self.reloaded(ReloadResult::Changed, warnings);
+        let at = self.now().to_string();
+        self.publish(EventKind::Graph, &json!({"digest": digest, "at": at}));
     }
 
     /// Records that the inputs and their warnings are unchanged.
@@ -196,11 +229,18 @@ impl Service {
 
     fn reloaded(&self, result: ReloadResult, findings: Vec<Finding>) {
         self.metrics.reloaded(result, self.now());
-        self.reload.store(Arc::new(Reload {
-            at: self.now(),
+        let (at, count) = (self.now(), findings.len());
+        let failed = |reload: &Reload| reload.result == ReloadResult::Failed;
+        let new = Arc::new(Reload {
+            at,
             result,
             findings,
-        }));
+        });
+        let old = self.reload.swap(new.clone());
+        if failed(&old) != failed(&new) || (failed(&new) && old.findings != new.findings) {
+            let told = json!({"result": result.as_str(), "at": at.to_string(), "findings": count});
+            self.publish(EventKind::Reload, &told);
+        }
     }
 
     /// Compiles sheets that will be needed soon. Call it about once a second.
@@ -274,7 +314,11 @@ impl Service {
 
     /// Sets the results of a pass over the fleet, for `/metrics`.
     pub fn fleet_metrics(&self, metrics: Arc<FleetMetrics>) {
-        self.fleet_metrics.store(Some(metrics));
+        let old = self.fleet_metrics.swap(Some(metrics.clone()));
+        if old.is_none_or(|old| old.shows_else(&metrics)) {
+            let at = metrics.last_pass.map(|at| at.to_string());
+            self.publish(EventKind::Fleet, &json!({ "at": at }));
+        }
     }
 
     /// What each cluster of the fleet sees. Changes apply from the next request on.

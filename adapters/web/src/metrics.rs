@@ -23,7 +23,7 @@ use crate::routes::{Cost, RouteMatch};
 use crate::signatures::{SignatureHealth, SignaturesCollector};
 use crate::snapshot::ChannelArch;
 use crate::sources::{SourceHealth, SourcesCollector};
-use crate::{Snapshot, locked};
+use crate::{Snapshot, events, locked};
 
 /// The most channels that have series of their own; the rest are counted together.
 const MAX_CHANNELS: usize = 1_000;
@@ -84,6 +84,9 @@ pub struct Metrics {
     pub(crate) not_enrolled: Counter,
     /// Queued questions, by outcome.
     pub(crate) questions: Results,
+    /// Published events, by kind.
+    events: Family<Label, Counter>,
+    pub(crate) event_streams: Gauge,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -121,7 +124,12 @@ impl Metrics {
             reports: ReportResults::default(),
             not_enrolled: Counter::default(),
             questions: Results::default(),
+            events: Family::default(),
+            event_streams: Gauge::default(),
         };
+        for name in events::names() {
+            drop(metrics.events.get_or_create(&[("kind", name)]));
+        }
         for result in [
             ReloadResult::Changed,
             ReloadResult::Unchanged,
@@ -184,6 +192,16 @@ impl Metrics {
             "Questions and scrapes that were put into a queue, by what became of them",
             self.questions.clone(),
         );
+        r.register(
+            "towpath_events",
+            "Events that were published, by kind",
+            self.events.clone(),
+        );
+        r.register(
+            "towpath_event_streams",
+            "Open streams of events",
+            self.event_streams.clone(),
+        );
         self.reports.register(r);
         r.register(
             "towpath_graph_not_enrolled",
@@ -228,6 +246,10 @@ impl Metrics {
         if route.is_some_and(|route| route.cost() == Cost::Report) {
             self.reports.count(status);
         }
+    }
+
+    pub(crate) fn event(&self, kind: &'static str) {
+        self.events.get_or_create(&[("kind", kind)]).inc();
     }
 
     /// Counts a connection that was refused, or closed on our side.

@@ -1,5 +1,5 @@
 //! `/api/v1/openapi.json`: paths, methods, tokens and common refusals come from the route table. Parameters, bodies, answers
-//! and schemas are written by hand in `openapi.json`, by the routes' labels.
+//! and schemas are written by hand in `openapi.json`, by the routes' labels. Files of the page are left out: they are for browsers.
 
 use std::sync::LazyLock;
 
@@ -21,6 +21,11 @@ pub(crate) fn answer(_: &Service, head: &Parts, _: &str) -> OrRefusal<Response<A
     Ok(body::json(StatusCode::OK, DESCRIPTION.clone()))
 }
 
+/// The routes of the API.
+fn described() -> impl Iterator<Item = &'static Route> {
+    ROUTES.iter().filter(|route| !route.is_page())
+}
+
 fn description() -> Value {
     let mut description: Value =
         serde_json::from_str(include_str!("openapi.json")).expect("it is JSON");
@@ -33,7 +38,7 @@ fn description() -> Value {
         }
         (route.path.to_owned(), methods)
     };
-    let paths: Map<String, Value> = ROUTES.iter().map(path).collect();
+    let paths: Map<String, Value> = described().map(path).collect();
     let members = description.as_object_mut().expect("it is an object");
     members.remove("operations");
     members.insert("paths".to_owned(), paths.into());
@@ -130,6 +135,7 @@ fn refusals(route: &Route) -> impl Iterator<Item = (&'static str, &'static str)>
         (true, "421", "OtherHost"),
         (asks_the_fleet, "422", "Refused"),
         (route.cost() == Cost::Report, "429", "TooOften"),
+        (route.cost() == Cost::Stream, "429", "TooManyStreams"),
         (true, "503", "Unavailable"),
     ];
     let applying = refusals.into_iter().filter(|(applies, ..)| *applies);
@@ -146,12 +152,12 @@ mod tests {
     fn every_route_is_written_about_and_nothing_else_is() {
         let written: Value = serde_json::from_str(include_str!("openapi.json")).unwrap();
         let written = written["operations"].as_object().unwrap();
-        let labels: BTreeSet<&str> = ROUTES.iter().map(|route| route.label).collect();
+        let labels: BTreeSet<&str> = described().map(|route| route.label).collect();
         assert_eq!(
             written.keys().map(String::as_str).collect::<BTreeSet<_>>(),
             labels
         );
-        for route in ROUTES {
+        for route in described() {
             let operation = &description()["paths"][route.path][method(route)];
             assert_eq!(operation["operationId"], route.label, "a path stands once");
             assert_eq!(

@@ -1,6 +1,6 @@
 //! `GET /api/v1/path`: the path from one release to another, hop by hop, or why there is none.
 //!
-//! Answers are text (`Accept: text/plain`, or `format=text`) or JSON. The path shows what the graph offers. For a cluster of a fleet, it also
+//! Answers are text (`Accept: text/plain`, or `format=text`), JSON or a drawing (`format=svg`). The path shows what the graph offers. For a cluster of a fleet, it also
 //! says whether the fleet lets the cluster take the first hop now. A search has a limit of steps, and ends when its client has gone.
 
 use std::sync::Arc;
@@ -13,11 +13,11 @@ use towpath_core::path::{Budget, FoundPaths, Pace, Unfinished, paths_within};
 use towpath_formats::graph::explain::Form;
 use towpath_formats::minors::with_releases_of;
 use towpath_formats::path::{self as format, PathReport, PathRequest, ShapeIs};
+use towpath_formats::picture::PictureForm;
 use towpath_formats::room::Room;
 
 use crate::body::{self, AnswerBody};
 use crate::enrolment::View;
-use crate::managed::platform_of;
 use crate::questions::Work;
 use crate::refusal::OrRefusal;
 use crate::{Service, Snapshot, explain, fleet};
@@ -29,7 +29,7 @@ struct PathQuestion {
     asked: PathRequest,
     /// Whether the caller may see what we know of the cluster.
     sight: fleet::Sight,
-    form: Form,
+    form: PictureForm,
 }
 
 /// Reads the question, or refuses it.
@@ -37,7 +37,8 @@ pub(crate) fn question(service: &Arc<Service>, request: &Parts) -> OrRefusal<Wor
     let query = request.uri.query().unwrap_or_default();
     let asked = format::read(query, &service.minors(), service.now())?;
     let snapshot = service.snapshot().ok_or_else(explain::not_ready)?;
-    let form = asked.form.unwrap_or_else(|| explain::accepted(request));
+    let form = asked.form;
+    let form = form.unwrap_or_else(|| PictureForm::Told(explain::accepted(request)));
     let sight = match &asked.request.asker.id {
         Fact::Known(id) => fleet::sight_of(service, &request.headers, id),
         Fact::Unknown => fleet::Sight::Whole,
@@ -63,14 +64,9 @@ impl PathQuestion {
             sight,
             form,
         } = self;
-        if request.asker.platform == Fact::Unknown && sight == fleet::Sight::Whole {
-            let id = request.asker.id.known();
-            let allowed = managed
-                .as_ref()
-                .zip(id)
-                .and_then(|(managed, id)| managed.allowed(id));
-            request.asker.platform = Fact::from(platform_of(&snapshot, allowed, id).cloned());
-        }
+        let (said, id) = (request.asker.platform, request.asker.id.known());
+        request.asker.platform =
+            explain::known_platform(said, &snapshot, managed.as_deref(), id, sight);
         let graph = snapshot.graph();
         request.minors = with_releases_of(&request.minors, graph);
         let (pace, shape) = match shape {
@@ -120,8 +116,11 @@ impl PathQuestion {
             fleet: fleet.as_ref(),
         };
         match form {
-            Form::Json => body::json(StatusCode::OK, format!("{:#}\n", format::json(&told))),
-            Form::Text => explain::plain(format::text(&told, Room::default())),
+            PictureForm::Told(Form::Json) => {
+                body::json(StatusCode::OK, format!("{:#}\n", format::json(&told)))
+            }
+            PictureForm::Told(Form::Text) => explain::plain(format::text(&told, Room::default())),
+            PictureForm::Drawn(pen) => body::drawing(pen.of_path(&told), pen.content_type()),
         }
     }
 }

@@ -49,7 +49,7 @@ pub(crate) struct FullPlace {
 /// The address that a connection counts for.
 enum PlaceOwner {
     Peer {
-        _counted: AddressPlace,
+        counted: AddressPlace,
     },
     /// A trusted proxy's connection, counted for its last client.
     Proxy {
@@ -90,14 +90,14 @@ struct ReserveState {
 }
 
 /// How many places each address has taken.
-struct Addresses {
+pub(crate) struct Addresses {
     /// None: no limit.
     most: Option<usize>,
     taken: Mutex<HashMap<IpAddr, usize>>,
 }
 
 /// One of an address's places, until it is dropped.
-struct AddressPlace {
+pub(crate) struct AddressPlace {
     addresses: Arc<Addresses>,
     address: IpAddr,
 }
@@ -111,10 +111,7 @@ impl Places {
     ) -> Self {
         Self {
             all: Arc::new(Semaphore::new(all)),
-            addresses: Arc::new(Addresses {
-                most: for_one_address,
-                taken: Mutex::default(),
-            }),
+            addresses: Arc::new(Addresses::new(for_one_address)),
             reserve: Arc::new(Reserve {
                 permits: Arc::new(Semaphore::new(RESERVE_PLACES)),
                 state: Mutex::default(),
@@ -155,7 +152,7 @@ impl Places {
                 asked_for: Mutex::default(),
             },
             false => PlaceOwner::Peer {
-                _counted: self.addresses.take(address).ok_or(NoPlace::Address)?,
+                counted: self.addresses.take(address).ok_or(NoPlace::Address)?,
             },
         };
         let permit = self
@@ -202,7 +199,26 @@ impl Places {
     }
 }
 
+impl Place {
+    /// The address that the current request counts for.
+    pub(crate) fn address(&self) -> IpAddr {
+        match self {
+            Self::Full(place) => place.address(),
+            Self::Probe(place) => place.address,
+        }
+    }
+}
+
 impl FullPlace {
+    fn address(&self) -> IpAddr {
+        match &self.holder {
+            PlaceOwner::Peer { counted } => counted.address,
+            PlaceOwner::Proxy { own, asked_for } => locked(asked_for)
+                .as_ref()
+                .map_or(*own, |counted| counted.address),
+        }
+    }
+
     /// Counts a request for its forwarded client, and returns that address; none if the address has no place left.
     pub(crate) fn asks(&self, headers: &http::HeaderMap) -> Result<Option<IpAddr>, NoPlace> {
         let PlaceOwner::Proxy { own, asked_for } = &self.holder else {
@@ -258,7 +274,15 @@ impl Drop for ProbePlace {
 }
 
 impl Addresses {
-    fn take(self: &Arc<Self>, address: IpAddr) -> Option<AddressPlace> {
+    /// With at most this many for each address.
+    pub(crate) fn new(most: Option<usize>) -> Self {
+        Self {
+            most,
+            taken: Mutex::default(),
+        }
+    }
+
+    pub(crate) fn take(self: &Arc<Self>, address: IpAddr) -> Option<AddressPlace> {
         let address = counted_address(address);
         let mut taken = locked(&self.taken);
         let count = taken.entry(address).or_insert(0);

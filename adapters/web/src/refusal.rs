@@ -44,6 +44,11 @@ impl Refusal {
         }
     }
 
+    /// The same in an answer that is none.
+    pub(crate) fn told(&self) -> serde_json::Value {
+        serde_json::json!({"kind": self.kind, "value": self.sentence})
+    }
+
     pub(crate) fn response(self) -> Response<AnswerBody> {
         let mut response = body::error(self.status, self.kind, &self.sentence);
         if let Some((name, usual)) = header_of(self.status) {

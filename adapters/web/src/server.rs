@@ -93,6 +93,7 @@ impl Server {
     ) -> io::Result<Self> {
         let listener = TcpListener::bind(address).await?;
         service.page_cache.limit(limits.mirrored_pieces);
+        crate::page::prepare();
         Ok(Self {
             listener,
             service,

@@ -23,6 +23,7 @@ use crate::locked;
 use crate::managed::NodePrefixes;
 use crate::metrics::ChannelMetrics;
 use crate::page_cache::{self, PageCache};
+use crate::release_admin::CheckedAnswers;
 use crate::rollout_series::LeftOutLog;
 use crate::step_graph_cache::StepGraphCache;
 
@@ -54,6 +55,8 @@ pub struct Snapshot {
     pub(crate) left_out_log: LeftOutLog,
     step_graphs: StepGraphCache,
     pub(crate) graph_data: GraphDataFiles,
+    /// Answers about the graph data that were made already.
+    pub(crate) checked: CheckedAnswers,
 }
 
 /// The sheets of one channel and architecture.
@@ -127,6 +130,7 @@ impl Snapshot {
             left_out_log: LeftOutLog::default(),
             step_graphs: StepGraphCache::default(),
             graph_data: GraphDataFiles::default(),
+            checked: CheckedAnswers::default(),
         }
     }
 

@@ -6,15 +6,19 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 use towpath_core::agent::rules::GRAPH_AGE_UNKNOWN;
-use towpath_core::agent::{Course, Memory, StartedPreflight, StartedUpdate, UpdateOffer};
+use towpath_core::agent::{
+    ChannelCourse, ChannelJudgement, Course, Memory, SetChannel, StartedPreflight, StartedUpdate,
+    UpdateOffer,
+};
 use towpath_core::finding::Finding;
 use towpath_core::fleet::{Name, PreflightResult, PreflightState};
+use towpath_core::graph::ChannelName;
 use towpath_core::verdict::{Answer, Verdict};
 use towpath_core::version::Version;
 use towpath_formats::agent::{upgradeable, write_record};
 use towpath_kube::{
-    AskOutcome, Cluster, Condition, KubeError, OperatorStatus, OperatorVersion, RecordOutcome,
-    RiskChange, StartOutcome, Status, Update,
+    AskOutcome, ChannelWrite, Cluster, Condition, KubeError, OperatorStatus, OperatorVersion,
+    RecordOutcome, RiskChange, StartOutcome, Status, Update,
 };
 
 use super::pass::{Assessment, Judgement, PreflightStep};
@@ -31,6 +35,14 @@ pub(super) enum Action {
     Started(Version),
     /// The same, but the API dropped the risks that were to be accepted with it.
     StartedWithoutRisks(Version),
+    /// The channel was set that this update of the fleet needs.
+    ChannelSet(ChannelName, Version),
+    /// The API does not want the channel; that is written down.
+    ChannelRefused {
+        channel: ChannelName,
+        /// In its words.
+        why: String,
+    },
     /// The cluster was asked for a preflight.
     Asked(Version),
     /// The cluster runs no preflight: it does not have them, or the API refuses it.
@@ -84,6 +96,9 @@ impl Actor {
                 recorded(cluster.clear_preflight(seen, &write_record(memory)).await?)
             }
             (None, _) if memory.left_over().is_some() => take_back(cluster, seen, memory).await?,
+            (None, _) if let Some(wanted) = judgement.channel_to_set() => {
+                set_channel(cluster, judgement, wanted).await?
+            }
             (None, PreflightStep::Ask(id, release)) => {
                 ask_preflight(cluster, judgement, id, release).await?
             }
@@ -104,7 +119,7 @@ impl Actor {
     }
 }
 
-/// Takes back the risks that we accepted for an update that is complete. Forgetting them is the same write.
+/// Takes back the risks that we accepted for an update that is complete or given up. Forgetting them is the same write.
 async fn take_back(cluster: &Cluster, seen: &str, memory: &Memory) -> Result<Action, KubeError> {
     let names: Vec<&str> = memory.accepted.iter().map(|name| &**name).collect();
     let record = write_record(&Memory {
@@ -114,6 +129,39 @@ async fn take_back(cluster: &Cluster, seen: &str, memory: &Memory) -> Result<Act
     Ok(recorded(
         cluster.take_back_risks(seen, &record, &names).await?,
     ))
+}
+
+/// Sets the channel that an update of the fleet needs. The memory of it is the same write.
+async fn set_channel(
+    cluster: &Cluster,
+    judgement: &Judgement,
+    wanted: &ChannelJudgement,
+) -> Result<Action, KubeError> {
+    let (assessment, channel) = (&judgement.assessment, &wanted.channel);
+    let seen = &assessment.observation.resource_version;
+    let set = SetChannel {
+        channel: channel.clone(),
+        update: wanted.update.clone(),
+        at: assessment.now,
+        course: ChannelCourse::Waiting,
+    };
+    let record = write_record(&Memory {
+        set_channel: Some(set),
+        ..assessment.memory.clone()
+    });
+    match cluster.set_channel(seen, &record, channel.as_str()).await? {
+        ChannelWrite::Set => Ok(Action::ChannelSet(channel.clone(), wanted.update.clone())),
+        ChannelWrite::Conflict => Ok(Action::Conflict),
+        ChannelWrite::Refused(why) => {
+            let memory = Memory {
+                unwanted_channel: Some(channel.clone()),
+                ..assessment.memory.clone()
+            };
+            remember(cluster, seen, &memory).await?;
+            let channel = channel.clone();
+            Ok(Action::ChannelRefused { channel, why })
+        }
+    }
 }
 
 async fn ask_preflight(

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use jiff::Timestamp;
-use towpath_core::cluster::ClusterId;
+use towpath_core::cluster::{ClusterId, Fact};
 use towpath_core::finding::Finding;
 use towpath_core::fleet::PreflightResult;
 use towpath_core::retry::Backoff;
@@ -23,7 +23,7 @@ use super::act::{
 use super::args::AgentArgs;
 use super::event_reporter::EventReporter;
 use super::metrics::AgentMetrics;
-use super::pass::{Judge, Judgement, Proofs};
+use super::pass::{Judge, Judgement, PreflightStep, Proofs};
 use super::service::Service;
 
 /// What a signal to stop means for the agent.
@@ -163,7 +163,7 @@ pub(super) async fn once(
         .iter()
         .chain(&seen.problems)
         .for_each(|finding| tracing::warn!("{finding}"));
-    let judgement = judge.judge(seen, Proofs::Some).await;
+    let mut judgement = judge.judge(seen, Proofs::Some).await;
     if args.dry_run {
         return Ok((judgement, Action::Nothing));
     }
@@ -183,11 +183,26 @@ pub(super) async fn once(
             "the agent {holder:?} holds the lease of this cluster; use --dry-run, or stop that agent; if it is gone, `kubectl delete lease {name} --namespace {namespace}`"
         );
     }
+    take_turn(&mut judgement, service.as_ref()).await;
     let done = act_once(&cluster, &judgement, service.as_mut()).await;
     if let Err(problem) = elector.give_back(&cluster, clock).await {
         tracing::warn!("the lease could not be released: {problem}");
     }
     Ok((judgement, done?))
+}
+
+/// A preflight is run when it is the cluster's turn: at most so many of the fleet run at once.
+async fn take_turn(judgement: &mut Judgement, service: Option<&Service>) {
+    let PreflightStep::Ask(id, _) = &judgement.preflight else {
+        return;
+    };
+    let is_turn = match (&judgement.assessment.observation.objects.id, service) {
+        (Fact::Known(cluster), Some(service)) => service.is_turn(cluster, id).await,
+        _ => false,
+    };
+    if !is_turn {
+        judgement.preflight = PreflightStep::Nothing;
+    }
 }
 
 async fn act_once(
@@ -319,7 +334,7 @@ impl AgentLoop {
             .collect();
         self.tell_odd(&odd);
         let is_published = self.publish(&status_of(&seen), now).await;
-        let judgement = self
+        let mut judgement = self
             .judge
             .judge(seen, std::mem::replace(&mut self.proofs, Proofs::Some))
             .await;
@@ -335,6 +350,7 @@ impl AgentLoop {
         if !self.is_leading() {
             return AT_LEAST_EVERY;
         }
+        take_turn(&mut judgement, self.service.as_ref()).await;
         let wait = self.carry_out(&judgement).await;
         if is_published {
             wait

@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 
 use towpath_formats::agent::{
-    News, Weight, news, of_asked_preflight, of_dropped_risks, of_gate, of_preflight, of_start,
+    News, Weight, news, of_asked_preflight, of_channel, of_dropped_risks, of_gate, of_preflight,
+    of_refused_channel, of_set_channel, of_start,
 };
 use towpath_kube::{Cluster, Event, Severity};
 
@@ -28,6 +29,10 @@ impl EventReporter {
         }
         if let Some(result) = judgement.preflight_result() {
             self.tell_once(cluster, of_preflight(result), judgement)
+                .await;
+        }
+        if let Some(outcome) = &judgement.assessment.channel {
+            self.tell_once(cluster, of_channel(outcome), judgement)
                 .await;
         }
         let Some(gate) = &judgement.assessment.gate else {
@@ -69,6 +74,14 @@ impl EventReporter {
                 let started = of_start(version, judgement.assessment.now);
                 self.tell_once(cluster, started, judgement).await;
                 self.tell_once(cluster, of_dropped_risks(version), judgement)
+                    .await;
+            }
+            Action::ChannelSet(channel, update) => {
+                let set = of_set_channel(channel, update, judgement.assessment.now);
+                self.tell_once(cluster, set, judgement).await;
+            }
+            Action::ChannelRefused { channel, why } => {
+                self.tell_once(cluster, of_refused_channel(channel, why), judgement)
                     .await;
             }
             Action::Asked(version) => {

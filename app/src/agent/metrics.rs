@@ -173,7 +173,11 @@ impl AgentMetrics {
         let is_written = done.started().is_some()
             || matches!(
                 done,
-                Action::Remembered | Action::Asked(_) | Action::Refused { .. }
+                Action::Remembered
+                    | Action::Asked(_)
+                    | Action::ChannelSet(..)
+                    | Action::ChannelRefused { .. }
+                    | Action::Refused { .. }
             );
         if let (Some(outcome), true) = (&judgement.assessment.outcome, is_written) {
             let outcome = match outcome {

@@ -15,6 +15,7 @@ mod proof;
 mod service;
 
 use anyhow::Context;
+use towpath_core::agent::OrdersUse;
 use towpath_formats::agent::{json, text};
 
 pub(crate) use args::AgentArgs;
@@ -48,7 +49,11 @@ pub(crate) fn run(args: &AgentArgs) -> anyhow::Result<bool> {
         warnings.iter().for_each(|finding| tracing::warn!("{finding}"));
         let needs_stamps = policy.in_force().automatic.max_graph_age.is_some();
         let judge = Judge::new(policy, args.minors.read()?, prover);
-        let service = Service::start(&args.service, args.state_folder("reports")?)?;
+        let purpose = match args.dry_run {
+            true => OrdersUse::Look,
+            false => OrdersUse::Act,
+        };
+        let service = Service::start(&args.service, args.state_folder("reports")?, purpose)?;
         if needs_stamps && service.is_none() {
             tracing::warn!(
                 "the policy has maxGraphAge, but only a Towpath service says how old its graph is: no update will start; add --server"
@@ -72,6 +77,12 @@ fn tell(args: &AgentArgs, judgement: &Judgement, done: &Action) -> anyhow::Resul
         Action::StartedWithoutRisks(version) => Some(format!(
             "The update to {version} has been started. The API dropped the risks that were to be accepted: it does not have that field."
         )),
+        Action::ChannelSet(channel, update) => Some(format!(
+            "The channel has been set to {channel}, for the fleet's update to {update}. Nothing is updated yet."
+        )),
+        Action::ChannelRefused { channel, why } => {
+            Some(format!("The API refuses the channel {channel}: {why}"))
+        }
         Action::Asked(version) => Some(format!(
             "The cluster was asked for a preflight of {version}. Nothing is updated."
         )),

@@ -6,14 +6,15 @@ use std::time::{Duration, Instant};
 use jiff::Timestamp;
 use towpath_core::agent::rules::{Moment, NOT_PROVED, judge_preflight};
 use towpath_core::agent::{
-    Advice, Choice, ClusterStanding, Evidence, FleetOrders, Memory, OptIn, PreflightOrder, Stamp,
-    UpdateOffer, UpdateOutcome, choose, follow, follow_preflight,
+    Advice, ChannelJudgement, ChannelOutcome, Choice, ClusterStanding, Evidence, FleetOrders,
+    Memory, OptIn, PreflightOrder, Stamp, UpdateOffer, UpdateOutcome, channel_to_set, choose,
+    follow, follow_channel, follow_preflight,
 };
 use towpath_core::cluster::{Fact, UpgradeableGate, gate};
 use towpath_core::finding::Finding;
 use towpath_core::fleet::{Name, PreflightResult, PreflightState};
 use towpath_core::verdict::{Answer, Verdict};
-use towpath_core::version::Minors;
+use towpath_core::version::{Minors, Version};
 use towpath_formats::agent::{AgentPolicy, PassReport};
 use towpath_kube::Cluster;
 
@@ -63,6 +64,8 @@ pub(super) struct Assessment {
     orders: FleetOrders,
     /// What became of a preflight that we asked for.
     pub(super) preflight: Option<PreflightResult>,
+    /// What became of a channel that we set.
+    pub(super) channel: Option<ChannelOutcome>,
     /// What is in force.
     pub(super) policy: AgentPolicy,
     /// Which minor version follows which, with the limit of the policy.
@@ -82,8 +85,12 @@ pub(super) struct Judgement {
     pub(super) assessment: Assessment,
     /// What was judged.
     pub(super) choice: Choice,
+    /// The channel that the fleet's update needs.
+    pub(super) channel: Option<ChannelJudgement>,
     /// What there is to do about a preflight that the fleet asks for.
     pub(super) preflight: PreflightStep,
+    /// What is said about that preflight.
+    pub(super) preflight_verdict: Option<(Version, Verdict)>,
     /// How long proofs have taken.
     pub(super) proving: Duration,
 }
@@ -160,6 +167,7 @@ impl Judge {
             }
             result
         });
+        let (memory, channel) = follow_channel(&memory, standing, now);
         self.graph_good_at = memory.graph_good_at;
         let minors = self.minors.with_max_skew(policy.max_skew);
         let gate = gate(policy.target, &observation.objects.facts, &minors);
@@ -171,6 +179,7 @@ impl Judge {
             stamp,
             orders,
             preflight,
+            channel,
             policy,
             minors,
             warnings,
@@ -211,7 +220,8 @@ impl Judge {
                 }
             }
         };
-        let mut preflight = PreflightStep::Nothing;
+        let channel = channel_to_set(&assessment.moment(&evidence));
+        let (mut preflight, mut preflight_verdict) = (PreflightStep::Nothing, None);
         if let (Some((order, release)), None) = (ordered, choice.takes()) {
             if let Some(release) = &release
                 && lacks_proof(&judge_preflight(release, &assessment.moment(&evidence)))
@@ -220,11 +230,18 @@ impl Judge {
                 let proof = self.prover.prove(release, source, now).await;
                 evidence.insert(release.image.clone(), proof);
             }
-            preflight = step(order, release, &assessment, &evidence);
+            let version = order.version.clone();
+            let verdict = release
+                .as_ref()
+                .map(|release| judge_preflight(release, &assessment.moment(&evidence)));
+            preflight = step(order, release, verdict.as_ref());
+            preflight_verdict = verdict.map(|verdict| (version, verdict));
         }
         Judgement {
             choice,
+            channel,
             preflight,
+            preflight_verdict,
             proving: began.elapsed(),
             assessment,
         }
@@ -270,8 +287,7 @@ fn ordered(assessment: &Assessment) -> Option<(PreflightOrder, Option<UpdateOffe
 fn step(
     order: PreflightOrder,
     release: Option<UpdateOffer>,
-    assessment: &Assessment,
-    evidence: &BTreeMap<Name, Evidence>,
+    verdict: Option<&Verdict>,
 ) -> PreflightStep {
     let refuse = |why: &str| {
         PreflightStep::Refuse(PreflightResult {
@@ -282,10 +298,9 @@ fn step(
             risks: BTreeSet::new(),
         })
     };
-    let Some(release) = release else {
+    let (Some(release), Some(verdict)) = (release, verdict) else {
         return refuse("neither the fleet nor the cluster's own offers name the release's image");
     };
-    let verdict = judge_preflight(&release, &assessment.moment(evidence));
     match verdict.answer {
         Answer::Recommend => PreflightStep::Ask(order.id, release),
         Answer::Refuse => {
@@ -319,6 +334,13 @@ impl Judgement {
         self.assessment.preflight.as_ref().or(refused)
     }
 
+    /// The channel that is set now, with the update that needs it.
+    pub(super) fn channel_to_set(&self) -> Option<&ChannelJudgement> {
+        self.channel
+            .as_ref()
+            .filter(|one| one.verdict.answer == Answer::Recommend)
+    }
+
     /// Whether there is more to be proved than a pass has time for.
     pub(super) fn has_more_to_prove(&self) -> bool {
         self.choice.unproved().is_some()
@@ -329,6 +351,11 @@ impl Judgement {
         PassReport {
             standing: &self.assessment.observation.objects.standing,
             choice: &self.choice,
+            channel: self.channel.as_ref(),
+            preflight: self
+                .preflight_verdict
+                .as_ref()
+                .map(|(version, verdict)| (version, verdict)),
             gate: self.assessment.gate.as_ref(),
             memory: &self.assessment.memory,
             now: self.assessment.now,

@@ -11,16 +11,22 @@ use anyhow::{Context, bail};
 use clap::Args;
 use jiff::{SignedDuration, Timestamp};
 use sha2::{Digest, Sha256};
-use towpath_core::agent::{FleetOrders, Stamp, StartedUpdate, UpdateOutcome};
+use towpath_core::agent::{
+    ChannelOutcome, FleetOrders, OptIn, OrdersUse, Stamp, StartedUpdate, UpdateOutcome,
+};
 use towpath_core::cluster::{ClusterId, Fact};
-use towpath_core::fleet::{AgentOutcome, AgentUpdate, Labels, PreflightResult};
+use towpath_core::fleet::{
+    AgentOutcome, AgentUpdate, Labels, Name, PreflightResult, SETS_CHANNELS,
+};
 use towpath_core::hex;
+use towpath_formats::agent::channel_text;
 use towpath_formats::agent::stamp::Nonce;
 use towpath_formats::fleet::report::{Report, Seen, write};
 use towpath_formats::fleet::token::{Claims, Grant};
 use towpath_formats::timespan::TimeSpan;
 use towpath_service::{
-    Bounds, Event, Outbox, Pace, Queue, Sender, ServiceClient, ServiceConfig, SystemClock,
+    Bounds, Event, Outbox, Pace, Queue, Sender, ServiceClient, ServiceConfig, ServiceError,
+    SystemClock,
 };
 
 use super::pass::Judgement;
@@ -80,6 +86,8 @@ pub(super) struct Service {
     number: u64,
     stamp: Option<(Timestamp, Stamp)>,
     orders: Option<(Timestamp, FleetOrders)>,
+    /// Why we ask for them.
+    purpose: OrdersUse,
 }
 
 /// What became of reports.
@@ -102,6 +110,7 @@ impl Service {
     pub(super) fn start(
         options: &ServiceOptions,
         folder: Option<PathBuf>,
+        purpose: OrdersUse,
     ) -> anyhow::Result<Option<Self>> {
         let (Some(url), Some(token_file), Some(organisation)) =
             (&options.url, &options.token_file, &options.org)
@@ -142,6 +151,7 @@ impl Service {
             number: 0,
             stamp: None,
             orders: None,
+            purpose,
         }))
     }
 
@@ -178,13 +188,13 @@ impl Service {
         if let Some((_, orders)) = self.orders.as_ref().filter(|(asked, _)| is_young(*asked)) {
             return orders.clone();
         }
-        let orders = match nonce() {
-            Ok(nonce) => self
-                .client
-                .orders(cluster, &nonce)
-                .await
-                .map_err(|error| error.to_string()),
-            Err(problem) => Err(problem),
+        let orders = self.ask(cluster, OrdersUse::Look).await;
+        let orders = match (orders, self.purpose) {
+            // A service of before does not know that question.
+            (Err(ServiceError::Refused { status: 400, .. }), OrdersUse::Act) => {
+                self.ask(cluster, OrdersUse::Act).await
+            }
+            (orders, _) => orders,
         };
         match orders {
             Ok(orders) => {
@@ -197,6 +207,30 @@ impl Service {
                 FleetOrders::default()
             }
         }
+    }
+
+    /// Whether it is the cluster's turn to run a preflight that the orders have. From then on it counts as running. So it is asked
+    /// for only when nothing else speaks against it.
+    pub(super) async fn is_turn(&self, cluster: &ClusterId, preflight: &Name) -> bool {
+        match self.ask(cluster, OrdersUse::Act).await {
+            Ok(orders) => orders.preflight.is_some_and(|one| one.id == *preflight),
+            Err(problem) => {
+                tracing::warn!("nobody knows whose turn it is to run a preflight: {problem}");
+                false
+            }
+        }
+    }
+
+    async fn ask(
+        &self,
+        cluster: &ClusterId,
+        purpose: OrdersUse,
+    ) -> Result<FleetOrders, ServiceError> {
+        let nonce = nonce().map_err(|problem| ServiceError::BadAnswer {
+            what: "orders",
+            problem,
+        })?;
+        self.client.orders(cluster, &nonce, purpose).await
     }
 
     /// Puts a report into the outbox, if there is something to report.
@@ -214,20 +248,26 @@ impl Service {
             return;
         };
         let started = judgement.assessment.observation.memory.started.as_ref();
-        let update = judgement
-            .assessment
-            .outcome
-            .as_ref()
+        let outcome = judgement.assessment.outcome.as_ref();
+        let update = outcome
             .zip(started)
             .map(|(outcome, started)| update(outcome, started, judgement.assessment.now));
+        let channel = judgement.assessment.channel.as_ref().map(of_channel);
+        let updates: Vec<AgentUpdate> = update.into_iter().chain(channel).collect();
         let state = state(judgement);
         let is_due = self
             .reported
             .is_none_or(|(last, at)| last != state || at.elapsed() >= self.every);
-        if update.is_none() && preflight.is_none() && !is_due {
+        if updates.is_empty() && preflight.is_none() && !is_due {
             return;
         }
-        let id = match (&update, preflight) {
+        let mut labels = self.labels.clone();
+        let standing = &judgement.assessment.observation.objects.standing;
+        if standing.opt_in == OptIn::Wanted {
+            let sets = labels.entry(SETS_CHANNELS.to_owned());
+            sets.or_insert_with(|| "true".to_owned());
+        }
+        let id = match (updates.first(), preflight) {
             (Some(update), _) => id_of(update),
             (None, Some(preflight)) => id_of_preflight(preflight),
             (None, None) => {
@@ -245,9 +285,9 @@ impl Service {
             objects: &judgement.assessment.observation.objects,
             organisation: &self.organisation,
             name: self.name.as_deref(),
-            labels: &self.labels,
+            labels: &labels,
             platform: judgement.assessment.observation.platform.clone(),
-            updates: update.as_slice(),
+            updates: &updates,
             preflights: preflight.map_or(&[], std::slice::from_ref),
             at: judgement.assessment.now,
         };
@@ -389,6 +429,22 @@ fn update(outcome: &UpdateOutcome, started: &StartedUpdate, now: Timestamp) -> A
     }
 }
 
+/// What the fleet's history says of a channel that was set for an update which never came.
+fn of_channel(outcome: &ChannelOutcome) -> AgentUpdate {
+    let (set, code) = match outcome {
+        ChannelOutcome::InVain(set) => (set, AgentOutcome::Failed),
+        ChannelOutcome::Replaced(set) => (set, AgentOutcome::GivenUp),
+    };
+    AgentUpdate {
+        to: set.update.clone(),
+        outcome: code,
+        why: channel_text(outcome).into(),
+        started_at: set.at,
+        took: None,
+        is_automatic: true,
+    }
+}
+
 /// The same for the same outcome, whoever reports it: the service counts it once.
 fn id_of(update: &AgentUpdate) -> String {
     let text = format!(
@@ -431,6 +487,7 @@ fn state(judgement: &Judgement) -> [u8; 32] {
         "{:?}",
         (
             standing.current(),
+            standing.opt_in,
             &standing.desired,
             conditions,
             nodes,

@@ -49,6 +49,16 @@ pub(crate) enum HandsSettings {
     Acm(AcmSettings),
 }
 
+impl HandsSettings {
+    /// The flag that names it.
+    pub(crate) fn flag(&self) -> &'static str {
+        match self {
+            Self::Ocm(_) => "--ocm",
+            Self::Acm(_) => "--acm",
+        }
+    }
+}
+
 /// An ACM hub.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct AcmSettings {

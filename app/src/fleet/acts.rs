@@ -7,6 +7,7 @@ use towpath_core::fleet::{Approval, BadQuestion, KnownFleet, Name, Pause};
 use towpath_core::graph::Graph;
 use towpath_core::version::Version;
 use towpath_formats::fleet::acts::{Act, PausePlace};
+use towpath_formats::words::second;
 use towpath_store::{Store, StoreError};
 use towpath_web::FleetRequest;
 
@@ -81,7 +82,7 @@ impl People<'_> {
                 organisation: pause.organisation.as_deref().map(str::to_owned),
                 sector: pause.sector.as_deref().map(str::to_owned),
             };
-            let (at, by, why) = (pause.at, &pause.by, &pause.why);
+            let (at, by, why) = (second(pause.at), &pause.by, &pause.why);
             format!("\n  paused {} since {at} by {by}: {why}", place.words())
         });
         let told: String = told.collect();

@@ -2,19 +2,24 @@
 
 use std::collections::BTreeSet;
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 use towpath_core::cluster::ClusterId;
 use towpath_core::fleet::{
-    AgentUpdate, BadQuestion, Filter, Name, Preflight, Upgrade, find_cluster,
+    AgendaQuestion, AgentUpdate, BadQuestion, Filter, Name, Preflight, Upgrade, find_cluster,
 };
 use towpath_core::simulate::Outlook;
 use towpath_core::version::Version;
 use towpath_formats::fleet::text::Expectations;
-use towpath_formats::fleet::{Room, json, pages, text};
+use towpath_formats::fleet::{Room, agenda, clusters, json, matrix, pages, pipeline, text};
 use towpath_web::{FleetAnswer, FleetForm, FleetRequest};
 
 use super::published_fleet::DecidedFleet;
+
+/// The days of a calendar, if nobody says how many, …
+const CALENDAR_DAYS: i64 = 14;
+/// … and the most.
+const MAX_CALENDAR_DAYS: i64 = 92;
 
 /// An answer that is not written yet.
 pub(super) enum Made {
@@ -32,23 +37,30 @@ impl Made {
 }
 
 /// Makes the form that is wanted. A table has as many rows as a page of the filter.
-fn made(
+pub(super) fn made(
     form: FleetForm,
     filter: &Filter,
     text: impl FnOnce(Room) -> String,
     json: impl FnOnce() -> Result<Value, String>,
 ) -> Result<Made, FleetAnswer> {
+    match room(form, filter.limit) {
+        None => json().map(Made::Json).map_err(bad_filter),
+        Some(room) => Ok(Made::Text(text(room))),
+    }
+}
+
+/// The room that a text has; none: JSON is wanted.
+pub(super) fn room(form: FleetForm, rows: Option<usize>) -> Option<Room> {
     let width = match form {
-        FleetForm::Json => return json().map(Made::Json).map_err(bad_filter),
+        FleetForm::Json => return None,
         FleetForm::Text { width } => width,
         FleetForm::Markdown => None,
     };
-    let rows = filter.limit;
-    Ok(Made::Text(text(Room {
+    Some(Room {
         rows,
         width,
         ..Room::default()
-    })))
+    })
 }
 
 pub(super) fn bad_filter(sentence: String) -> FleetAnswer {
@@ -58,15 +70,19 @@ pub(super) fn bad_filter(sentence: String) -> FleetAnswer {
     }
 }
 
-fn not_found(problem: BadQuestion) -> FleetAnswer {
+pub(super) fn not_found(problem: BadQuestion) -> FleetAnswer {
     FleetAnswer::NotFound(problem.to_string())
 }
 
 /// Checks that a filter means something, and somebody.
-fn check(published: &DecidedFleet, filter: &Filter) -> Result<(), FleetAnswer> {
-    let is_rule = filter.check();
-    is_rule.map_err(|problem| bad_filter(problem.to_string()))?;
+pub(super) fn check(published: &DecidedFleet, filter: &Filter) -> Result<(), FleetAnswer> {
+    check_rule(filter)?;
     filter.check_names(&published.planner).map_err(not_found)
+}
+
+fn check_rule(filter: &Filter) -> Result<(), FleetAnswer> {
+    let is_rule = filter.check();
+    is_rule.map_err(|problem| bad_filter(problem.to_string()))
 }
 
 /// Verdicts are those of the decision's instant; without one yet, of now.
@@ -100,15 +116,17 @@ pub(super) fn ask(
                 || pages::status(planner, decision, filter),
             )
         }
-        FleetRequest::Clusters(filter) => {
-            check(published, filter)?;
-            let rows = || filter.clusters(planner, at);
-            made(
-                form,
-                filter,
-                |room| text::clusters(&rows(), room),
-                || pages::clusters(planner, filter, at),
-            )
+        FleetRequest::Clusters { filter, sort } => {
+            check_rule(filter)?;
+            filter.check_names_of_all(planner).map_err(not_found)?;
+            let table = |room: Room| {
+                let rows = clusters::rows_of_text(room);
+                let page = filter.cluster_page(planner, decision, *sort, None, rows);
+                clusters::text(&page, room)
+            };
+            made(form, filter, table, || {
+                clusters::page(planner, decision, filter, *sort)
+            })
         }
         FleetRequest::Holds(filter) => {
             check(published, filter)?;
@@ -129,7 +147,75 @@ pub(super) fn ask(
             };
             made(form, filter, table, || pages::history(planner, filter, at))
         }
+        FleetRequest::Sectors(filter) => {
+            check(published, filter)?;
+            let rows = |room: Room| {
+                let most = room.rows.unwrap_or(usize::MAX);
+                filter.pipeline(planner, decision, None, most).0
+            };
+            made(
+                form,
+                filter,
+                |room| pipeline::text(&rows(room), room),
+                || pipeline::page(planner, decision, filter),
+            )
+        }
+        FleetRequest::Matrix { by, filter } => {
+            check(published, filter)?;
+            let table = |room: Room| {
+                let most = room.rows.unwrap_or(matrix::MAX_ROWS);
+                let (told, has_more) = filter.matrix(planner, *by, None, most, at);
+                matrix::text(&told, *by, has_more, room)
+            };
+            made(form, filter, table, || {
+                matrix::page(planner, *by, filter, at)
+            })
+        }
+        FleetRequest::Calendar {
+            filter,
+            from,
+            until,
+        } => {
+            check(published, filter)?;
+            let span = calendar_span(*from, *until, at)?;
+            let policy = &published.policy;
+            let table = |room: Room| {
+                let question = AgendaQuestion {
+                    from: span[0],
+                    until: span[1],
+                    after: None,
+                    limit: room.rows.unwrap_or(matrix::MAX_ROWS),
+                };
+                agenda::text(&filter.agenda(planner, policy, &question, at).0, room)
+            };
+            made(form, filter, table, || {
+                agenda::page(planner, policy, filter, span, at)
+            })
+        }
         other => unreachable!("{other:?} is answered elsewhere"),
+    }
+}
+
+/// From when until when a calendar is asked for.
+pub(super) fn calendar_span(
+    from: Option<Timestamp>,
+    until: Option<Timestamp>,
+    now: Timestamp,
+) -> Result<[Timestamp; 2], FleetAnswer> {
+    let days = |days: i64| SignedDuration::from_hours(24 * days);
+    let from = from.unwrap_or(now);
+    let until = until.or_else(|| from.checked_add(days(CALENDAR_DAYS)).ok());
+    let length = until.map(|until| from.duration_until(until));
+    let fits = length
+        .is_some_and(|length| length > SignedDuration::ZERO && length <= days(MAX_CALENDAR_DAYS));
+    match until.filter(|_| fits) {
+        Some(until) => Ok([from, until]),
+        None => Err(FleetAnswer::Refused {
+            kind: "bad_calendar",
+            sentence: format!(
+                "a calendar ends after it begins, and has at most {MAX_CALENDAR_DAYS} days; change from or until"
+            ),
+        }),
     }
 }
 
@@ -181,26 +267,19 @@ pub(super) fn meant(
 
 pub(super) fn forecast(
     outlook: Outlook,
+    from: Timestamp,
     days: u32,
     filter: &Filter,
     form: FleetForm,
 ) -> Result<Made, FleetAnswer> {
-    let width = match form {
-        FleetForm::Json => {
-            let page = pages::forecast(outlook, filter);
-            return page.map(Made::Json).map_err(bad_filter);
+    match room(form, filter.limit) {
+        None => {
+            let mut page = pages::forecast(outlook, filter).map_err(bad_filter)?;
+            page["at"] = from.to_string().into();
+            Ok(Made::Json(page))
         }
-        FleetForm::Text { width } => width,
-        FleetForm::Markdown => None,
-    };
-    let rows = filter.limit;
-    let room = Room {
-        rows,
-        width,
-        ..Room::default()
-    };
-    let text = text::forecast(&outlook, days, room);
-    Ok(Made::Text(text))
+        Some(room) => Ok(Made::Text(text::forecast(&outlook, days, room))),
+    }
 }
 
 /// The cluster of that name or id, and when it was last seen.

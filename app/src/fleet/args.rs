@@ -4,7 +4,8 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
-use towpath_core::fleet::Filter;
+use jiff::Timestamp;
+use towpath_core::fleet::{ClusterSort, Filter, MatrixBy};
 use towpath_core::version::Version;
 use towpath_formats::fleet::Room;
 use towpath_formats::timespan::TimeSpan;
@@ -41,11 +42,53 @@ pub(crate) enum FleetCommand {
         after_help = "Example:\n  towpath fleet status --fleet ./fleet --store sqlite:towpath.db --sector prod"
     )]
     Status(FleetPartArgs),
-    /// Show each cluster with its policy: channel, schedule, sector, mutexes, soak days, workloads, and what soaks for it.
+    /// Show each cluster with its policy: channel, schedule, sector, mutexes, soak days, workloads, what soaks for it, and what holds it.
     #[command(
+        disable_version_flag = true,
         after_help = "Example:\n  towpath fleet clusters --fleet ./fleet --clusters clusters.json --sector prod"
     )]
-    Clusters(FleetPartArgs),
+    Clusters(ClusterArgs),
+    /// Show the sectors of each organisation as a pipeline: versions, soak and when it is enough, upgrades, and what is next.
+    #[command(after_help = "Example:\n  towpath fleet sectors --fleet ./fleet --org acme")]
+    Sectors(FleetPartArgs),
+    /// Show which versions run where, or what the fleet says to each version that a cluster could go to.
+    #[command(after_help = "Example:\n  towpath fleet matrix --fleet ./fleet --by cluster")]
+    Matrix {
+        /// What a row stands for.
+        #[arg(long, value_enum, value_name = "WHAT", default_value_t)]
+        by: By,
+        #[command(flatten)]
+        part: FleetPartArgs,
+    },
+    /// Show when clusters may start: schedules, maintenance windows and exclusions.
+    #[command(
+        after_help = "Example:\n  towpath fleet calendar --fleet ./fleet --from 2026-11-20 --until 2026-11-27"
+    )]
+    Calendar {
+        /// Spans that end after this time. [default: now]
+        #[arg(long, value_name = "TIME", value_parser = crate::clock::read)]
+        from: Option<Timestamp>,
+        /// Spans that begin before this time, at most 92 days later. [default: 14 days later]
+        #[arg(long, value_name = "TIME", value_parser = crate::clock::read)]
+        until: Option<Timestamp>,
+        #[command(flatten)]
+        part: FleetPartArgs,
+    },
+    /// List what people have decided and still stands: pauses, approvals and acknowledgements, with who, why and when.
+    #[command(
+        after_help = "Example:\n  towpath fleet acts --fleet ./fleet --store sqlite:towpath.db"
+    )]
+    Acts(ActsArgs),
+    /// Show one cluster whole: facts, policy, verdicts, history, and what people decided about it.
+    #[command(after_help = "Example:\n  towpath fleet show shop-eu --fleet ./fleet")]
+    Show {
+        /// The cluster's name or id.
+        cluster: String,
+        #[command(flatten)]
+        server: ServerArgs,
+        #[command(flatten)]
+        look: FleetReadArgs,
+    },
     /// Explain one cluster: for each candidate version, what each rule requires, and when it will be met.
     ///
     /// With a version: exit 0 if the next pass starts it, 1 if not, also if it is no candidate. Exit 2 if there is no such cluster.
@@ -220,6 +263,127 @@ where
     pub(super) read: FleetReadArgs<F>,
 }
 
+/// Which clusters, and in which order.
+#[derive(Debug, Args)]
+pub(crate) struct ClusterArgs {
+    /// Only clusters with this text in their name or id.
+    #[arg(long, value_name = "TEXT")]
+    search: Option<String>,
+    /// Only clusters on this version.
+    #[arg(long, value_name = "VERSION")]
+    version: Option<Version>,
+    /// Only clusters that were not seen since then: 2026-11-18T12:00Z, 2026-11-18, or -3d from now.
+    #[arg(long, value_name = "TIME", value_parser = crate::clock::read, allow_hyphen_values = true)]
+    silent_since: Option<Timestamp>,
+    /// The order: by organisation, by name, the lowest version first, or the longest silent first.
+    #[arg(long, value_enum, value_name = "ORDER", default_value_t)]
+    pub(super) sort: Sort,
+    #[command(flatten)]
+    pub(super) part: FleetPartArgs,
+}
+
+/// Whose acts.
+#[derive(Debug, Args)]
+pub(crate) struct ActsArgs {
+    /// Only what concerns this organisation.
+    #[arg(long, value_name = "ID")]
+    org: Option<String>,
+    /// Only what concerns the cluster of this name or id.
+    #[arg(long, value_name = "CLUSTER")]
+    cluster: Option<String>,
+    /// The most rows to show.
+    #[arg(long, value_name = "N")]
+    limit: Option<NonZeroUsize>,
+    #[command(flatten)]
+    pub(super) server: ServerArgs,
+    #[command(flatten)]
+    pub(super) read: FleetReadArgs,
+}
+
+impl ActsArgs {
+    pub(super) fn filter(&self) -> Filter {
+        Filter {
+            organisation: self.org.clone(),
+            cluster: self.cluster.clone(),
+            limit: self.limit(),
+            ..Filter::default()
+        }
+    }
+
+    pub(super) fn words(&self) -> [(&'static str, Option<String>); 2] {
+        [("org", self.org.clone()), ("cluster", self.cluster.clone())]
+    }
+
+    pub(super) fn limit(&self) -> Option<usize> {
+        self.limit.map(NonZeroUsize::get)
+    }
+}
+
+/// What a row of a matrix stands for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub(crate) enum By {
+    Organisation,
+    #[default]
+    Sector,
+    Workload,
+    Cluster,
+}
+
+impl From<By> for MatrixBy {
+    fn from(by: By) -> Self {
+        match by {
+            By::Organisation => Self::Organisation,
+            By::Sector => Self::Sector,
+            By::Workload => Self::Workload,
+            By::Cluster => Self::Cluster,
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub(super) enum Sort {
+    #[default]
+    Organisation,
+    Name,
+    Version,
+    Seen,
+}
+
+impl From<Sort> for ClusterSort {
+    fn from(sort: Sort) -> Self {
+        match sort {
+            Sort::Organisation => Self::Organisation,
+            Sort::Name => Self::Name,
+            Sort::Version => Self::Version,
+            Sort::Seen => Self::Seen,
+        }
+    }
+}
+
+impl ClusterArgs {
+    /// The filter with what this command has besides.
+    pub(super) fn narrowed(&self, filter: Filter) -> Filter {
+        Filter {
+            search: self.search.clone(),
+            version: self.version.clone(),
+            silent_since: self.silent_since,
+            ..filter
+        }
+    }
+
+    /// What is asked, as a service reads it.
+    pub(super) fn words(&self) -> Vec<(&'static str, Option<String>)> {
+        let sort = ClusterSort::from(self.sort).word().to_owned();
+        let more = [
+            ("search", self.search.clone()),
+            ("version", self.version.as_ref().map(ToString::to_string)),
+            ("silent-since", self.silent_since.map(|at| at.to_string())),
+            ("sort", Some(sort)),
+        ];
+        self.part.filters.words().into_iter().chain(more).collect()
+    }
+}
+
 /// Which part of the fleet.
 #[derive(Debug, Args)]
 pub(super) struct Filters {
@@ -257,10 +421,9 @@ impl Filters {
             organisation: self.org.clone(),
             sector: self.sector.clone(),
             workload: self.workload.clone(),
-            cluster: None,
             held_by: self.held_by.clone(),
             limit: self.limit(),
-            after: None,
+            ..Filter::default()
         };
         filter.check()?;
         Ok(filter)

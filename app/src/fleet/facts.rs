@@ -146,7 +146,8 @@ impl RawReading {
             ..
         } = self.read;
         // Whoever is named where nothing could be read looks like an unknown cluster.
-        let unknown_clusters = match is_partial || self.list.unread > 0 {
+        let is_list_partial = self.list.unread > 0 || !self.list.not_understood.is_empty();
+        let unknown_clusters = match is_partial || is_list_partial {
             true => UnknownClusters::Hold,
             false => UnknownClusters::in_force(unknown_clusters, &policy),
         };
@@ -469,8 +470,9 @@ pub(crate) fn input(
         }
         clusters.insert(state.id.clone(), state);
     }
+    stand_in(&read.list.not_understood, &mut clusters);
     let mut book = graph.map(|graph| OfferBook::new(graph, now));
-    let followers = ChannelFollowers::of(&read.policy).filter(|_| read.has_hands);
+    let followers = ChannelFollowers::of(&read.policy);
     let listed: BTreeSet<&ClusterId> = read.list.clusters.iter().map(|state| &state.id).collect();
     for (id, state) in &mut clusters {
         let source = match listed.contains(id) {
@@ -478,9 +480,9 @@ pub(crate) fn input(
             false => Offers::of_unlisted(read.has_list),
         };
         offer(state, source, book.as_mut());
-        if let (Offers::Listed, Some(followers), Some(book)) = (source, &followers, &mut book) {
-            let channels = followers.channels(state, minors);
-            book.add_offers_in(state, &channels);
+        let by_hands = read.has_hands && source == Offers::Listed;
+        if by_hands || state.sets_channels() {
+            offer_elsewhere(state, followers.as_ref(), minors, book.as_mut());
         }
     }
     let mut soak = known
@@ -510,9 +512,20 @@ pub(crate) fn input(
         pauses: known.pauses.clone(),
         preflights: known.preflights.clone(),
         inherited: list.inherited.clone(),
+        minors: Some(Minors::new(minors.rows().clone())),
     };
     towpath_formats::fleet::input::sort(&mut input);
     input
+}
+
+/// Adds clusters that could not be understood. One that the store knows by its name counts as it was last seen.
+fn stand_in(not_understood: &[ClusterState], clusters: &mut BTreeMap<ClusterId, ClusterState>) {
+    let name = |state: &ClusterState| (state.organisation.clone(), state.name.clone());
+    let known: BTreeSet<_> = clusters.values().map(name).collect();
+    let unknown = not_understood
+        .iter()
+        .filter(|state| !known.contains(&name(state)));
+    clusters.extend(unknown.map(|state| (state.id.clone(), state.clone())));
 }
 
 /// Where the versions come from that a cluster could go to.
@@ -548,26 +561,53 @@ pub(crate) fn offer(state: &mut ClusterState, source: Offers, book: Option<&mut 
     }
 }
 
-/// What policies want in vain: which releases another channel has is in the graph alone, and only who manages a cluster can switch it.
+/// Adds what the cluster could go to in channels that its policy lets it be switched to.
+pub(crate) fn offer_elsewhere(
+    state: &mut ClusterState,
+    followers: Option<&ChannelFollowers<'_>>,
+    minors: &Minors,
+    book: Option<&mut OfferBook<'_>>,
+) {
+    if let (Some(followers), Some(book)) = (followers, book) {
+        let channels = followers.channels(state, minors);
+        book.add_offers_in(state, &channels);
+    }
+}
+
+/// What policies want in vain: which releases another channel has is in the graph alone, and only who manages a cluster, or its
+/// agent, can switch it.
 pub(crate) fn channels_in_vain(
     read: &FleetReading,
     graph: Option<&Graph>,
+    clusters: &[ClusterState],
     policy: &Path,
 ) -> Option<Finding> {
-    ChannelFollowers::of(&read.policy)?;
-    let (why, remedy) = match (graph, read.has_hands) {
-        (Some(_), true) => return None,
+    let followers = ChannelFollowers::of(&read.policy)?;
+    let listed: BTreeSet<&ClusterId> = read.list.clusters.iter().map(|state| &state.id).collect();
+    let is_switched = |state: &ClusterState| {
+        state.sets_channels() || (read.has_hands && listed.contains(&state.id))
+    };
+    let following = clusters
+        .iter()
+        .filter(|state| followers.group(state).is_some());
+    let stay: Vec<&ClusterState> = following.filter(|state| !is_switched(state)).collect();
+    let (problem, remedy) = match (graph, stay.as_slice()) {
         (None, _) => (
-            "there is no graph that tells what the next channel has",
+            "no cluster is switched: there is no graph that tells what the next channel has"
+                .to_owned(),
             "name the graph data (--graph-data, --releases), or remove `channel` from the policies",
         ),
-        (Some(_), false) => (
-            "nobody is named who could switch a cluster",
-            "name who manages the clusters (--ocm, --acm), or remove `channel` from the policies",
+        (Some(_), []) => return None,
+        (Some(_), [first, ..]) => (
+            format!(
+                "nobody switches {}: neither OCM nor ACM nor an agent; {} is one",
+                counted(stay.len(), "cluster"),
+                first.name
+            ),
+            "name who manages the clusters (--ocm, --acm), have their agents report here and switch automatic updates on, or remove `channel` from the policies",
         ),
     };
-    let problem =
-        format!("policies follow channels from minor to minor, but no cluster is switched: {why}");
+    let problem = format!("policies follow channels from minor to minor, but {problem}");
     let place = Place::from(policy);
     Some(Finding::warning(
         CHANNEL_NOT_FOLLOWED,

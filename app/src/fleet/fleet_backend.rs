@@ -2,41 +2,40 @@
 
 use std::pin::Pin;
 use std::sync::{Arc, OnceLock, PoisonError};
-use std::time::Instant;
 
 use jiff::{SignedDuration, Timestamp};
-use serde_json::json;
-use tokio::sync::{Semaphore, mpsc, oneshot};
+use tokio::sync::Semaphore;
+use towpath_core::agent::OrdersUse;
 use towpath_core::cluster::ClusterId;
 use towpath_core::finding::Place;
 use towpath_core::fleet::{BadQuestion, Filter, FleetPolicy, KnownFleet, PreflightRequest};
-use towpath_core::repeats::Repeats;
-use towpath_core::simulate::{Outlook, forecast_days};
+use towpath_core::simulate::{MAX_DAYS, Outlook, forecast_days};
 use towpath_core::version::Version;
 use towpath_formats::fleet::acts::{self, Act, PausePlace};
 use towpath_formats::fleet::cluster_list;
 use towpath_formats::fleet::report::Report;
 use towpath_formats::fleet::text::Expectations;
 use towpath_formats::fleet::{json as told, pages, text as said};
-use towpath_store::{ClusterReport, RecordOutcome, Store, StoreError, UpgradeSelection};
+use towpath_formats::words::second;
+use towpath_store::{ClusterReport, Store, StoreError, UpgradeSelection};
 use towpath_web::{Clock, Enrolment, FleetAnswer, FleetApi, FleetForm, FleetRequest};
 
 use super::acts as acts_on;
 use super::acts::{NotDone, People};
 use super::answers::{self, Made};
+use super::cluster_answer;
 use super::kept_outlook::KeptOutlook;
+use super::log_answers::LogReader;
 use super::published_fleet::{DecidedFleet, GraphSource, PublishedFleet};
+use super::report_queue::ReportQueue;
 use super::{orders, preflight};
 
-/// Reports that wait to be written; one more is told to come back.
-const MAX_WAITING: usize = 20_000;
-/// Reports that are written in one transaction.
-const BATCH: usize = 500;
 /// Questions about the fleet that are worked on at once; one more is told to come back.
 const MAX_QUESTIONS: usize = 8;
 /// Clusters whose orders are looked up at once; one more is told to come back.
 const MAX_ORDERS: usize = 64;
-const BUSY: &str = "too many requests about the fleet at once; try again in a few seconds";
+pub(super) const BUSY: &str =
+    "too many requests about the fleet at once; try again in a few seconds";
 
 /// Holds the fleet API once the store is open. Until then every request is answered with "unavailable".
 #[derive(Default)]
@@ -75,16 +74,11 @@ pub(crate) struct FleetBackend {
     forecasts: Arc<Semaphore>,
     questions: Arc<Semaphore>,
     orders: Arc<Semaphore>,
-    reports: mpsc::Sender<QueuedReport>,
-}
-
-struct QueuedReport {
-    report: ClusterReport,
-    done: oneshot::Sender<Result<RecordOutcome, String>>,
+    reports: ReportQueue,
+    log: LogReader,
 }
 
 impl FleetBackend {
-    /// Starts a few writers; each writes all reports that are queued in one transaction.
     pub(crate) fn new(
         store: Store,
         published_fleet: Arc<PublishedFleet>,
@@ -92,18 +86,9 @@ impl FleetBackend {
         clock: Clock,
         allowance: SignedDuration,
     ) -> Self {
-        let (reports, waiting) = mpsc::channel(MAX_WAITING);
-        let waiting = Arc::new(tokio::sync::Mutex::new(waiting));
-        for _ in 0..store.backend().writers() {
-            tokio::spawn(write(
-                store.clone(),
-                waiting.clone(),
-                allowance,
-                published_fleet.clone(),
-                graph.clone(),
-            ));
-        }
+        let reports = ReportQueue::start(&store, &published_fleet, &graph, allowance);
         Self {
+            log: LogReader::new(store.clone()),
             store,
             published_fleet,
             graph,
@@ -114,87 +99,6 @@ impl FleetBackend {
             questions: Arc::new(Semaphore::new(MAX_QUESTIONS)),
             orders: Arc::new(Semaphore::new(MAX_ORDERS)),
             reports,
-        }
-    }
-
-    async fn report(reports: mpsc::Sender<QueuedReport>, report: ClusterReport) -> FleetAnswer {
-        let (done, written) = oneshot::channel();
-        if reports.try_send(QueuedReport { report, done }).is_err() {
-            return FleetAnswer::Unavailable("too many reports are waiting; try again".into());
-        }
-        match written.await {
-            Ok(Ok(RecordOutcome::Unfit)) => {
-                let sentence = "the report has a name or a time that cannot be stored".to_owned();
-                FleetAnswer::Refused {
-                    kind: "unfit_report",
-                    sentence,
-                }
-            }
-            Ok(Ok(RecordOutcome::NotAsBound)) => {
-                let sentence = "the cluster is bound to another organisation or name than the report says; list it again, or `towpath fleet forget` it and report again".to_owned();
-                FleetAnswer::Forbidden {
-                    kind: "not_as_bound",
-                    sentence,
-                }
-            }
-            Ok(Ok(recorded)) => {
-                let recorded = match recorded {
-                    RecordOutcome::Extended => "extended",
-                    RecordOutcome::Began => "began",
-                    RecordOutcome::Nothing | RecordOutcome::NotAsBound | RecordOutcome::Unfit => {
-                        "nothing"
-                    }
-                };
-                FleetAnswer::Json(json!({"kind": "accepted", "recorded": recorded}).to_string())
-            }
-            Ok(Err(problem)) => FleetAnswer::Unavailable(problem),
-            Err(_) => FleetAnswer::Unavailable("the service is stopping".into()),
-        }
-    }
-}
-
-/// Takes what waits, all at once, and writes it. Nobody is told before it is committed, and held unless a pass has placed it.
-async fn write(
-    store: Store,
-    waiting: Arc<tokio::sync::Mutex<mpsc::Receiver<QueuedReport>>>,
-    allowance: SignedDuration,
-    published_fleet: Arc<PublishedFleet>,
-    graph: GraphSource,
-) {
-    let (mut failures, began) = (Repeats::default(), Instant::now());
-    loop {
-        let mut batch = Vec::with_capacity(BATCH);
-        if waiting.lock().await.recv_many(&mut batch, BATCH).await == 0 {
-            return;
-        }
-        let (reports, done): (Vec<ClusterReport>, Vec<_>) =
-            batch.into_iter().map(|one| (one.report, one.done)).unzip();
-        match store.record_all(&reports, allowance).await {
-            Ok(written) => {
-                written
-                    .outcomes
-                    .iter()
-                    .for_each(|outcome| published_fleet.outcomes.count(*outcome));
-                if let Some(enrolment) = graph.enrolment() {
-                    let kept = reports
-                        .iter()
-                        .zip(&written.recorded)
-                        .filter(|(_, recorded)| **recorded != RecordOutcome::Unfit);
-                    enrolment.hold_reported(kept.map(|(report, _)| &report.state.id));
-                }
-                for (done, recorded) in done.into_iter().zip(written.recorded) {
-                    // Whoever no longer waits does not need the answer.
-                    let _ = done.send(Ok(recorded));
-                }
-            }
-            Err(error) => {
-                if let Some(more) = failures.came(began.elapsed()) {
-                    tracing::warn!(%error, reports = reports.len(), "reports could not be written{more}");
-                }
-                for done in done {
-                    let _ = done.send(Err("the store is not available; try again".to_owned()));
-                }
-            }
         }
     }
 }
@@ -238,8 +142,12 @@ impl FleetBackend {
                     preflights,
                     counts_from,
                 };
-                Self::report(self.reports, reported).await
+                self.reports.report(reported).await
             }
+            FleetRequest::Cluster { cluster } => self
+                .cluster(cluster, form)
+                .await
+                .unwrap_or_else(|answer| answer),
             FleetRequest::Why { cluster, version } => self
                 .why(cluster, version, form, now)
                 .await
@@ -252,13 +160,16 @@ impl FleetBackend {
                 .plan(filter, days, form, now)
                 .await
                 .unwrap_or_else(|answer| answer),
-            FleetRequest::Forecast { days, filter } => self
-                .forecast(days, filter, form, now)
+            FleetRequest::Forecast { days, from, filter } => self
+                .forecast(days, from, filter, form, now)
                 .await
                 .unwrap_or_else(|answer| answer),
             FleetRequest::Status(_)
-            | FleetRequest::Clusters(_)
+            | FleetRequest::Clusters { .. }
             | FleetRequest::Holds(_)
+            | FleetRequest::Sectors(_)
+            | FleetRequest::Matrix { .. }
+            | FleetRequest::Calendar { .. }
             | FleetRequest::History(_) => {
                 let (published_fleet, questions) = (self.published_fleet, self.questions);
                 let made = worked(&questions, BUSY, move || {
@@ -269,8 +180,23 @@ impl FleetBackend {
                 // The page is made while the fleet stands still, and written when it may go on.
                 made.await.map_or_else(|answer| answer, Made::written)
             }
-            FleetRequest::Orders { cluster } => self
-                .ordered(cluster, now)
+            FleetRequest::Decisions { before, limit } => self
+                .log
+                .decisions(before, limit, form)
+                .await
+                .unwrap_or_else(|answer| answer),
+            FleetRequest::Decision { number, cluster } => self
+                .log
+                .decision(number, cluster, form)
+                .await
+                .unwrap_or_else(|answer| answer),
+            FleetRequest::Acts(filter) => self
+                .log
+                .acts(self.questions, self.published_fleet, filter, form)
+                .await
+                .unwrap_or_else(|answer| answer),
+            FleetRequest::Orders { cluster, purpose } => self
+                .ordered(cluster, purpose, now)
                 .await
                 .unwrap_or_else(|answer| answer),
             FleetRequest::Preflight {
@@ -305,6 +231,26 @@ impl FleetBackend {
         }
     }
 
+    async fn cluster(self, cluster: String, form: FleetForm) -> Result<FleetAnswer, FleetAnswer> {
+        let (known, name) = (self.published_fleet.clone(), cluster.clone());
+        let found = worked(&self.questions, BUSY, move || {
+            looked(&known, |published| {
+                let found = cluster_answer::found(&published.planner, &name);
+                let (_, state) = found.map_err(answers::not_found)?;
+                Ok((state.id.clone(), state.last_seen))
+            })
+        });
+        let (id, seen) = found.await?;
+        let records = cluster_answer::records(&self.store, &id, seen).await.ok();
+        let published_fleet = self.published_fleet;
+        let made = worked(&self.questions, BUSY, move || {
+            looked(&published_fleet, |published| {
+                cluster_answer::answer(published, &cluster, records, form)
+            })
+        });
+        Ok(made.await?.written())
+    }
+
     async fn why(
         self,
         cluster: String,
@@ -331,7 +277,12 @@ impl FleetBackend {
     }
 
     /// What the fleet asks of a cluster.
-    async fn ordered(self, cluster: ClusterId, now: Timestamp) -> Result<FleetAnswer, FleetAnswer> {
+    async fn ordered(
+        self,
+        cluster: ClusterId,
+        purpose: OrdersUse,
+        now: Timestamp,
+    ) -> Result<FleetAnswer, FleetAnswer> {
         let (published_fleet, asked) = (self.published_fleet, cluster.clone());
         let known = worked(&self.orders, BUSY, move || {
             looked(&published_fleet, |published| {
@@ -339,7 +290,8 @@ impl FleetBackend {
             })
         });
         let known = known.await?;
-        Ok(orders::answer(&self.store, &self.graph.now(), &cluster, known, now).await)
+        let graph = self.graph.now();
+        Ok(orders::answer(&self.store, &graph, (&cluster, purpose), known, now).await)
     }
 
     async fn ask_preflight(
@@ -442,19 +394,29 @@ impl FleetBackend {
     async fn forecast(
         self,
         days: u32,
+        from: Option<Timestamp>,
         filter: Filter,
         form: FleetForm,
         now: Timestamp,
     ) -> Result<FleetAnswer, FleetAnswer> {
         let (known, asked) = (self.published_fleet.clone(), filter.clone());
         let meant = worked(&self.questions, BUSY, move || {
-            looked(&known, |published| answers::meant(published, &asked, now))
+            looked(&known, |published| {
+                let at = answers::instant(published, now);
+                Ok((answers::meant(published, &asked, now)?, at))
+            })
         });
-        let meant = meant.await?;
-        let outlook = self.outlook(days, now).await?;
+        let (meant, at) = meant.await?;
+        let begins = from.unwrap_or(at);
+        let ahead = days_ahead(at, begins, days)?;
+        let outlook = self.outlook(ahead, now).await?;
         let made = worked(&self.questions, BUSY, move || {
             let outlook = Outlook::clone(&outlook).about(&meant);
-            answers::forecast(outlook, days, &filter, form)
+            let outlook = match from {
+                Some(from) => outlook.between(from, days),
+                None => outlook,
+            };
+            answers::forecast(outlook, begins, days, &filter, form)
         });
         Ok(made.await?.written())
     }
@@ -578,9 +540,36 @@ impl FleetBackend {
     }
 }
 
+/// How many days a forecast from the last pass has to look, so that it tells of so many days from another time. What was before the
+/// last pass it cannot tell.
+fn days_ahead(at: Timestamp, from: Timestamp, days: u32) -> Result<u32, FleetAnswer> {
+    let refused = |sentence: String| FleetAnswer::Refused {
+        kind: "not_then",
+        sentence,
+    };
+    let pass = second(at);
+    if from < at {
+        let from = second(from);
+        return Err(refused(format!(
+            "the fleet is known as it was at {pass}, not as it was at {from}: what was observed and reported since then cannot be taken back. /api/v1/fleet/decisions has what was decided then"
+        )));
+    }
+    let seconds = at.duration_until(from).as_secs();
+    let ahead = u32::try_from(seconds.div_euclid(86_400)).unwrap_or(u32::MAX);
+    let ahead = ahead
+        .saturating_add(u32::from(seconds % 86_400 > 0))
+        .saturating_add(days);
+    match ahead <= MAX_DAYS {
+        true => Ok(ahead),
+        false => Err(refused(format!(
+            "a forecast reaches at most {MAX_DAYS} days from the last pass at {pass}; ask for fewer days or an earlier time"
+        ))),
+    }
+}
+
 /// Works on a thread that may wait, as one of few. The turn goes along with the work: it is over when the work is, whoever still waits
 /// for the answer.
-async fn worked<T: Send + 'static>(
+pub(super) async fn worked<T: Send + 'static>(
     turns: &Arc<Semaphore>,
     busy: &str,
     work: impl FnOnce() -> Result<T, FleetAnswer> + Send + 'static,
@@ -600,7 +589,7 @@ async fn worked<T: Send + 'static>(
 }
 
 /// Looks at what was last decided, and lets go of it.
-fn looked<T>(
+pub(super) fn looked<T>(
     published_fleet: &PublishedFleet,
     look: impl FnOnce(&DecidedFleet) -> Result<T, FleetAnswer>,
 ) -> Result<T, FleetAnswer> {

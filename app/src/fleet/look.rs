@@ -15,14 +15,15 @@ use towpath_core::version::Version;
 use towpath_formats::findings;
 use towpath_formats::fleet::cluster_list::untold;
 use towpath_formats::fleet::text::Expectations;
-use towpath_formats::fleet::{json, text};
+use towpath_formats::fleet::{clusters, json, text};
+use towpath_formats::words::counted;
 use towpath_store::StoreAddress;
 
-use super::args::{Filters, FleetArgs, FleetPartArgs, FleetReadArgs, HistoryOutput};
+use super::args::{ClusterArgs, Filters, FleetArgs, FleetPartArgs, FleetReadArgs, HistoryOutput};
 use super::facts::{self, Files, FleetReading, StoredFleet};
 use super::hands::{hands_of, read_into};
 use super::progress::Progress;
-use super::{DEFAULT_STORE, open};
+use super::{DEFAULT_STORE, OpenStore, open};
 use crate::cli::{print, terminal_width};
 use crate::config::{self, ServeOptions, Settings};
 use crate::example::Origin;
@@ -43,6 +44,8 @@ pub(super) struct Picture {
     findings: Vec<Finding>,
     /// How many entries of the list cannot be read: their clusters are in no answer.
     left_out: usize,
+    /// How many clusters an API tells too little of.
+    not_understood: usize,
     pub(super) origin: Origin,
 }
 
@@ -88,11 +91,29 @@ impl FleetArgs {
         Ok((settings, origin))
     }
 
-    /// The fleet, and the part of it that is asked about.
-    async fn part(&self, filters: &Filters) -> anyhow::Result<(Picture, Filter)> {
+    /// The fleet, and the part of it that is asked about. Its names are those of clusters that have a policy.
+    pub(super) async fn part(&self, filters: &Filters) -> anyhow::Result<(Picture, Filter)> {
+        let (picture, filter) = self.part_of_all(filters).await?;
+        filter.check_names(&picture.planner)?;
+        Ok((picture, filter))
+    }
+
+    /// The same, with names that nobody has checked.
+    async fn part_of_all(&self, filters: &Filters) -> anyhow::Result<(Picture, Filter)> {
         let (filter, picture) = (filters.filter()?, self.picture().await?);
-        if picture.left_out > 0 {
+        if !picture.is_whole() {
             warn(&picture.findings);
+        }
+        if picture.not_understood > 0 {
+            let told = counted(picture.not_understood, "cluster");
+            let remedy =
+                "nothing starts there, and who comes later waits (`towpath fleet lint` shows why)";
+            aside(
+                None,
+                &format!("{told} cannot be read from the API; {remedy}"),
+            );
+        }
+        if picture.left_out > 0 {
             let problem = match picture.left_out {
                 1 => "1 entry of the list cannot be read, so its cluster is".to_owned(),
                 more => format!("{more} entries of the list cannot be read, so their clusters are"),
@@ -100,7 +121,6 @@ impl FleetArgs {
             let remedy = "correct the list (`towpath fleet lint` shows where)";
             aside(None, &format!("{problem} not in this answer; {remedy}"));
         }
-        filter.check_names(&picture.planner)?;
         Ok((picture, filter))
     }
 
@@ -122,8 +142,9 @@ impl FleetArgs {
         let decision = planner.pass(now);
         let fleet = settings.fleet.as_ref();
         let gone = fleet.and_then(|fleet| facts::list_is_gone(&read, &known, &fleet.policy));
-        let vain =
-            fleet.and_then(|fleet| facts::channels_in_vain(&read, graph.as_ref(), &fleet.policy));
+        let vain = fleet.and_then(|fleet| {
+            facts::channels_in_vain(&read, graph.as_ref(), &input.clusters, &fleet.policy)
+        });
         let mut findings = std::mem::take(&mut read.findings);
         if let Some(list) = self.own_list(&settings) {
             findings.extend(untold(&read.list, &Place::from(list)));
@@ -139,6 +160,7 @@ impl FleetArgs {
             graph,
             findings,
             left_out: read.list.left_out.len() + read.list.unread,
+            not_understood: read.list.not_understood.len(),
             origin,
         })
     }
@@ -165,6 +187,14 @@ impl FleetArgs {
                 .agent_updates(&state.id, state.last_seen)
                 .await?),
             None => Ok(Vec::new()),
+        }
+    }
+
+    /// That store, opened.
+    pub(super) async fn store_opened(&self) -> anyhow::Result<Option<OpenStore>> {
+        match self.store_at_hand(&self.settings()?) {
+            Some(address) => Ok(Some(open(address).await?)),
+            None => Ok(None),
         }
     }
 
@@ -199,9 +229,9 @@ fn files(settings: &Settings) -> Files {
 }
 
 impl Picture {
-    /// Whether the answer is about all clusters. Exit 1 if not.
-    fn is_whole(&self) -> bool {
-        self.left_out == 0
+    /// Whether the answer is about all clusters, as they are. Exit 1 if not.
+    pub(super) fn is_whole(&self) -> bool {
+        self.left_out + self.not_understood == 0
     }
 
     /// What will start over a number of days, in the clusters that are meant.
@@ -269,18 +299,21 @@ pub(super) async fn status(
     Ok(picture.is_whole())
 }
 
-pub(super) async fn clusters(
-    FleetPartArgs {
-        filters,
-        read: FleetReadArgs { look, output },
-        ..
-    }: FleetPartArgs,
-) -> anyhow::Result<bool> {
-    let (picture, filter) = look.part(&filters).await?;
-    let rows = filter.clusters(&picture.planner, picture.decision.at);
-    let shown = &rows[..filter.limit.unwrap_or(rows.len()).min(rows.len())];
-    let text = || text::clusters(&rows, filters.room());
-    output.print(picture.origin, text, || json::clusters(shown))?;
+pub(super) async fn clusters(args: ClusterArgs) -> anyhow::Result<bool> {
+    let FleetPartArgs { filters, read, .. } = &args.part;
+    let (picture, filter) = read.look.part_of_all(filters).await?;
+    let filter = args.narrowed(filter);
+    filter.check_names_of_all(&picture.planner)?;
+    let page = |rows: usize| {
+        let (planner, decision) = (&picture.planner, &picture.decision);
+        filter.cluster_page(planner, decision, args.sort.into(), None, rows)
+    };
+    let room = filters.room();
+    read.output.print(
+        picture.origin,
+        || clusters::text(&page(clusters::rows_of_text(room)), room),
+        || clusters::json(&page(filter.limit.unwrap_or(usize::MAX))),
+    )?;
     Ok(picture.is_whole())
 }
 

@@ -5,6 +5,7 @@ mod acts;
 mod answers;
 mod args;
 mod aus_metrics;
+mod cluster_answer;
 mod complaint;
 mod export;
 mod facts;
@@ -14,6 +15,7 @@ mod hands_args;
 mod import;
 mod kept_outlook;
 mod lease;
+mod log_answers;
 mod look;
 mod operator_acts;
 mod orders;
@@ -22,8 +24,10 @@ mod progress;
 mod published_fleet;
 mod remote;
 mod replay;
+mod report_queue;
 pub(crate) mod run;
 pub(crate) mod scheduler;
+mod views;
 
 use std::ops::Deref;
 use std::time::Duration;
@@ -59,7 +63,12 @@ async fn answer(command: FleetCommand) -> anyhow::Result<bool> {
         FleetCommand::Lint(look) => look::lint(look).await,
         FleetCommand::Plan { days, part } => look::plan(days, part).await,
         FleetCommand::Status(part) => look::status(part).await,
-        FleetCommand::Clusters(part) => look::clusters(part).await,
+        FleetCommand::Clusters(args) => look::clusters(args).await,
+        FleetCommand::Sectors(part) => views::sectors(part).await,
+        FleetCommand::Matrix { by, part } => views::matrix(by, part).await,
+        FleetCommand::Calendar { from, until, part } => views::calendar(from, until, part).await,
+        FleetCommand::Acts(args) => views::acts(args).await,
+        FleetCommand::Show { cluster, look, .. } => views::show(&cluster, look).await,
         FleetCommand::Why {
             cluster, to, look, ..
         } => look::why(&cluster, to.as_ref(), look).await,
@@ -106,7 +115,7 @@ async fn answer(command: FleetCommand) -> anyhow::Result<bool> {
         FleetCommand::Check(args) => operator_acts::check(args).await,
         FleetCommand::Backup(args) => operator_acts::backup(args).await,
         FleetCommand::Restore(args) => operator_acts::restore(args).await,
-        FleetCommand::Token(args) => operator_acts::token(&args),
+        FleetCommand::Token(args) => operator_acts::token(&args).await,
     }
 }
 

@@ -15,6 +15,7 @@ use towpath_formats::fleet;
 use towpath_formats::fleet::acts::{self, Act, PausePlace};
 use towpath_formats::fleet::token;
 use towpath_formats::fleet::token::{Claims, Enrolment, Grant};
+use towpath_formats::words::second;
 use towpath_store::{Store, StoreAddress, UpgradeSelection};
 
 use super::acts::People;
@@ -25,7 +26,7 @@ use crate::clock::NowArgs;
 use crate::config::{self, ServeOptions, SourceArgs};
 use crate::example::Origin;
 use crate::output::OutputArgs;
-use crate::server::ServerArgs;
+use crate::server::{Question, Server, ServerArgs};
 
 /// The most names that a message lists.
 const MAX_LISTED: usize = 20;
@@ -186,8 +187,8 @@ pub(crate) struct TokenArgs {
     /// The file with keys: one per line, at least 32 characters each. The first one signs.
     #[arg(long, env = "TOWPATH_TOKEN_KEYS", value_name = "FILE")]
     keys: PathBuf,
-    /// For the cluster with this id.
-    #[arg(long, value_name = "ID", requires_all = ["org", "name"], required_unless_present_any = ["admin", "reload", "read"])]
+    /// For the cluster with this id. With --store or --server it may be the cluster's name, and --org and --name are looked up.
+    #[arg(long, value_name = "ID", required_unless_present_any = ["admin", "reload", "read"])]
     cluster: Option<String>,
     /// The organisation that the cluster belongs to.
     #[arg(long, value_name = "ID", requires = "cluster")]
@@ -204,6 +205,19 @@ pub(crate) struct TokenArgs {
     /// For a reader, who may read the fleet and change nothing.
     #[arg(long, conflicts_with_all = ["admin", "cluster", "reload"])]
     read: bool,
+    /// Look the cluster up in this store.
+    #[arg(
+        long,
+        value_name = "URL",
+        requires = "cluster",
+        conflicts_with = "name"
+    )]
+    store: Option<String>,
+    /// Read the password of the PostgreSQL store from this file.
+    #[arg(long, value_name = "FILE", requires = "store")]
+    store_password_file: Option<PathBuf>,
+    #[command(flatten)]
+    server: ServerArgs,
     /// Number of days until the token expires.
     #[arg(long, value_name = "N", default_value_t = 365, value_parser = clap::value_parser!(u16).range(1..=3_650))]
     days: u16,
@@ -443,8 +457,70 @@ pub(super) async fn restore(args: BackupArgs) -> anyhow::Result<bool> {
     yes(&format!("{} was restored.\n", args.file.display()))
 }
 
+impl TokenArgs {
+    /// The service that knows the cluster, if it is to be asked.
+    pub(super) fn lookup(&self) -> Option<(Server<'_>, Question)> {
+        let cluster = self.cluster.clone()?;
+        let is_told = self.name.is_some() || self.store.is_some();
+        let server = self.server.given().filter(|_| !is_told)?;
+        let words = [("cluster", Some(cluster)), ("org", self.org.clone())];
+        Some((server, Question::new("/api/v1/fleet/clusters", words)))
+    }
+
+    /// Whom a token for a cluster names: as it was typed, or as the store knows it.
+    async fn enrolment(&self, cluster: &str) -> anyhow::Result<Enrolment> {
+        if let Some(url) = &self.store {
+            let address = StoreAddress {
+                url: url.clone(),
+                password_file: self.store_password_file.clone(),
+            };
+            let known = known(&*open(address).await?, Timestamp::now()).await?;
+            let state = known.cluster(cluster, self.org.as_deref())?;
+            return Ok(Enrolment {
+                organisation: state.organisation.to_string(),
+                name: state.name.to_string(),
+                id: state.id.clone(),
+            });
+        }
+        let (Some(organisation), Some(name)) = (&self.org, &self.name) else {
+            bail!(
+                "--cluster {cluster} is taken as the cluster's id, so --org ID and --name NAME are needed too; to look them up by name or id, add --store URL or --server URL"
+            )
+        };
+        Ok(Enrolment {
+            organisation: organisation.clone(),
+            name: name.clone(),
+            id: cluster_id(cluster)?,
+        })
+    }
+}
+
+/// The cluster as a service told of it.
+pub(super) fn enrolment_of(cluster: &str, facts: &serde_json::Value) -> anyhow::Result<Enrolment> {
+    let [entry] = facts["entries"].as_array().map_or(&[][..], Vec::as_slice) else {
+        bail!("the service knows no cluster {cluster}, or several; give its id");
+    };
+    let told = |field: &str| {
+        let text = entry[field].as_str();
+        text.with_context(|| format!("the service's answer does not say the cluster's {field}"))
+    };
+    Ok(Enrolment {
+        organisation: told("organisation")?.to_owned(),
+        name: told("name")?.to_owned(),
+        id: cluster_id(told("cluster")?)?,
+    })
+}
+
+pub(super) async fn token(args: &TokenArgs) -> anyhow::Result<bool> {
+    let enrolment = match &args.cluster {
+        Some(cluster) => Some(args.enrolment(cluster).await?),
+        None => None,
+    };
+    issue(args, enrolment)
+}
+
 /// Prints a token; beside it, for people, what it is for and when it ends.
-pub(super) fn token(args: &TokenArgs) -> anyhow::Result<bool> {
+pub(super) fn issue(args: &TokenArgs, enrolment: Option<Enrolment>) -> anyhow::Result<bool> {
     crate::secrets::tell_of_open_file(&args.keys);
     let keys = super::run::token_keys(&args.keys, None)?;
     let end = args
@@ -457,18 +533,15 @@ pub(super) fn token(args: &TokenArgs) -> anyhow::Result<bool> {
     let random =
         towpath_service::random().context("cannot read random bytes for the token's serial")?;
     let serial = token::serial(&random);
-    let (grant, whose) = match (&args.cluster, &args.org, &args.name) {
-        (Some(id), Some(organisation), Some(name)) => {
-            let whose = format!("cluster {name} of organisation {organisation} ({id})");
-            let (organisation, name) = (organisation.clone(), name.clone());
-            (
-                Grant::Cluster(Enrolment {
-                    organisation,
-                    name,
-                    id: cluster_id(id)?,
-                }),
-                whose,
-            )
+    let (grant, whose) = match enrolment {
+        Some(enrolment) => {
+            let Enrolment {
+                organisation,
+                name,
+                id,
+            } = &enrolment;
+            let whose = format!("cluster {name} of organisation {organisation} (id {id})");
+            (Grant::Cluster(enrolment), whose)
         }
         _ if args.admin => (Grant::Admin, "an administrator".to_owned()),
         _ if args.reload => (
@@ -486,7 +559,8 @@ pub(super) fn token(args: &TokenArgs) -> anyhow::Result<bool> {
         .map_err(|problem| anyhow::anyhow!("cannot make the token: {problem}"))?;
     writeln!(
         std::io::stderr(),
-        "Token for {whose}. Expires {end}. Serial {}.",
+        "Token for {whose}. Expires {}. Serial {}.",
+        second(claims.end),
         claims.serial
     )?;
     yes(&format!("{token}\n"))

@@ -1,10 +1,12 @@
 //! Orders: what the fleet asks of one cluster. The update that it has started, with the risks that its policy accepts, and a preflight.
 
+use std::collections::BTreeSet;
+
 use jiff::Timestamp;
-use towpath_core::agent::{FleetOrders, OrderedUpdate, PreflightOrder};
+use towpath_core::agent::{ChannelOrder, FleetOrders, OrderedUpdate, OrdersUse, PreflightOrder};
 use towpath_core::cluster::ClusterId;
 use towpath_core::fleet::preflight::may_run;
-use towpath_core::fleet::{Preflight, UpgradeState};
+use towpath_core::fleet::{ClusterState, Name, Offer, Preflight, Upgrade, UpgradeState};
 use towpath_core::version::{Arch, Version};
 use towpath_formats::agent::orders;
 use towpath_store::Store;
@@ -40,6 +42,7 @@ pub(super) fn known(
         let accepted = accepted.filter(|risk| names.contains(&risk.name));
         OrderedUpdate {
             to: upgrade.to.clone(),
+            channel: channel(state, upgrade, &names),
             accepted: accepted.cloned().collect(),
         }
     });
@@ -51,20 +54,43 @@ pub(super) fn known(
     })
 }
 
-/// The orders, as they are sealed. A preflight that is told counts as running.
+/// The channel that the update needs, while the cluster is not in it, its agent sets channels, and the graph still offers the
+/// update there.
+fn channel(
+    state: &ClusterState,
+    upgrade: &Upgrade,
+    accepted: &BTreeSet<Name>,
+) -> Option<ChannelOrder> {
+    let to = upgrade.channel.as_ref().filter(|_| state.sets_channels())?;
+    let is_free = |offer: &Offer| match &offer.objection {
+        None => true,
+        Some(objection) => !objection.risks.is_empty() && objection.risks.is_subset(accepted),
+    };
+    let mut offers = state.offers.iter();
+    let is_offered = offers.any(|offer| {
+        offer.version == upgrade.to && offer.channel.as_ref() == Some(to) && is_free(offer)
+    });
+    is_offered.then(|| ChannelOrder {
+        from: state.channel.clone(),
+        to: to.clone(),
+    })
+}
+
+/// The orders, as they are sealed. A preflight that is told to somebody who acts counts as running.
 pub(super) async fn answer(
     store: &Store,
     graph: &GraphHandle,
-    cluster: &ClusterId,
+    (cluster, purpose): (&ClusterId, OrdersUse),
     known: Option<KnownCluster>,
     now: Timestamp,
 ) -> FleetAnswer {
     let Some(known) = known else {
         return FleetAnswer::Json(orders::write(&FleetOrders::default()));
     };
-    let told = match known.may_run_preflight {
-        true => store.tell_preflight(cluster, &known.version, now).await,
-        false => Ok(None),
+    let told = match (known.may_run_preflight, purpose) {
+        (true, OrdersUse::Act) => store.tell_preflight(cluster, &known.version, now).await,
+        (true, OrdersUse::Look) => store.next_preflight(cluster, now).await,
+        (false, _) => Ok(None),
     };
     match told {
         Ok(told) => {

@@ -3,8 +3,10 @@
 use anyhow::Context;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::{Value, json};
+use towpath_core::fleet::MatrixBy;
 
 use super::args::{FleetCommand, FleetPartArgs, HistoryOutput};
+use super::operator_acts::{enrolment_of, issue};
 use crate::cli::{print, say};
 use crate::example::Origin;
 use crate::output::{Output, OutputArgs};
@@ -21,7 +23,45 @@ pub(super) fn answer(command: &FleetCommand) -> Option<anyhow::Result<bool>> {
             ask(part, "plan", days)?
         }
         FleetCommand::Status(part) => ask(part, "status", None)?,
-        FleetCommand::Clusters(part) => ask(part, "clusters", None)?,
+        FleetCommand::Clusters(args) => {
+            let (server, part) = (args.part.server.given()?, &args.part);
+            let question = Question::new("/api/v1/fleet/clusters", args.words());
+            let form = text_form(part.read.output);
+            shown(&server, &question, form, part.filters.limit())
+        }
+        FleetCommand::Sectors(part) => ask(part, "sectors", None)?,
+        FleetCommand::Matrix { by, part } => {
+            let by = ("by", Some(MatrixBy::from(*by).name().to_owned()));
+            let words = part.filters.words().into_iter().chain([by]);
+            let question = Question::new("/api/v1/fleet/matrix", words);
+            let (server, limit) = (part.server.given()?, part.filters.limit());
+            match text_form(part.read.output) {
+                Some(form) => shown(&server, &question, Some(form), limit),
+                None => whole(&server, &question, limit, Some("versions")),
+            }
+        }
+        FleetCommand::Calendar { from, until, part } => {
+            let span = [("from", from), ("until", until)];
+            let span = span.map(|(name, at)| (name, at.map(|at| at.to_string())));
+            let words = part.filters.words().into_iter().chain(span);
+            let question = Question::new("/api/v1/fleet/calendar", words);
+            let form = text_form(part.read.output);
+            shown(&part.server.given()?, &question, form, part.filters.limit())
+        }
+        FleetCommand::Acts(args) => {
+            let question = Question::new("/api/v1/fleet/acts", args.words());
+            let form = text_form(args.read.output);
+            shown(&args.server.given()?, &question, form, args.limit())
+        }
+        FleetCommand::Show {
+            cluster,
+            server,
+            look,
+        } => {
+            let name = utf8_percent_encode(cluster, NON_ALPHANUMERIC);
+            let question = Question::new(format!("/api/v1/clusters/{name}"), []);
+            told(&server.given()?, look.output, &question)
+        }
         FleetCommand::Forecast { days, part } => ask(part, "forecast", Some(*days))?,
         FleetCommand::History(part) => {
             let server = part.server.given()?;
@@ -85,14 +125,20 @@ pub(super) fn answer(command: &FleetCommand) -> Option<anyhow::Result<bool>> {
                 }
             }
         }
+        FleetCommand::Token(args) => {
+            let (server, question) = args.lookup()?;
+            let cluster = question.word("cluster").unwrap_or_default();
+            let found = server.facts(&question);
+            let enrolment = found.and_then(|facts| enrolment_of(cluster, &facts));
+            enrolment.and_then(|enrolment| issue(args, Some(enrolment)))
+        }
         FleetCommand::Lint(_)
         | FleetCommand::Run { .. }
         | FleetCommand::Export(_)
         | FleetCommand::Replay(_)
         | FleetCommand::Check(_)
         | FleetCommand::Backup(_)
-        | FleetCommand::Restore(_)
-        | FleetCommand::Token(_) => return None,
+        | FleetCommand::Restore(_) => return None,
     })
 }
 
@@ -122,8 +168,19 @@ fn shown(
 ) -> anyhow::Result<bool> {
     match form {
         Some(form) => say(&server.text(question, form, limit)?)?,
-        None => print(&format!("{:#}\n", server.pages(question, limit)?))?,
+        None => return whole(server, question, limit, None),
     }
+    Ok(true)
+}
+
+/// Prints all pages as JSON. `same` is a list that all pages have alike.
+fn whole(
+    server: &Server<'_>,
+    question: &Question,
+    limit: Option<usize>,
+    same: Option<&str>,
+) -> anyhow::Result<bool> {
+    print(&format!("{:#}\n", server.pages(question, limit, same)?))?;
     Ok(true)
 }
 

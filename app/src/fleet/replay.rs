@@ -5,7 +5,7 @@ use clap::Args;
 use towpath_core::fleet::{Decision, FleetPlanner, dispatch, find_cluster};
 use towpath_formats::fleet::log::{self, DecisionRow, Replay};
 use towpath_formats::fleet::{input, text};
-use towpath_formats::words::counted;
+use towpath_formats::words::{counted, second};
 use towpath_store::{Store, StoredDecision};
 
 use super::open;
@@ -40,7 +40,7 @@ pub(super) async fn replay(args: ReplayArgs) -> anyhow::Result<bool> {
     if let (Some(checkpoint), Some(wanted)) = (&chain.checkpoint, args.decision)
         && wanted <= checkpoint.seq
     {
-        let (seq, at) = (checkpoint.seq, checkpoint.at);
+        let (seq, at) = (checkpoint.seq, second(checkpoint.at));
         bail!(
             "decision {wanted} was pruned: decisions up to {seq} were removed by {at}; --keep-for sets how long they are kept"
         );
@@ -110,7 +110,7 @@ pub(super) async fn replay(args: ReplayArgs) -> anyhow::Result<bool> {
     }
     if but_words > 0 {
         say(&format!(
-            "{} more gave the same result. They are in the first format, so the reasons for cancelled plans were not compared.\n",
+            "{} more gave the same result, and an older towpath wrote the reasons for their cancelled plans in other words.\n",
             counted(but_words, "decision")
         ))?;
     }
@@ -123,20 +123,10 @@ async fn again(
     stored: &StoredDecision,
     why: Option<&str>,
 ) -> anyhow::Result<(FleetPlanner, Decision, Replay)> {
-    let mut parts = Vec::with_capacity(stored.input.len());
-    for (name, digest) in &stored.input {
-        let body = store
-            .part(digest)
-            .await?
-            .with_context(|| format!("decision {}: its input {name} is missing", stored.seq))?;
-        parts.push((name.as_str(), body));
-    }
-    let input = input::from_parts(parts.iter().map(|(name, body)| (*name, &**body)))
-        .map_err(|problem| anyhow::anyhow!("decision {}: {problem}", stored.seq))?;
-    let (planner, decision) = dispatch(input, stored.at);
-    let made = log::logged(&decision, &planner);
-    let replay = log::replay(&stored.body, &made)
-        .map_err(|problem| anyhow::anyhow!("decision {}: {problem}", stored.seq))?;
+    let parts = parts(store, stored).await?;
+    let of_decision = |problem: String| anyhow::anyhow!("decision {}: {problem}", stored.seq);
+    let (planner, decision, made) = make_again(stored, &parts).map_err(of_decision)?;
+    let replay = log::replay(&stored.body, &made).map_err(of_decision)?;
     if replay == Replay::Different {
         let was = String::from_utf8_lossy(&stored.body);
         say(&format!(
@@ -150,4 +140,31 @@ async fn again(
         say(&text::why(&planner, &decision, member, &why, &[]))?;
     }
     Ok((planner, decision, replay))
+}
+
+/// The inputs of a decision, by name.
+pub(super) async fn parts(
+    store: &Store,
+    stored: &StoredDecision,
+) -> anyhow::Result<Vec<(String, Vec<u8>)>> {
+    let mut parts = Vec::with_capacity(stored.input.len());
+    for (name, digest) in &stored.input {
+        let body = store
+            .part(digest)
+            .await?
+            .with_context(|| format!("decision {}: its input {name} is missing", stored.seq))?;
+        parts.push((name.clone(), body));
+    }
+    Ok(parts)
+}
+
+/// Makes a decision again from its inputs; also as the log would keep it.
+pub(super) fn make_again(
+    stored: &StoredDecision,
+    parts: &[(String, Vec<u8>)],
+) -> Result<(FleetPlanner, Decision, serde_json::Value), String> {
+    let input = input::from_parts(parts.iter().map(|(name, body)| (name.as_str(), &**body)));
+    let (planner, decision) = dispatch(input.map_err(|problem| problem.to_string())?, stored.at);
+    let made = log::logged(&decision, &planner);
+    Ok((planner, decision, made))
 }

@@ -476,6 +476,7 @@ fn metrics(
         policies: Filter::default()
             .clusters(planner, at)
             .into_iter()
+            .filter(|row| row.no_policy.is_none())
             .collect(),
         findings: by_code,
         overdue_upgrades: outcome.overdue as u64,

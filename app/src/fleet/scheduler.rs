@@ -14,8 +14,8 @@ use tokio::sync::Notify;
 use towpath_core::cluster::ClusterId;
 use towpath_core::finding::Finding;
 use towpath_core::fleet::{
-    Decision, FleetInput, FleetPlanner, Name, OfferBook, Start, Upgrade, UpgradeEnd, UpgradeId,
-    UpgradeState, coverage, oldest_needed, pruning_clock, sector_key,
+    ChannelFollowers, Decision, FleetInput, FleetPlanner, Name, OfferBook, Start, Upgrade,
+    UpgradeEnd, UpgradeId, UpgradeState, coverage, oldest_needed, pruning_clock, sector_key,
 };
 use towpath_core::version::Minors;
 use towpath_formats::fleet::{input, log};
@@ -351,7 +351,7 @@ impl Scheduler {
             let mut found = coverage(&input.policy, &input.clusters);
             let policy = &self.settings.policy;
             found.extend(facts::list_is_gone(&self.read, &self.known, policy));
-            let vain = facts::channels_in_vain(&self.read, held.graph(), policy);
+            let vain = facts::channels_in_vain(&self.read, held.graph(), &input.clusters, policy);
             found.extend(vain);
             let size = input.clusters.len();
             (FleetPlanner::new(input), size, found)
@@ -421,6 +421,10 @@ impl Scheduler {
         tokio::task::block_in_place(|| {
             let mut published = published.write().unwrap_or_else(PoisonError::into_inner);
             let mut book = held.graph().map(|graph| OfferBook::new(graph, now));
+            let followers = match changes.clusters.is_empty() {
+                true => None,
+                false => ChannelFollowers::of(&self.read.policy),
+            };
             let unlisted = Offers::of_unlisted(self.read.has_list);
             for stored in changes.clusters {
                 let mut state = stored.state;
@@ -430,6 +434,10 @@ impl Scheduler {
                 }
                 self.known.clusters.insert(state.id.clone(), state.clone());
                 facts::offer(&mut state, unlisted, book.as_mut());
+                if state.sets_channels() {
+                    let (followers, minors) = (followers.as_ref(), &self.minors);
+                    facts::offer_elsewhere(&mut state, followers, minors, book.as_mut());
+                }
                 let credit = credits.remove(&state.id).unwrap_or_default();
                 let one = credit.first().map(|(version, seconds)| (version, *seconds));
                 if credit.len() > 1 || !published.planner.seen(state, one) {

@@ -6,7 +6,8 @@ mod extend;
 mod lint;
 mod migrate;
 mod presubmit;
-mod rollouts;
+pub(crate) mod rollouts;
+mod show;
 
 use clap::Subcommand;
 
@@ -44,6 +45,11 @@ pub(crate) enum GraphCommand {
         after_help = "Example:\n  towpath graph rollouts ./graph-data --releases releases.json"
     )]
     Rollouts(rollouts::RolloutsArgs),
+    /// Show the releases of channels and the updates between them, as one cluster sees them: as a table, for machines, or as a drawing.
+    #[command(
+        after_help = "Examples:\n  towpath graph show\n  towpath graph show stable-4.20 --platform AWS --output svg"
+    )]
+    Show(show::ShowGraphArgs),
 }
 
 /// Runs a command about graphs.
@@ -55,5 +61,6 @@ pub(crate) fn execute(command: GraphCommand) -> anyhow::Result<bool> {
         GraphCommand::Lint(args) => lint::lint(args),
         GraphCommand::Migrate(args) => migrate::migrate(args),
         GraphCommand::Rollouts(args) => rollouts::rollouts(args),
+        GraphCommand::Show(args) => show::show(&args),
     }
 }

@@ -35,7 +35,8 @@ async fn desired(site: &Site) -> Value {
 }
 
 fn outcome(service: &Towpath) -> String {
-    let listed = service.get("/api/v1/fleet/preflights").json();
+    let answer = service.get("/api/v1/fleet/preflights").json();
+    let listed = &answer["preflights"];
     let why = service.get("/api/v1/clusters/shop/why").json();
     let state = |value: &Value| value["state"].as_str().unwrap_or_default().to_owned();
     match state(&listed[0]) == state(&why["preflights"][0]) {
@@ -54,6 +55,17 @@ async fn run(finds: &[&str], expected: &str) {
     let service = asked(&site, &fleet).await;
     let options = fleet.options();
     let options: Vec<&str> = options.iter().map(String::as_str).collect();
+    let looked = site.dry_run(&options);
+    assert!(
+        looked.out.contains("The fleet's preflight of 4.20.3: yes"),
+        "{}{}",
+        looked.out,
+        looked.err
+    );
+    // The page of a cluster follows the store with the next pass.
+    service.until("a dry run takes no turn", |service| {
+        outcome(service) == "asked []"
+    });
     let _agent = site.agent(&options);
     let preflight =
         json!({"version": "4.20.3", "image": site.pull_spec("4.20.3"), "mode": "Preflight"});

@@ -184,7 +184,7 @@ async fn outside_of_its_windows_nothing_starts() {
         (
             "2027-02-01T08:59:59Z",
             1,
-            "the next opens at 2027-02-01T09:00:00Z",
+            "the next opens at 2027-02-01 09:00Z",
         ),
         (
             "2027-02-01T09:00:00Z",
@@ -194,7 +194,7 @@ async fn outside_of_its_windows_nothing_starts() {
         (
             "2027-02-01T11:00:00Z",
             1,
-            "the next opens at 2027-02-01T13:00:00Z",
+            "the next opens at 2027-02-01 13:00Z",
         ),
         (
             "2027-03-29T08:00:00Z",
@@ -204,7 +204,7 @@ async fn outside_of_its_windows_nothing_starts() {
         (
             "2027-03-27T09:30:00Z",
             1,
-            "the next opens at 2027-03-29T08:00:00Z",
+            "the next opens at 2027-03-29 08:00Z",
         ),
     ] {
         let told = site.dry_run(&["--now", now]);

@@ -197,6 +197,8 @@ fn parameters_are_named_as_the_flags_are() {
     for (path, command) in [
         ("/api/v1/explain", &["explain"][..]),
         ("/api/v1/path", &["path"]),
+        ("/api/v1/graph", &["graph", "show"]),
+        ("/api/v1/channels", &["graph", "show"]),
         ("/api/v1/fleet/plan", &["fleet", "plan"]),
         ("/api/v1/fleet/status", &["fleet", "status"]),
         ("/api/v1/fleet/history", &["fleet", "history"]),

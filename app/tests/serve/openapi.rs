@@ -222,7 +222,24 @@ fn every_answer_is_as_it_is_described() {
         ),
         ("/api/v1/explain", "?channel=stable-4.20&from=4.20", 400),
         ("/api/v1/explain", own_id.as_str(), 401),
+        ("/api/v1/channels", "", 200),
+        ("/api/v1/channels", "?arch=vax", 404),
+        ("/api/v1/graph", "?channel=stable-4.20&platform=AWS", 200),
+        ("/api/v1/graph", "?channel=*", 200),
+        ("/api/v1/graph", "?channel=stable-9.9", 404),
         ("/api/v1/rollouts", "", 200),
+        ("/api/v1/session", "", 200),
+        ("/api/v1/lint", "", 200),
+        ("/api/v1/audit", "?channel=stable-4.20&arch=amd64", 200),
+        ("/api/v1/audit", "?channel=nope", 400),
+        ("/api/v1/rollouts/change", "?to=4.20.4&action=halt", 200),
+        (
+            "/api/v1/rollouts/change",
+            "?to=4.20.4&action=slow&channel=stable-4.20",
+            200,
+        ),
+        ("/api/v1/rollouts/change", "?to=4.20.4&action=resume", 422),
+        ("/api/v1/rollouts/change", "?to=4.20.4", 400),
         ("/api/v1/path", "?from=4.19.16&to=4.20.3&platform=GCP", 200),
         ("/api/v1/path", "?from=4.19.16&to=4.20.3", 200),
         ("/api/v1/path", "?from=4.19.16&to=4.21", 200),
@@ -242,6 +259,10 @@ fn every_answer_is_as_it_is_described() {
     let long = format!("?channel={}", "x".repeat(9000));
     assert_eq!(it.get("/api/upgrades_info/graph", &long).status, 414);
 
+    // With GET, it would not end.
+    let events = "/api/v1/events";
+    assert_eq!(it.send("HEAD", events, events, "", "").status, 200);
+
     let stamp = format!("/api/v1/clusters/{PROD}/stamp?nonce=0123456789abcdef");
     let stamp_path = "/api/v1/clusters/{cluster}/stamp";
     assert_eq!(it.send("GET", stamp_path, &stamp, &own, "").status, 200);
@@ -253,11 +274,19 @@ fn every_answer_is_as_it_is_described() {
         let why = format!("/api/v1/clusters/{name}/why");
         assert_eq!(it.send("GET", why_path, &why, &admin, "").status, status);
     }
+    let cluster_path = "/api/v1/clusters/{cluster}";
+    for (name, status) in [(PROD, 200), ("p1", 200), ("nope", 404)] {
+        let whole = format!("/api/v1/clusters/{name}");
+        let answer = it.send("GET", cluster_path, &whole, &admin, "");
+        assert_eq!(answer.status, status, "{}", answer.text());
+    }
     let fleets: Vec<String> = it.description["paths"]
         .as_object()
         .expect("paths")
         .iter()
-        .filter(|(path, methods)| path.starts_with("/api/v1/fleet/") && methods["get"].is_object())
+        .filter(|(path, methods)| {
+            path.starts_with("/api/v1/fleet/") && !path.contains('{') && methods["get"].is_object()
+        })
         .map(|(path, _)| path.clone())
         .collect();
     for path in &fleets {
@@ -271,6 +300,57 @@ fn every_answer_is_as_it_is_described() {
             let answer = it.send("GET", path, &target, &admin, "");
             assert_eq!(answer.status, status, "{target}: {}", answer.text());
         }
+    }
+
+    // Stage waits for nobody, so it starts, and that is written down.
+    let stage = "aaaaaaaa-0000-4000-8000-000000000001";
+    let reported = fleet.report(&it.towpath, stage, &on("s1", "4.20.1"));
+    assert_eq!(reported.status, 202);
+    let bearer = format!("Bearer {admin}");
+    it.towpath.until("a decision is in the log", |t| {
+        let log = t.get_with("/api/v1/fleet/decisions", &[("authorization", &bearer)]);
+        log.json()["decisions"][0]["starts"] == 1
+    });
+    let (log, acts) = ("/api/v1/fleet/decisions", "/api/v1/fleet/acts");
+    for path in [log, acts] {
+        assert_eq!(it.send("GET", path, path, &admin, "").status, 200);
+    }
+    let decision = "/api/v1/fleet/decisions/{decision}";
+    for (number, status) in [
+        ("1", 200),
+        ("1?cluster=s1", 200),
+        ("1?cluster=nobody", 404),
+        ("999", 404),
+        ("one", 400),
+        ("0", 400),
+    ] {
+        let target = format!("/api/v1/fleet/decisions/{number}");
+        let answer = it.send("GET", decision, &target, &admin, "");
+        assert_eq!(answer.status, status, "{target}: {}", answer.text());
+        if status == 200 {
+            assert_eq!(answer.json()["replay"]["same"], true, "{}", answer.text());
+            assert_eq!(answer.json()["why"].is_object(), number.contains("s1"));
+        }
+    }
+    for (query, status) in [
+        ("matrix?by=cluster", 200),
+        ("matrix?by=workload", 200),
+        ("matrix?by=nothing", 400),
+        (
+            "calendar?from=2026-11-18T00:00:00Z&until=2026-11-17T00:00:00Z",
+            422,
+        ),
+        ("calendar?from=soon", 400),
+        ("forecast?now=2020-01-01T00:00:00Z", 422),
+        ("sectors?held-by=nothing", 422),
+    ] {
+        let path = format!(
+            "/api/v1/fleet/{}",
+            query.split('?').next().unwrap_or_default()
+        );
+        let target = format!("/api/v1/fleet/{query}");
+        let answer = it.send("GET", &path, &target, &admin, "");
+        assert_eq!(answer.status, status, "{target}: {}", answer.text());
     }
 
     for (path, body, status) in [
@@ -349,13 +429,15 @@ fn what_is_misspelt_is_refused_everywhere_but_in_the_graph() {
     let (admin, own) = (fleet.token(&["--admin"]), fleet.cluster_token(PROD, "p1"));
     let paths = it.description["paths"].as_object().expect("paths").clone();
     for (path, methods) in paths {
-        let target = format!("{}?nonsense=1", path.replace("{cluster}", PROD));
-        let token = if path.contains("{cluster}") && !path.ends_with("/why") {
+        let filled = path.replace("{cluster}", PROD).replace("{decision}", "1");
+        let target = format!("{filled}?nonsense=1");
+        let is_its_own = !path.ends_with("/why") && !path.ends_with("{cluster}");
+        let token = if path.contains("{cluster}") && is_its_own {
             &own
         } else {
             &admin
         };
-        let expected = match path.ends_with("/graph") {
+        let expected = match path.starts_with("/api/upgrades_info/") && path.ends_with("/graph") {
             // Without a channel it says that, not what it does not know.
             true => "mandatory client parameters missing",
             false => "nonsense",

@@ -1,6 +1,7 @@
 //! Orders: what the fleet asks of a cluster comes sealed for that cluster, and for nobody else.
 
 use serde_json::json;
+use towpath_core::agent::OrdersUse;
 use towpath_core::fleet::RiskEnd;
 use towpath_formats::agent::stamp::Nonce;
 
@@ -34,7 +35,7 @@ fn the_orders_have_the_risks_that_count_on_the_way_of_the_update() {
     let towpath = ground.serve(&["--clusters", &listed]);
     let client = ground.client(towpath.address);
     let nonce = || Nonce::of([7; 32]);
-    let orders = || run(client.orders(&id(), &nonce())).expect("orders");
+    let orders = || run(client.orders(&id(), &nonce(), OrdersUse::Act)).expect("orders");
     let names = || {
         let update = orders().update.expect("the update");
         assert_eq!(update.to.to_string(), "4.20.3");

@@ -2,19 +2,15 @@
 //!
 //! The agent compares its memory with the cluster's current state and returns its new memory.
 
-use std::collections::BTreeSet;
-
 use jiff::{SignedDuration, Timestamp};
 
+use super::memory::CLOCK_MARGIN;
 use crate::agent::{
     ClusterStanding, Condition, Course, Memory, Past, Stamp, StartedUpdate, Status, UpdateTarget,
 };
 use crate::cluster::Fact;
 use crate::cluster::objects::Progress;
 use crate::version::Version;
-
-/// How far another clock may be from ours.
-const CLOCK_MARGIN: SignedDuration = SignedDuration::from_mins(10);
 
 /// Something that happened to an update that we started.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -37,6 +33,10 @@ pub fn follow(
     now: Timestamp,
 ) -> (Memory, Option<UpdateOutcome>) {
     let mut memory = set_right(memory.clone(), now);
+    // What somebody removed is no longer ours. Whoever accepts it again means it.
+    memory
+        .accepted
+        .retain(|name| standing.accepted_risks.contains(name));
     if let Fact::Known(stamp) = stamp
         && stamp.good_at.duration_since(now) <= CLOCK_MARGIN
     {
@@ -72,8 +72,6 @@ pub fn follow(
             // That it failed was counted when it did.
             (memory.started, memory.taken_back) =
                 (None, memory.taken_back.max(Some(version.clone())));
-            // Somebody has chosen since. What is accepted on the cluster now is that person's.
-            memory.accepted = BTreeSet::new();
         }
         None => {}
     }

@@ -5,9 +5,13 @@ use std::collections::BTreeSet;
 
 use jiff::{SignedDuration, Timestamp};
 
-use crate::agent::StartedPreflight;
+use crate::agent::{SetChannel, StartedPreflight};
 use crate::fleet::Name;
+use crate::graph::ChannelName;
 use crate::version::Version;
+
+/// How far another clock may be from ours.
+pub(super) const CLOCK_MARGIN: SignedDuration = SignedDuration::from_mins(10);
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Memory {
@@ -21,8 +25,13 @@ pub struct Memory {
     pub taken_back: Option<Version>,
     /// The newest time at which a graph that we were shown was good.
     pub graph_good_at: Option<Timestamp>,
-    /// Risks that we accepted on the cluster with our last start. They are taken back when that update is complete.
+    /// Risks that we accepted on the cluster with our last start and that are still there. They are taken back when that update is
+    /// complete or given up.
     pub accepted: BTreeSet<Name>,
+    /// The channel that we set for an update of the fleet.
+    pub set_channel: Option<SetChannel>,
+    /// A channel that we do not set again: somebody has replaced it, or the API refused it.
+    pub unwanted_channel: Option<ChannelName>,
     /// The preflight that we asked the cluster for, until it is over.
     pub preflight: Option<StartedPreflight>,
     /// The last request for a preflight that we answered.

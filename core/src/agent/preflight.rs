@@ -2,11 +2,12 @@
 //!
 //! The cluster reports a preflight among the risks that it knows of. Their messages begin with
 //! `Preflight=VERSION: `, and the reason of `Applies` says how far it is. A preflight that finds
-//! nothing leaves nothing. So it has passed only if it was seen to run and then left no risk.
-//! Whatever else happens is no pass.
+//! nothing leaves nothing. So it has passed only if it was seen to run and then left no risk, in
+//! statuses that are about our request. Whatever else happens is no pass.
 
 use jiff::{SignedDuration, Timestamp};
 
+use super::memory::CLOCK_MARGIN;
 use crate::agent::{ClusterRisk, ClusterStanding, Status};
 use crate::cluster::Fact;
 use crate::fleet::{Name, PreflightResult, PreflightState};
@@ -14,8 +15,6 @@ use crate::version::Version;
 
 /// How long a preflight may take.
 const LONGEST: SignedDuration = SignedDuration::from_hours(1);
-/// How far another clock may be from ours.
-const CLOCK_MARGIN: SignedDuration = SignedDuration::from_mins(10);
 
 /// A preflight that the fleet asks for.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -48,7 +47,10 @@ pub fn follow_preflight(
         started.at = now;
     }
     let told = told(&started.version, standing);
-    started.seen |= told.iter().any(|(_, risk)| stage(risk) != Stage::Found);
+    // Times have whole seconds, so they cannot tell our preflight from one just before it. Generations can: no other preflight
+    // was told as running when we asked, and a status of our generation or a later one is from after that.
+    let has_begun = told.iter().any(|(_, risk)| stage(risk) != Stage::Found);
+    started.seen |= standing.is_observed && has_begun;
     let over = |state: PreflightState, why: &str| {
         let found = told.iter().filter(|(_, risk)| stage(risk) == Stage::Found);
         let applying = found.filter(|(_, risk)| may_apply(risk));
@@ -103,6 +105,13 @@ enum Stage {
     /// It was not carried through.
     Broken,
     Found,
+}
+
+/// What the cluster's status says of a preflight that is not over, whoever asked for it.
+pub(super) fn told_as_running(standing: &ClusterStanding) -> Option<&Name> {
+    let mut risks = standing.risks.values();
+    let running = risks.find(|risk| stage(risk) == Stage::Running);
+    running.map(|risk| &risk.message)
 }
 
 /// The risks that the cluster tells of the preflight of a version.

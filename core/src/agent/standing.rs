@@ -8,12 +8,15 @@ use jiff::Timestamp;
 use crate::cluster::Fact;
 use crate::cluster::objects::Progress;
 use crate::fleet::Name;
+use crate::graph::ChannelName;
 use crate::version::Version;
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ClusterStanding {
     /// Whether its administrators want automatic updates.
     pub opt_in: OptIn,
+    /// The channel that it follows (`spec.channel`).
+    pub channel: Option<ChannelName>,
     /// What it runs or is on its way to: version and image (`status.desired`).
     pub desired: Option<UpdateTarget>,
     /// What somebody has asked it to update to (`spec.desiredUpdate`).

@@ -7,6 +7,7 @@ mod graph_pair;
 mod presubmit;
 mod refusal;
 mod rollout_arc;
+mod steering;
 mod touched;
 
 pub use classes::Whom;
@@ -16,4 +17,7 @@ pub use diff::{
 };
 pub use extension::{ExtendedRisks, OpenRisk, open_risks, risk_names_in};
 pub use presubmit::{PresubmitOptions, presubmit, share_before_feedback};
+pub use steering::{
+    ChangedDuration, MovedStart, NotSteerable, STRETCHES, Stretch, StretchedFile, stretch_file,
+};
 pub use touched::{TouchedClusters, touched};

@@ -9,6 +9,7 @@ use super::graph_pair::Pair;
 use super::presubmit::{LATENCIES_PER_WINDOW, PresubmitOptions, share_before_feedback};
 use crate::finding::{Finding, Place};
 use crate::graph::{Channel, ChannelName, FromVersion, RolloutRule, Share, Window};
+use crate::moment::ShownTime;
 use crate::version::Version;
 
 /// Who sees the edges from or to a release differently.
@@ -125,7 +126,7 @@ fn leaves(
 ) -> String {
     let goes = match until {
         None => format!("{version} is no longer in {channel}"),
-        Some(until) => format!("{version} leaves {channel} until {until}"),
+        Some(until) => format!("{version} leaves {channel} until {}", ShownTime(until)),
     };
     let answer = "clusters that run it would get VersionNotFound instead of updates";
     match shift.edges.len() {
@@ -230,7 +231,7 @@ fn undo(version: &Version, shift: &Shift) -> String {
             "remove `locked`, and set `start` to when the change goes live".to_owned()
         }
         RefusalCause::Locked(Some(window)) => {
-            format!("set `locked` once the window is over, at {}", window.end)
+            format!("set `locked` once the window is over, at {}", ShownTime(window.end))
         }
         RefusalCause::Window(Pair { base, .. }) if shift.lost > Share::NONE => {
             match shift.shares.base {
@@ -243,7 +244,7 @@ fn undo(version: &Version, shift: &Shift) -> String {
                 ),
                 _ => format!(
                     "keep start, rules and ramp as they were until {}; to stop a rollout, block its edges",
-                    base.end
+                    ShownTime(base.end)
                 ),
             }
         }
@@ -263,11 +264,11 @@ fn undo(version: &Version, shift: &Shift) -> String {
 fn span(window: Window) -> String {
     match (window.start == Timestamp::MIN, window.start == window.end) {
         (true, _) => "open since ever".to_owned(),
-        (false, true) => format!("for everybody at {}", window.start),
+        (false, true) => format!("for everybody at {}", ShownTime(window.start)),
         (false, false) => format!(
             "{} to {} ({})",
-            window.start,
-            window.end,
+            ShownTime(window.start),
+            ShownTime(window.end),
             window.ramp.name()
         ),
     }

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::Fact;
 use super::objects::ObjectKind;
 use crate::fleet::Name;
-use crate::version::Minor;
+use crate::version::{Minor, Version};
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ClusterHealth {
@@ -176,6 +176,20 @@ pub struct KnownGate {
     pub only: Option<Name>,
     /// The minor version that it keeps clusters in.
     pub keeps_in: Minor,
+    /// The first release that has it, if that is known.
+    pub since: Option<Version>,
+    /// Whether somebody has verified it.
+    pub is_verified: bool,
+}
+
+impl KnownGate {
+    /// The command that acknowledges it.
+    pub fn command(&self) -> String {
+        format!(
+            "oc -n openshift-config patch configmap admin-acks --type=merge -p '{{\"data\":{{\"{}\":\"true\"}}}}'",
+            self.name
+        )
+    }
 }
 
 impl Room {

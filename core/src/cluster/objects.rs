@@ -9,6 +9,7 @@ use jiff::Timestamp;
 use super::Fact;
 use super::health::ClusterHealth;
 use crate::fleet::Name;
+use crate::moment::ShownTime;
 use crate::version::{Minor, Version};
 
 /// All that is known of a cluster.
@@ -25,6 +26,10 @@ pub struct Facts {
     /// Which parts of the platform are degraded or not available (ClusterOperators).
     pub operator_failures: Fact<Vec<Objection>>,
     pub nodes: Fact<Vec<Node>>,
+    /// Where its control plane runs (Infrastructure, or its HostedCluster).
+    pub topology: Fact<Topology>,
+    /// Node pools of a hosted control plane, as far as they were given. The Nodes, which have to be given, have the kubelets of all.
+    pub node_pools: Vec<HostedPool>,
     /// Its pools of nodes (MachineConfigPools).
     pub pools: Fact<Vec<MachineConfigPool>>,
     pub operators: Fact<Vec<Operator>>,
@@ -70,6 +75,23 @@ pub struct Node {
     pub pool: Fact<Name>,
     /// The Kubernetes that its kubelet is of.
     pub kubelet: Fact<Minor>,
+}
+
+/// Where a cluster's control plane runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Topology {
+    /// On nodes of its own.
+    Standalone,
+    /// On another cluster. Its nodes are in node pools, which are updated one by one, and not with it.
+    Hosted,
+}
+
+/// A node pool of a hosted control plane.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HostedPool {
+    pub name: Name,
+    /// The release that its nodes have, or are made with.
+    pub version: Fact<Version>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -182,6 +204,11 @@ impl Facts {
         history.first().map(|entry| &entry.version)
     }
 
+    /// Whether its control plane is known to be hosted.
+    pub fn is_hosted(&self) -> bool {
+        self.topology == Fact::Known(Topology::Hosted)
+    }
+
     /// Why a node may be behind. Only one whose pool is known to run is known to follow the cluster's updates. The control plane's has to run: if it is
     /// paused, that is refused on its own account, and what follows is judged as if it ran.
     pub fn lag(&self, node: &Node) -> Lag {
@@ -190,6 +217,7 @@ impl Facts {
             _ => None,
         };
         match pool {
+            None if self.is_hosted() && node.pool != Fact::Unknown => Lag::NodePool,
             Some(pool) if pool.is_paused && !pool.is_of_control_plane() => Lag::Paused,
             Some(_) => Lag::Behind,
             None => Lag::NoPool,
@@ -213,11 +241,7 @@ impl std::fmt::Display for ApiUser {
         };
         write!(f, ", {} {requests} {span}", self.requests)?;
         match self.last {
-            Some(last) => write!(
-                f,
-                ", last in the hour from {}",
-                last.strftime("%Y-%m-%d %H:%MZ")
-            ),
+            Some(last) => write!(f, ", last in the hour from {}", ShownTime(last)),
             None => Ok(()),
         }
     }
@@ -252,6 +276,10 @@ pub enum ObjectKind {
     Network,
     ContainerRuntimeConfig,
     MachineConfig,
+    /// Where the control plane runs.
+    Infrastructure,
+    /// The operating systems that pools may have.
+    OsImageStream,
     /// What Prometheus answers at `/api/v1/alerts`.
     Alerts,
 }
@@ -259,6 +287,8 @@ pub enum ObjectKind {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Lag {
     Paused,
+    /// They are in a node pool of a hosted control plane, and stay as they are until that is updated.
+    NodePool,
     /// They are in no pool that we know of.
     NoPool,
     /// They follow the cluster's updates, and have not been updated yet.
@@ -291,6 +321,10 @@ impl ObjectKind {
                 "oc get containerruntimeconfigs -o yaml > containerruntimeconfigs.yaml"
             }
             Self::MachineConfig => "oc get machineconfigs -o yaml > machineconfigs.yaml",
+            Self::Infrastructure => {
+                "oc get infrastructures.config.openshift.io -o yaml > infrastructures.yaml"
+            }
+            Self::OsImageStream => "oc get osimagestreams -o yaml > osimagestreams.yaml",
             Self::Alerts => {
                 "oc -n openshift-monitoring exec -c prometheus prometheus-k8s-0 -- curl -s http://localhost:9090/api/v1/alerts > alerts.json"
             }
@@ -314,6 +348,8 @@ impl std::fmt::Display for ObjectKind {
             Self::Network => "Network",
             Self::ContainerRuntimeConfig => "ContainerRuntimeConfigs",
             Self::MachineConfig => "MachineConfigs",
+            Self::Infrastructure => "Infrastructure",
+            Self::OsImageStream => "OSImageStreams",
             Self::Alerts => "alerts",
         })
     }

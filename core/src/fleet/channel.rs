@@ -5,7 +5,7 @@
 //! first. All rules judge it as any other start.
 
 use super::roster::Entries;
-use super::{ClusterState, FleetPolicy};
+use super::{ClusterState, FleetPolicy, Name};
 use crate::graph::ChannelName;
 use crate::version::{Minor, Minors, Succession, Version};
 
@@ -30,13 +30,16 @@ impl<'a> ChannelFollowers<'a> {
         anybody.then(|| Self(Entries::new(policy)))
     }
 
+    /// The group that a cluster's policy follows.
+    pub fn group(&self, state: &ClusterState) -> Option<&'a Name> {
+        self.0
+            .of(state)
+            .and_then(|wanted| wanted.policy.follows.as_ref())
+    }
+
     /// The channels that a cluster's policy lets it be switched to, nearest first.
     pub fn channels(&self, state: &ClusterState, minors: &Minors) -> Vec<ChannelName> {
-        let group = self
-            .0
-            .of(state)
-            .and_then(|wanted| wanted.policy.follows.as_ref());
-        match (group, &state.channel) {
+        match (self.group(state), &state.channel) {
             (Some(group), Some(channel)) => channels_ahead(group, &state.version, channel, minors),
             _ => Vec::new(),
         }

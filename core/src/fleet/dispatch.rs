@@ -12,6 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::{SignedDuration, Timestamp};
 
+use super::holds::HoldIndex;
 use super::plans::{self, Cancellation, OverdueUpgrade, UpgradeEnd};
 use super::why;
 use crate::cluster::ClusterId;
@@ -95,6 +96,7 @@ pub struct FleetPlanner {
     /// The members that the last pass started. They hold their mutexes until the next pass, whether
     /// or not the start is carried out.
     started: BTreeSet<ClusterIdx>,
+    held: HoldIndex,
 }
 
 #[derive(Debug, Clone)]
@@ -126,6 +128,7 @@ impl FleetPlanner {
             next_starts: Table::like(&roster.calendars, None),
             last_pass: None,
             started: BTreeSet::new(),
+            held: HoldIndex::default(),
             roster,
         }
     }
@@ -171,6 +174,7 @@ impl FleetPlanner {
     }
 
     fn judge_again(&mut self, followed: FollowUp) -> bool {
+        self.held = HoldIndex::default();
         match (followed, &mut self.again) {
             (FollowUp::BuildAnew, _) => return false,
             (FollowUp::Judge(_), Again::All) => {}
@@ -190,6 +194,7 @@ impl FleetPlanner {
         };
         plans::follow(&self.roster, now, &mut decision);
         self.last_pass = Some(now);
+        self.held = HoldIndex::default();
         decision
     }
 
@@ -381,7 +386,12 @@ impl FleetPlanner {
 
     /// What holds a cluster that could go somewhere.
     pub fn held_by(&self, member: ClusterIdx, now: Timestamp) -> BTreeSet<RuleId> {
-        why::held_by(&self.roster, member, now)
+        self.held.of(&self.roster, member, now).rules().collect()
+    }
+
+    /// Whether this rule holds a cluster that could go somewhere.
+    pub fn is_held_by(&self, member: ClusterIdx, rule: RuleId, now: Timestamp) -> bool {
+        self.held.of(&self.roster, member, now).has(rule)
     }
 
     /// The versions that a cluster waits for to soak with a workload: each with what it has and what it needs, in seconds.

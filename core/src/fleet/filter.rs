@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 
+use super::clusters::has_text;
 use super::{CandidateWhy, Decision, FleetPlanner, HistoryRow, StatusRow, history, status};
 use crate::cluster::ClusterId;
 use crate::fleet::{ClusterState, Name, NameClash, RuleId};
@@ -22,6 +23,12 @@ pub struct Filter {
     pub cluster: Option<String>,
     /// Held back by this rule, by its [name](RuleId::name).
     pub held_by: Option<String>,
+    /// With this text in the name or the id.
+    pub search: Option<String>,
+    /// On this version.
+    pub version: Option<Version>,
+    /// Not seen since then.
+    pub silent_since: Option<Timestamp>,
     /// The most entries of a page; one or more.
     pub limit: Option<usize>,
     /// Only what comes after this: where the last page ended.
@@ -110,12 +117,7 @@ impl Filter {
         if let Some(cluster) = &self.cluster {
             find_cluster(desk, cluster)?;
         }
-        let mut there: [BTreeSet<&str>; 3] = Default::default();
-        for (state, policy) in desk.roster().clusters() {
-            there[0].insert(&state.organisation);
-            there[1].extend(policy.sector.as_deref());
-            there[2].extend(policy.workloads.iter().map(|workload| &**workload));
-        }
+        let there = desk.roster().names_in_use();
         let asked = [
             ("organisation", &self.organisation),
             ("sector", &self.sector),
@@ -134,6 +136,24 @@ impl Filter {
         Ok(())
     }
 
+    /// The same where clusters without a policy are asked about too.
+    pub fn check_names_of_all(&self, desk: &FleetPlanner) -> Result<(), BadQuestion> {
+        let is_other = |name: &String| {
+            let mut others = desk.roster().unmanaged();
+            others.any(|state| is_called(state, name))
+        };
+        let is_of = |organisation: &String| {
+            let mut others = desk.roster().unmanaged();
+            others.any(|state| *state.organisation == **organisation)
+        };
+        Self {
+            cluster: self.cluster.clone().filter(|name| !is_other(name)),
+            organisation: self.organisation.clone().filter(|of| !is_of(of)),
+            ..self.clone()
+        }
+        .check_names(desk)
+    }
+
     /// Whether nobody is left out, except by the page.
     pub fn is_everybody(&self) -> bool {
         let everybody = Self {
@@ -148,15 +168,35 @@ impl Filter {
     pub fn is_meant(&self, desk: &FleetPlanner, member: ClusterIdx, now: Timestamp) -> bool {
         let (state, policy) = (desk.roster().cluster(member), desk.roster().policy(member));
         let is = |only: &Option<String>, is: &dyn Fn(&str) -> bool| only.as_deref().is_none_or(is);
-        is(&self.organisation, &|only| *state.organisation == *only)
+        self.is_like(state)
             && is(&self.sector, &|only| policy.sector.as_deref() == Some(only))
             && is(&self.workload, &|only| policy.workloads.contains(only))
-            && is(&self.cluster, &|only| is_called(state, only))
             && is(&self.held_by, &|only| {
-                desk.held_by(member, now)
-                    .iter()
-                    .any(|code| code.name() == only)
+                RuleId::named(only).is_some_and(|rule| desk.is_held_by(member, rule, now))
             })
+    }
+
+    /// The same of a cluster that has no policy: so it has no sector and no workload, and no rule holds it.
+    pub(super) fn is_meant_without_policy(&self, state: &ClusterState) -> bool {
+        let by_policy = [&self.sector, &self.workload, &self.held_by];
+        by_policy.iter().all(|only| only.is_none()) && self.is_like(state)
+    }
+
+    /// Whether what is known of a cluster is what is asked for, whatever its policy.
+    fn is_like(&self, state: &ClusterState) -> bool {
+        let is = |only: &Option<String>, is: &dyn Fn(&str) -> bool| only.as_deref().is_none_or(is);
+        is(&self.organisation, &|only| *state.organisation == *only)
+            && is(&self.cluster, &|only| is_called(state, only))
+            && is(&self.search, &|part| {
+                has_text(&state.name, part) || has_text(state.id.as_str(), part)
+            })
+            && self
+                .version
+                .as_ref()
+                .is_none_or(|only| state.version == *only)
+            && self
+                .silent_since
+                .is_none_or(|since| state.last_seen < since)
     }
 
     /// The clusters that are asked about, in the order in which they are looked at.
@@ -269,4 +309,11 @@ pub fn find_cluster(desk: &FleetPlanner, name: &str) -> Result<ClusterIdx, BadQu
             Err(BadQuestion::SeveralClusters { name, ids })
         }
     }
+}
+
+/// The cluster of that name or id that no policy is about.
+pub fn find_unmanaged<'a>(desk: &'a FleetPlanner, name: &str) -> Option<&'a ClusterState> {
+    desk.roster()
+        .unmanaged()
+        .find(|state| is_called(state, name))
 }

@@ -5,6 +5,7 @@
 
 mod absence;
 pub mod accepted_risk;
+mod agenda;
 pub mod agent_update;
 pub mod binding;
 mod calendar;
@@ -15,10 +16,13 @@ mod dispatch;
 pub mod enrolment;
 mod filter;
 mod history;
+mod holds;
 mod known;
 mod ledger;
+mod matrix;
 pub mod names;
 mod offers;
+mod pipeline;
 mod plan;
 mod plans;
 pub mod policy;
@@ -34,25 +38,37 @@ pub mod upgrade;
 mod why;
 
 pub(crate) use absence::ABSENCE_CODES;
+pub use agenda::{AgendaKey, AgendaQuestion, AgendaRow, AgendaSpan, SpanKind};
 pub use channel::{CHANNEL_GROUPS, ChannelFollowers};
-pub use clusters::ClusterRow;
+pub use clusters::{
+    ClusterKey, ClusterListing, ClusterPage, ClusterRow, ClusterSort, NoPolicy, SortValue,
+};
 pub use coverage::{COVERAGE_CODES, coverage};
 pub use dispatch::{Decision, FleetPlanner, LockNeed, Start, StartKind, dispatch, sector_key};
-pub use filter::{BadQuestion, Cursor, Filter, best_candidate, best_of, find_cluster};
+pub use filter::{
+    BadQuestion, Cursor, Filter, best_candidate, best_of, find_cluster, find_unmanaged,
+};
 pub use history::{HistoryRow, history};
 pub use known::KnownFleet;
 pub use ledger::{Ledger, Tenure, beyond_own, oldest_needed, told_once};
+pub use matrix::{
+    MATRIX_VERSIONS, Matrix, MatrixBy, MatrixCell, MatrixCells, MatrixPlace, MatrixRow,
+};
 pub use offers::OfferBook;
+pub use pipeline::{PipelineSector, SectorSoak};
 pub use plan::{ActiveUpgrade, FleetPlan};
 pub(crate) use plans::PLAN_CODES;
 pub use plans::{Cancellation, EXPECTED, GRACE, OverdueUpgrade, PUNCTUALITY, UpgradeEnd};
 pub use retention::{PRUNING_STEP, pruning_clock};
 pub use rules::{NOT_SOAKED, RuleId, fleet_codes};
+use status::expected_next;
 pub use status::{Next, StatusRow, status};
 pub use why::{CandidateSoak, CandidateWhy, Why};
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+
+use crate::version::Minors;
 
 pub use accepted_risk::{AcceptedRisk, RiskEnd};
 pub use agent_update::{AgentOutcome, AgentUpdate};
@@ -66,12 +82,12 @@ pub use policy::{
 pub use preflight::{
     AskedPreflights, Preflight, PreflightDemand, PreflightRequest, PreflightResult, PreflightState,
 };
-pub use roster::{ClusterIdx, FollowUp, Roster};
+pub use roster::{ClusterIdx, FollowUp, Roster, origin_of};
 pub use schedule::{Exclusion, MaintenanceWindow, NotASchedule, Schedule, Schedules, Zone};
 pub use soak::{Observation, SoakSum, Span, SpanChange, observe, observe_late};
 pub use state::{
     Approval, ClusterState, GateConcern, GateScope, GraphObjection, Health, Labels, Minimum,
-    NodePool, Offer, Pause, Product, VersionGate,
+    NodePool, Offer, Pause, Product, SETS_CHANNELS, VersionGate,
 };
 pub use upgrade::{Owner, Upgrade, UpgradeId, UpgradeState};
 
@@ -97,4 +113,6 @@ pub struct FleetInput {
     pub pauses: Vec<Pause>,
     /// The lowest versions elsewhere, for organisations that inherit version data from where we do not look.
     pub inherited: BTreeMap<Name, Minimum>,
+    /// Which minor version follows which. None in decisions from before anybody asked.
+    pub minors: Option<Minors>,
 }

@@ -89,6 +89,8 @@ pub struct AskedPreflights {
     pub preflights: Vec<Preflight>,
     /// The names of clusters that are meant, and that the version is not offered to. They are not asked.
     pub not_offered: Vec<Name>,
+    /// The names of those that are asked and have said lately that they have no preflights.
+    pub unsupported: Vec<Name>,
 }
 
 impl PreflightRequest {
@@ -104,6 +106,12 @@ impl PreflightRequest {
             if !offers.any(|offer| offer.version == self.version && self.version > state.version) {
                 asked.not_offered.push(state.name.clone());
                 continue;
+            }
+            let mut earlier = desk.roster().preflights(&state.id);
+            if earlier
+                .any(|one| one.state == PreflightState::Unsupported && one.from == state.version)
+            {
+                asked.unsupported.push(state.name.clone());
             }
             asked.preflights.push(Preflight {
                 cluster: state.id.clone(),

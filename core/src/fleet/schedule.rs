@@ -17,6 +17,7 @@ use jiff::{SignedDuration, Timestamp, Zoned};
 
 use super::Name;
 use super::calendar::Calendar;
+use crate::moment::WallClock;
 
 /// The shortest time from a decision to its start: the cluster's API wants some notice.
 pub const NOTICE: SignedDuration = SignedDuration::from_mins(6);
@@ -124,9 +125,7 @@ impl<'a> Schedules<'a> {
             .exclusions
             .iter()
             .filter(|exclusion| exclusion.covers(hit));
-        let ends = ends
-            .filter_map(|exclusion| exclusion.time_zone.0.to_timestamp(exclusion.until).ok())
-            .max();
+        let ends = ends.filter_map(Exclusion::ends).max();
         if !in_window && opens.is_none() {
             return None;
         }
@@ -194,8 +193,8 @@ impl fmt::Display for Exclusion {
         write!(
             f,
             "{} to {} {}",
-            self.from,
-            self.until,
+            WallClock(self.from),
+            WallClock(self.until),
             self.time_zone.name()
         )?;
         match &self.why {
@@ -206,6 +205,14 @@ impl fmt::Display for Exclusion {
 }
 
 impl Exclusion {
+    pub fn begins(&self) -> Option<Timestamp> {
+        self.time_zone.0.to_timestamp(self.from).ok()
+    }
+
+    pub fn ends(&self) -> Option<Timestamp> {
+        self.time_zone.0.to_timestamp(self.until).ok()
+    }
+
     /// Whether that time lies in it.
     pub fn covers(&self, at: Timestamp) -> bool {
         let here = self.time_zone.0.to_datetime(at);

@@ -13,6 +13,9 @@ use crate::version::{Arch, Minor, Version};
 
 pub type Labels = BTreeMap<String, String>;
 
+/// The label of a cluster whose agent sets its channel when the fleet orders that. The agent reports it.
+pub const SETS_CHANNELS: &str = "towpath.dev/sets-channels";
+
 /// A cluster as it was last seen.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ClusterState {
@@ -108,6 +111,15 @@ impl Offer {
             channel: None,
             objection: None,
         }
+    }
+}
+
+impl ClusterState {
+    /// Whether its agent sets its channel when the fleet orders that.
+    pub fn sets_channels(&self) -> bool {
+        self.labels
+            .get(SETS_CHANNELS)
+            .is_some_and(|set| set == "true")
     }
 }
 

@@ -77,7 +77,7 @@ pub fn status(
                 to: start.to.clone(),
                 starts: true,
             }),
-            None => expected(desk, *member, decision.at),
+            None => expected_next(desk, *member, decision.at),
         };
         for workload in &policy.workloads {
             let key = (
@@ -122,7 +122,11 @@ fn count(counts: &mut BTreeMap<RuleId, u32>, held: &BTreeSet<RuleId>) {
 }
 
 /// The first version that a cluster is expected to be let to, by what can be said now.
-fn expected(desk: &FleetPlanner, member: ClusterIdx, now: Timestamp) -> Option<Next> {
+pub(super) fn expected_next(
+    desk: &FleetPlanner,
+    member: ClusterIdx,
+    now: Timestamp,
+) -> Option<Next> {
     let state = desk.roster().cluster(member);
     let why = desk.why(member, now);
     let opens = why

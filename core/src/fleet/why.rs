@@ -2,15 +2,13 @@
 //!
 //! The rules are those of `dispatch`, with names instead of numbers.
 
-use std::collections::BTreeSet;
-
 use jiff::Timestamp;
 use sha2::{Digest, Sha256};
 
 use super::absence;
 use crate::fleet::roster::{Candidate, StartQuestion};
 use crate::fleet::rules::RuleSet;
-use crate::fleet::{ClusterIdx, Roster, RuleId};
+use crate::fleet::{ClusterIdx, Roster};
 use crate::graph::ChannelName;
 use crate::verdict::{Reason, Verdict};
 use crate::version::Version;
@@ -84,15 +82,13 @@ pub(super) fn about(roster: &Roster, member: ClusterIdx, mut why: Why, to: &Vers
     why
 }
 
-/// What holds a cluster that could go somewhere: the rules against its least held candidate, and those against itself.
-pub(super) fn held_by(roster: &Roster, member: ClusterIdx, now: Timestamp) -> BTreeSet<RuleId> {
-    let question = StartQuestion::new(roster, member, now);
+/// What holds a cluster that could go somewhere: the rules against its least held candidate, and of `about_it` those against itself.
+pub(super) fn holding(question: &StartQuestion<'_>, about_it: RuleSet) -> RuleSet {
     let candidates = question.member.candidates.iter();
     let Some(least) = candidates.min_by_key(|candidate| candidate.holds.count_ones()) else {
-        return BTreeSet::new();
+        return RuleSet::NONE;
     };
-    let of_cluster = RuleSet::CLUSTER.holding(&question);
-    RuleSet(least.holds | of_cluster.0).rules().collect()
+    RuleSet(least.holds).and(about_it.holding(question))
 }
 
 /// The candidates that the soak rule holds, with what the workload has and what the cluster needs. Nobody waits for a blocked

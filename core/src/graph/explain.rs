@@ -6,9 +6,12 @@
 
 use jiff::Timestamp;
 
-use crate::graph::rules::{Edges, NO_EDGE, OLDER, SKIPS_MINOR, UNKNOWN_RELEASE, not_in_channel};
+use crate::graph::rules::{
+    EdgeQuestion, Edges, NO_EDGE, OLDER, SKIPS_MINOR, UNKNOWN_RELEASE, not_in_channel,
+};
 use crate::graph::{
-    Channel, ChannelName, Edge, ReleaseId, Risk, RiskId, Situation, channels_entered, has_entered,
+    Channel, ChannelName, Edge, EdgeStatus, ReleaseId, Risk, RiskId, Share, Situation,
+    channels_entered, has_entered,
 };
 use crate::rules::{Policy, Rule};
 use crate::verdict::{Answer, Value, Verdict};
@@ -46,16 +49,19 @@ pub struct ExplainedRelease {
     pub release: Option<ReleaseId>,
     /// The answer, and every reason for it.
     pub verdict: Verdict,
+    /// What share of clusters the update has reached, while it phases in.
+    pub share: Option<Share>,
 }
 
 impl ExplainedRelease {
     /// The earliest instant at which it is offered while nothing else changes: now, later, or never.
     pub fn offered_from(&self, now: Timestamp) -> Option<Timestamp> {
-        match self.verdict.answer {
-            Answer::Recommend | Answer::RecommendUnless(_) => Some(now),
-            Answer::Wait { until } => until,
-            Answer::Refuse => None,
-        }
+        self.verdict.answer.offered_from(now)
+    }
+
+    /// What the edge is for this cluster, in one word.
+    pub fn kind(&self) -> EdgeStatus {
+        EdgeStatus::of(&self.verdict)
     }
 
     /// What the cluster has to weigh.
@@ -84,18 +90,14 @@ pub fn explain(
     let edges = release.map_or(&[][..], |release| at.graph.edges_from(release));
     let is_member =
         |edge: &&Edge| channel.is_some_and(|channel| channel.membership(edge.to).is_some());
-    let policy = Policy::anywhere();
-    let judge = |edge: &Edge| ExplainedRelease {
-        to: at.graph.release(edge.to).version.clone(),
-        release: Some(edge.to),
-        verdict: more
-            .iter()
-            .map(|rule| rule.judge(&at.about(*edge)))
-            .chain([
-                minors.judge(&at.about(*edge)),
-                policy.judge(&at.about(*edge)),
-            ])
-            .collect(),
+    let judge = |edge: &Edge| {
+        let question = at.about(*edge);
+        ExplainedRelease {
+            to: at.graph.release(edge.to).version.clone(),
+            release: Some(edge.to),
+            verdict: steady(&question, minors).and(passing(&question, more)),
+            share: share(at, channel, edge),
+        }
     };
     let mut candidates: Vec<ExplainedRelease> = match to {
         None => edges.iter().filter(is_member).map(judge).collect(),
@@ -113,6 +115,26 @@ pub fn explain(
         candidates,
         elsewhere,
     }
+}
+
+/// What is said of an edge by its blocks and its ends' minor versions alone: the same in every channel and at any time.
+pub(crate) fn steady(question: &EdgeQuestion<'_>, minors: &Minors) -> Verdict {
+    let standing = Policy::standing().judge(question);
+    standing.and(minors.judge(question))
+}
+
+/// What else is said of it: by the channel, the time, and the rules that are asked too.
+pub(crate) fn passing(question: &EdgeQuestion<'_>, more: &[&dyn Rule<Edges>]) -> Verdict {
+    let timing = Policy::timing().judge(question);
+    more.iter()
+        .map(|rule| rule.judge(question))
+        .fold(timing, Verdict::and)
+}
+
+fn share(at: &Situation<'_>, channel: Option<&Channel>, edge: &Edge) -> Option<Share> {
+    let end = |id: ReleaseId| Some((&at.graph.release(id).version, channel?.membership(id)?));
+    let window = channel?.window(end(edge.from)?, end(edge.to)?);
+    window.share_while_open(at.now)
 }
 
 fn standing(
@@ -169,5 +191,6 @@ fn without_edge(
         to: to.clone(),
         release,
         verdict,
+        share: None,
     }
 }

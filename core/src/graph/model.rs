@@ -6,8 +6,8 @@ use std::sync::Arc;
 use jiff::Timestamp;
 
 use super::{
-    Audience, Block, BlockId, Channel, ChannelName, ChannelSpec, Provenance, Release, ReleaseId,
-    Releases, Risk, RiskId,
+    Audience, Block, BlockId, Channel, ChannelName, ChannelSpec, DeclaredEdge, DeclaredRelease,
+    Provenance, Release, ReleaseId, Releases, Risk, RiskId,
 };
 use crate::cluster::{Cluster, Platform};
 use crate::finding::{Finding, Place};
@@ -93,6 +93,32 @@ impl Graph {
     /// The same graph, by which nothing is recommended while these sources are as old as they are.
     pub fn with_stale(self, stale: Vec<StaleSource>) -> Self {
         Self { stale, ..self }
+    }
+
+    /// The releases and edges again, to build another graph of them. What sources attach to edges, and what images declare
+    /// about them, is not part of that.
+    pub fn declared(&self) -> Releases {
+        let release = |release: &Release| DeclaredRelease {
+            version: release.version.clone(),
+            arch: release.arch.clone(),
+            payload: release.payload.to_string(),
+            metadata: release
+                .metadata
+                .iter()
+                .map(|(name, value)| (name.to_string(), value.to_string()))
+                .collect(),
+            declares: None,
+            trust: release.trust,
+        };
+        let edge = |edge: &Edge| DeclaredEdge {
+            from: edge.from.0,
+            to: edge.to.0,
+            risks: None,
+        };
+        Releases {
+            releases: self.releases.iter().map(release).collect(),
+            edges: self.edges.iter().map(edge).collect(),
+        }
     }
 
     /// The sources that are too old to recommend anything by; usually none.
@@ -186,6 +212,11 @@ impl Graph {
     /// The block of that number.
     pub fn block(&self, id: BlockId) -> &KeptBlock {
         &self.blocks[id.0 as usize]
+    }
+
+    /// How many risks there are. They are numbered from 0.
+    pub(crate) fn risk_count(&self) -> u32 {
+        u32::try_from(self.risks.len()).unwrap_or(u32::MAX)
     }
 
     /// The risk of that number. Numbers follow the risks' names.

@@ -12,7 +12,8 @@ use crate::cluster::Cluster;
 use crate::finding::Place;
 use crate::graph::rules::{HARD_BLOCKS, RISKS_NOT_SERVABLE};
 use crate::graph::{
-    Audience, Channel, ChannelEdge, ChannelName, ChannelView, Edge, Graph, Situation, Window,
+    Audience, Channel, ChannelEdge, ChannelName, ChannelView, Edge, FromVersion, Graph,
+    RolloutRule, Situation, Window,
 };
 use crate::rules::Rule;
 use crate::version::{Arch, Version};
@@ -28,12 +29,22 @@ pub struct RolloutWindow {
     pub window: Window,
     /// When the rule of its edges has shown them to everybody, `locked` or not; none if no rule phases them in.
     pub phased_until: Option<Timestamp>,
+    /// The rule that phases its edges in; none for one of no length.
+    pub rule: Option<NamedRule>,
     /// The releases that its edges leave, and for which architectures.
     pub from: BTreeMap<Version, BTreeSet<Arch>>,
     /// Those of them whose edges are for somebody. Edges that are blocked for everybody roll out to nobody.
     pub reaching_from: BTreeSet<Version>,
     /// Blocks that keep clusters from some of these edges, by their places.
     pub stops: Vec<RolloutStop>,
+}
+
+/// A rule of a channel: where it stands, and which edges it is about.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NamedRule {
+    pub origin: Place,
+    /// None: all those that no other rule matches.
+    pub from_version: Option<FromVersion>,
 }
 
 /// A block on edges of a window.
@@ -104,6 +115,7 @@ fn all(
 struct Edges<'a> {
     arches: BTreeSet<Arch>,
     phased_until: Option<Timestamp>,
+    rule: Option<&'a RolloutRule>,
     from: BTreeMap<Version, Source<'a>>,
 }
 
@@ -136,6 +148,10 @@ fn in_channel(
             let arches = windows.entry((window, &to.version)).or_default();
             let edges = arches.entry(&to.arch).or_default();
             edges.phased_until = edges.phased_until.max(phased_until);
+            if window.start < window.end {
+                let from = &graph.release(one.edge.from).version;
+                edges.rule = channel.rule(from, &to.version);
+            }
             edges.add(one.edge, &at);
         }
     }
@@ -227,6 +243,10 @@ impl<'a> Edges<'a> {
             arches: self.arches,
             window,
             phased_until: self.phased_until,
+            rule: self.rule.map(|rule| NamedRule {
+                origin: rule.origin.clone(),
+                from_version: rule.from_version.clone(),
+            }),
             reaching_from: reaching.map(|(version, _)| version.clone()).collect(),
             stops: stops.into_values().collect(),
             from: self

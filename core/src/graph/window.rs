@@ -126,6 +126,11 @@ impl Window {
         Share((reached << 64) / whole)
     }
 
+    /// The same while it is open; none before and after.
+    pub fn share_while_open(&self, now: Timestamp) -> Option<Share> {
+        self.is_open(now).then(|| self.share(now))
+    }
+
     /// Whether a cluster at this position sees the edge: `share(now).holds(position)`, without a division.
     pub fn admits(&self, position: Position, now: Timestamp) -> bool {
         let (reached, whole) = self.reached(now);

@@ -12,6 +12,7 @@ use jiff::{SignedDuration, Timestamp};
 use super::summary::Loss;
 use super::{CopyChange, Coverage, Measure, Return, Summary, payload_changed};
 use crate::finding::{Finding, Place};
+use crate::moment::ShownTime;
 
 /// This many of something may go, whatever their share: small data changes by leaps. Of blocks,
 /// only one may go.
@@ -224,7 +225,11 @@ fn older(copies: &Comparison<'_>) -> Option<(CopyObjection, Excuse, String)> {
         .filter(|(before, after)| after < before);
     let problem = match (made, newest) {
         (Some((before, after)), _) => {
-            format!("it was made at {after}, and the copy before at {before}")
+            format!(
+                "it was made at {}, and the copy before at {}",
+                ShownTime(after),
+                ShownTime(before)
+            )
         }
         (None, Some((before, after))) => format!("its newest release is {after}, and was {before}"),
         (None, None) => return None,

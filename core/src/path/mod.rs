@@ -32,11 +32,12 @@ pub use search::{Certainty, Lasts};
 pub use step_graph::{StepGraph, StepGraphSpec, StepGraphs, UncachedStepGraphs};
 
 use crate::graph::{ChannelName, Graph, ReleaseId, RiskId};
+use alternatives::PathQuestion;
 use search::Search;
 use search_space::SearchSpace;
 
 /// A way from one release to another, hop by hop. No hops: it is there already.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Plan {
     /// The release it begins with.
     pub from: ReleaseId,
@@ -45,7 +46,7 @@ pub struct Plan {
 }
 
 /// One update of a plan.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Hop {
     /// The channel to be set for it.
     pub channel: ChannelName,
@@ -115,19 +116,23 @@ fn search(
     })?;
     let ends = [start, space.number(goal)];
     let search = Search::new(&space, ends[1], request.prefer, lasts);
-    let ways = alternatives::best_ways(&search, start, request.ways.clamp(1, Request::MAX_WAYS));
-    match ways.is_empty() {
-        true => Err(no_path::stranded(&space, &channels, request, ends, lasts)),
-        false => {
-            let plans = ways
-                .iter()
-                .map(|way| schedule::plan(&space, way, lasts))
-                .collect();
-            Ok(FoundPaths {
-                goal,
-                plans,
-                certainty: search.certainty.get(),
-            })
-        }
-    }
+    let Some(best) = search.best(start) else {
+        return Err(no_path::stranded(&space, &channels, request, ends, lasts));
+    };
+    let question = PathQuestion {
+        graph,
+        channels: &channels,
+        request,
+        lasts,
+        budget,
+        start: space.id(start),
+        goal,
+    };
+    let count = request.ways.clamp(1, Request::MAX_WAYS);
+    let (plans, certainty) = alternatives::best_plans(&question, &search, &best, count);
+    Ok(FoundPaths {
+        goal,
+        plans,
+        certainty,
+    })
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use super::search::{Lasts, Search};
 use super::search_space::SearchSpace;
-use super::{Goal, Plan, Preference, Request, alternatives, schedule};
+use super::{Goal, Plan, Preference, Request, schedule};
 use crate::graph::{Channel, ChannelName, Edge, Graph, ReleaseId, Situation};
 use crate::rules::{Policy, Rule};
 use crate::verdict::{Answer, Verdict};
@@ -66,6 +66,17 @@ impl NoPath {
                 ..
             } => "NothingInChannels",
             Self::Stranded(_) => "Stranded",
+        }
+    }
+}
+
+impl NoPath {
+    /// The way as far as one gets, if one gets anywhere.
+    pub fn nearest(&self) -> Option<&Plan> {
+        match self {
+            Self::NoGoal { nearest, .. } => nearest.as_ref(),
+            Self::Stranded(stranded) => stranded.nearest.as_ref(),
+            Self::NoChannel(_) | Self::FromUnknown | Self::FromElsewhere(_) => None,
         }
     }
 }
@@ -185,8 +196,8 @@ pub(super) fn farthest(
 /// The path with the fewest hops, whatever the preference. It only shows how far the cluster gets.
 fn best(space: &SearchSpace<'_>, [start, end]: [u32; 2], lasts: &Lasts<'_>) -> Option<Plan> {
     let search = Search::new(space, end, Preference::FewestHops, lasts);
-    let ways = alternatives::best_ways(&search, start, 1);
-    ways.first().map(|way| schedule::plan(space, way, lasts))
+    let way = search.best(start)?;
+    Some(schedule::plan(space, &way, lasts))
 }
 
 /// All that can be reached over such steps.
@@ -326,6 +337,6 @@ fn with_risks(
 ) -> Option<Plan> {
     let space = space.with_all_risks(&request.asker);
     let search = Search::new(&space, goal, Preference::Safest, lasts);
-    let ways = alternatives::best_ways(&search, start, 1);
-    ways.first().map(|way| schedule::plan(&space, way, lasts))
+    let way = search.best(start)?;
+    Some(schedule::plan(&space, &way, lasts))
 }

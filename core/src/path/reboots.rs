@@ -6,7 +6,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 
-use super::search::{BarredSteps, Search};
+use super::search::Search;
 use crate::graph::ReleaseId;
 use crate::version::{Minor, Version};
 
@@ -16,18 +16,10 @@ type PausedOn = Option<Minor>;
 /// Reboots, then hops.
 type RebootCost = (usize, usize);
 
-/// The best way that begins so, from the end of what has begun.
-pub(super) fn fewest_reboots(
-    search: &Search<'_>,
-    begun: &[u32],
-    barred: &BarredSteps,
-) -> Option<Vec<u32>> {
-    let start = *begun.last()?;
-    let left = to_goal(search, start, barred);
+/// The best way from a release.
+pub(super) fn fewest_reboots(search: &Search<'_>, start: u32) -> Option<Vec<u32>> {
+    let left = to_goal(search);
     let mut states: BTreeMap<PausedOn, usize> = BTreeMap::from([(None, 0)]);
-    for pair in begun.windows(2) {
-        states = after(search, &states, pair[0], pair[1]);
-    }
     let best = |at: u32, states: &BTreeMap<PausedOn, usize>| -> Option<RebootCost> {
         let total = |(paused_on, reboots): (&PausedOn, &usize)| {
             let (more, hops) = left.get(&(at, *paused_on))?;
@@ -40,7 +32,6 @@ pub(super) fn fewest_reboots(
         let (reboots, hops) = best(at, &states)?;
         let newest_first = search.space.out(at).iter().rev().map(|step| step.release);
         let next = newest_first
-            .filter(|to| barred.is_free(start, at, *to))
             .map(|to| (to, after(search, &states, at, to)))
             .find(|(to, states)| best(*to, states) == Some((reboots, hops - 1)))?;
         (at, states) = next;
@@ -50,11 +41,7 @@ pub(super) fn fewest_reboots(
 }
 
 /// What it costs at least from each release, with pools as they are there, to the goal with all pools updated.
-fn to_goal(
-    search: &Search<'_>,
-    start: u32,
-    barred: &BarredSteps,
-) -> BTreeMap<(u32, PausedOn), RebootCost> {
+fn to_goal(search: &Search<'_>) -> BTreeMap<(u32, PausedOn), RebootCost> {
     let end = (search.goal, None);
     let mut costs = BTreeMap::from([(end, (0, 0))]);
     let mut waiting = BinaryHeap::from([Reverse(((0, 0), end))]);
@@ -66,9 +53,6 @@ fn to_goal(
             continue;
         }
         for from in search.space.into(to).iter().map(|step| step.release) {
-            if !barred.is_free(start, from, to) {
-                continue;
-            }
             for paused_before in possible(search, from) {
                 let more = hop(search, paused_before, from, to)
                     .filter(|(after, _)| *after == paused_after)

@@ -9,7 +9,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap};
 
-use super::search::{BarredSteps, Certainty, FAR, Search, Until};
+use super::search::{Certainty, FAR, Search, Until};
 use super::search_space::SearchSpace;
 use crate::graph::GraphStep;
 
@@ -19,21 +19,19 @@ pub(super) const MAX_LABELS: usize = 100_000;
 /// Risks, told apart by their names as clients do, each by the lowest number that has its name.
 pub(super) type Names = BTreeSet<u32>;
 
-/// The best way on, given the risks that one has met.
-pub(super) fn safest(search: &Search<'_>, begun: &[u32], barred: &BarredSteps) -> Option<Vec<u32>> {
-    let start = *begun.last()?;
-    let met = names(search.space, begun);
-    let Some(sets) = fewest_risks(search, start, &met, barred) else {
+/// The best way from a release.
+pub(super) fn safest(search: &Search<'_>, start: u32) -> Option<Vec<u32>> {
+    let Some(sets) = fewest_risks(search, start) else {
         search.certainty.set(Certainty::SearchLimit);
-        return fewest_risky_steps(search, start, barred);
+        return fewest_risky_steps(search, start);
     };
     // Each of the best sets has a best way: the shortest that meets nothing else.
     let ways = sets.iter().filter_map(|set| {
-        search.fewest_over(start, barred, |_, step| {
+        search.fewest_over(start, |_, step| {
             of(search.space, step).all(|name| set.contains(&name))
         })
     });
-    ways.min_by_key(|way| search.cost(&[&begun[..begun.len() - 1], way].concat()))
+    ways.min_by_key(|way| search.cost(way))
 }
 
 /// The names of all risks on a way.
@@ -59,28 +57,23 @@ fn of<'g>(space: &'g SearchSpace<'_>, step: GraphStep) -> impl Iterator<Item = u
 
 /// All sets of risks with which one reaches the goal, of those that are the fewest over the fewest hops.
 /// None: there are too many to look at.
-fn fewest_risks(
-    search: &Search<'_>,
-    start: u32,
-    met: &Names,
-    barred: &BarredSteps,
-) -> Option<Vec<Names>> {
+fn fewest_risks(search: &Search<'_>, start: u32) -> Option<Vec<Names>> {
     let space = search.space;
     // Nobody goes where the goal cannot be reached from; and who is nearer to it is looked at first.
-    let left = search.hops_to_goal(start, barred, Until::Everywhere, |_, _| true);
+    let left = search.hops_to_goal(start, Until::Everywhere, |_, _| true);
     if left[start as usize] == FAR {
         return Some(Vec::new());
     }
     // By release, what is kept: risks, and the hops they take.
     let mut kept: Vec<Vec<(Names, u32)>> = vec![Vec::new(); space.count as usize];
     let mut waiting = BinaryHeap::from([Reverse((
-        met.len(),
+        0,
         left[start as usize],
         0u32,
         start,
-        met.clone(),
+        Names::new(),
     ))]);
-    kept[start as usize].push((met.clone(), 0));
+    kept[start as usize].push((Names::new(), 0));
     let (mut found, mut best): (Vec<Names>, Option<(usize, u32)>) = (Vec::new(), None);
     let mut labels = 0;
     while let Some(Reverse((count, in_all, hops, at, risks))) = waiting.pop() {
@@ -98,9 +91,7 @@ fn fewest_risks(
         if !stays {
             continue;
         }
-        let leads_on = |step: &&GraphStep| {
-            left[step.release as usize] != FAR && barred.is_free(start, at, step.release)
-        };
+        let leads_on = |step: &&GraphStep| left[step.release as usize] != FAR;
         for step in space.out(at).iter().filter(leads_on) {
             space.budget.take(space.risks(*step).len());
             let mut more = risks.clone();
@@ -126,7 +117,7 @@ fn fewest_risks(
 }
 
 /// The way on which risks, counted at each hop, are the fewest; then over the fewest hops, then the newest releases.
-fn fewest_risky_steps(search: &Search<'_>, start: u32, barred: &BarredSteps) -> Option<Vec<u32>> {
+fn fewest_risky_steps(search: &Search<'_>, start: u32) -> Option<Vec<u32>> {
     let space = search.space;
     // For each release: risks and hops from here to the goal, and the next release.
     let mut best: Vec<Option<(usize, u32, Reverse<u32>)>> = vec![None; space.count as usize];
@@ -136,11 +127,7 @@ fn fewest_risky_steps(search: &Search<'_>, start: u32, barred: &BarredSteps) -> 
         if best[to as usize].is_some_and(|(fewer, shorter, _)| (fewer, shorter) < (risks, hops)) {
             continue;
         }
-        for step in space
-            .into(to)
-            .iter()
-            .filter(|step| barred.is_free(start, step.release, to))
-        {
+        for step in space.into(to) {
             let cost = (risks + space.risks(*step).len(), hops + 1, Reverse(to));
             let known = &mut best[step.release as usize];
             if known.is_none_or(|known| cost < known) {
@@ -266,10 +253,7 @@ mod tests {
         });
         for (limit, certainty) in [(MAX_LABELS, Certainty::Best), (1, Certainty::SearchLimit)] {
             search.max_labels = limit;
-            assert_eq!(
-                search.best(&[0], &BarredSteps::default()),
-                Some(vec![0, 2, 3])
-            );
+            assert_eq!(search.best(0), Some(vec![0, 2, 3]));
             assert_eq!(search.certainty.get(), certainty);
         }
     }

@@ -7,7 +7,7 @@
 
 use std::cell::Cell;
 use std::cmp::Reverse;
-use std::collections::{BTreeSet, BinaryHeap, VecDeque};
+use std::collections::{BinaryHeap, VecDeque};
 
 use jiff::{SignedDuration, Timestamp};
 
@@ -31,7 +31,7 @@ pub(super) struct Search<'a> {
 }
 
 /// Whether the ways that were found are known to be the best.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub enum Certainty {
     #[default]
     Best,
@@ -48,13 +48,6 @@ pub(super) struct Cost {
     releases: Vec<Reverse<u32>>,
 }
 
-/// Where one is not to go again: releases, and what must not be the next one.
-#[derive(Debug, Default)]
-pub(super) struct BarredSteps {
-    pub(super) releases: BTreeSet<u32>,
-    pub(super) next: BTreeSet<u32>,
-}
-
 /// From where there is no way.
 pub(super) const FAR: u32 = u32::MAX;
 
@@ -64,14 +57,6 @@ pub(super) enum Until {
     /// No farther than the start is.
     Start,
     Everywhere,
-}
-
-impl BarredSteps {
-    pub(super) fn is_free(&self, start: u32, from: u32, to: u32) -> bool {
-        !(self.releases.contains(&to)
-            || self.releases.contains(&from)
-            || (from == start && self.next.contains(&to)))
-    }
 }
 
 impl<'a> Search<'a> {
@@ -91,16 +76,14 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// The best way that begins so, as releases, if there is one.
-    pub(super) fn best(&self, begun: &[u32], barred: &BarredSteps) -> Option<Vec<u32>> {
-        let start = *begun.last()?;
-        let rest = match self.prefer {
-            Preference::FewestHops => self.fewest(begun, barred),
-            Preference::Safest => safest::safest(self, begun, barred),
-            Preference::Soonest => self.soonest(start, self.arrival(begun), barred),
-            Preference::FewestReboots => reboots::fewest_reboots(self, begun, barred),
-        }?;
-        Some([&begun[..begun.len() - 1], &rest].concat())
+    /// The best way from a release, as releases, if there is one.
+    pub(super) fn best(&self, start: u32) -> Option<Vec<u32>> {
+        match self.prefer {
+            Preference::FewestHops => self.fewest(start),
+            Preference::Safest => safest::safest(self, start),
+            Preference::Soonest => self.soonest(start, self.space.now),
+            Preference::FewestReboots => reboots::fewest_reboots(self, start),
+        }
     }
 
     pub(super) fn cost(&self, way: &[u32]) -> Cost {
@@ -130,14 +113,12 @@ impl<'a> Search<'a> {
     }
 
     /// Over the fewest hops; of those ways, one over releases that are there by now.
-    fn fewest(&self, begun: &[u32], barred: &BarredSteps) -> Option<Vec<u32>> {
-        let start = *begun.last()?;
-        let any = self.fewest_over(start, barred, |_, _| true)?;
-        // A way that has begun with a release that is not there yet gains nothing any more.
-        if self.space.ends_of(&any) == Ends::Entered || self.space.ends_of(begun) == Ends::Later {
+    fn fewest(&self, start: u32) -> Option<Vec<u32>> {
+        let any = self.fewest_over(start, |_, _| true)?;
+        if self.space.ends_of(&any) == Ends::Entered {
             return Some(any);
         }
-        let there = self.fewest_over(start, barred, |from, step| {
+        let there = self.fewest_over(start, |from, step| {
             self.space.ends(from, step.release) == Ends::Entered
         });
         there.filter(|there| there.len() == any.len()).or(Some(any))
@@ -147,22 +128,58 @@ impl<'a> Search<'a> {
     pub(super) fn fewest_over(
         &self,
         start: u32,
-        barred: &BarredSteps,
         may: impl Fn(u32, GraphStep) -> bool,
     ) -> Option<Vec<u32>> {
         let space = self.space;
-        let hops = self.hops_to_goal(start, barred, Until::Start, &may);
+        let hops = self.hops_to_goal(start, Until::Start, &may);
         let mut way = vec![start];
         let mut at = start;
         while at != self.goal {
             let nearer =
                 |to: u32| hops[to as usize] != FAR && hops[to as usize] + 1 == hops[at as usize];
             let mut steps = space.out(at).iter().rev();
-            let next = steps.find(|step| {
-                nearer(step.release) && barred.is_free(start, at, step.release) && may(at, **step)
-            })?;
+            let next = steps.find(|step| nearer(step.release) && may(at, **step))?;
             at = next.release;
             way.push(at);
+        }
+        Some(way)
+    }
+
+    /// Over exactly that many hops: over releases that are there by now if possible, then over the newer ones.
+    pub(super) fn of_hops(&self, start: u32, count: usize) -> Option<Vec<u32>> {
+        let is_there = |from: u32, to: u32| self.space.ends(from, to) == Ends::Entered;
+        let there = self.of_hops_over(start, count, is_there);
+        there.or_else(|| self.of_hops_over(start, count, |_, _| true))
+    }
+
+    fn of_hops_over(
+        &self,
+        start: u32,
+        count: usize,
+        may: impl Fn(u32, u32) -> bool,
+    ) -> Option<Vec<u32>> {
+        // By the hops that are left, from where the goal is exactly so far.
+        let releases = self.space.count as usize;
+        let mut near = vec![vec![false; releases]];
+        near[0][self.goal as usize] = true;
+        for left in 0..count {
+            self.space.budget.take(releases);
+            let mut farther = vec![false; releases];
+            let ends = (0..self.space.count).filter(|to| near[left][*to as usize]);
+            for to in ends {
+                let sources = self.space.into(to).iter().map(|step| step.release);
+                let sources = sources.filter(|from| *from != self.goal && may(*from, to));
+                sources.for_each(|from| farther[from as usize] = true);
+            }
+            near.push(farther);
+        }
+        let mut way = vec![start];
+        for left in (0..count).rev() {
+            let at = *way.last()?;
+            let newest_first = self.space.out(at).iter().rev().map(|step| step.release);
+            let mut nearer = newest_first.filter(|to| near[left][*to as usize] && may(at, *to));
+            // In a graph that goes back and forth, this may miss a way. It never goes in circles.
+            way.push(nearer.find(|to| !way.contains(to))?);
         }
         Some(way)
     }
@@ -171,7 +188,6 @@ impl<'a> Search<'a> {
     pub(super) fn hops_to_goal(
         &self,
         start: u32,
-        barred: &BarredSteps,
         until: Until,
         may: impl Fn(u32, GraphStep) -> bool,
     ) -> Vec<u32> {
@@ -185,10 +201,7 @@ impl<'a> Search<'a> {
             }
             for step in self.space.into(to) {
                 let from = step.release;
-                if hops[from as usize] == FAR
-                    && barred.is_free(start, from, to)
-                    && may(from, step.with_end(to))
-                {
+                if hops[from as usize] == FAR && may(from, step.with_end(to)) {
                     hops[from as usize] = hops[to as usize] + 1;
                     waiting.push_back(from);
                 }
@@ -198,22 +211,22 @@ impl<'a> Search<'a> {
     }
 
     /// By the earliest arrival; then over the fewest hops by which one arrives no later.
-    fn soonest(&self, start: u32, now: Timestamp, barred: &BarredSteps) -> Option<Vec<u32>> {
+    fn soonest(&self, start: u32, now: Timestamp) -> Option<Vec<u32>> {
         // What leads nowhere need not be timed.
-        let left = self.hops_to_goal(start, barred, Until::Everywhere, |_, _| true);
+        let left = self.hops_to_goal(start, Until::Everywhere, |_, _| true);
         if left[start as usize] == FAR {
             return None;
         }
-        let arrivals = self.arrivals(start, now, &left, barred);
+        let arrivals = self.arrivals(start, now, &left);
         let due = arrivals[self.goal as usize]?;
-        let latest = self.latest(start, now, due, &arrivals, barred);
+        let latest = self.latest(start, now, due, &arrivals);
         let (mut at, mut time, mut way) = (start, now, vec![start]);
         for left in (0..latest.len() - 1).rev() {
             let mut steps = self.space.out(at).iter().rev().map(|step| step.release);
             let in_time = |to: u32| {
                 let must = latest[left][to as usize]?;
                 let arrives = self.arrives(at, to, time)?;
-                (barred.is_free(start, at, to) && arrives <= must).then_some((to, arrives))
+                (arrives <= must).then_some((to, arrives))
             };
             (at, time) = steps.find_map(in_time)?;
             way.push(at);
@@ -222,13 +235,7 @@ impl<'a> Search<'a> {
     }
 
     /// The earliest arrival at each release up to the goal. To wait is never better than to go: what is open stays open.
-    fn arrivals(
-        &self,
-        start: u32,
-        now: Timestamp,
-        left: &[u32],
-        barred: &BarredSteps,
-    ) -> Vec<Option<Timestamp>> {
+    fn arrivals(&self, start: u32, now: Timestamp, left: &[u32]) -> Vec<Option<Timestamp>> {
         let mut arrivals: Vec<Option<Timestamp>> = vec![None; self.space.count as usize];
         arrivals[start as usize] = Some(now);
         let mut waiting = BinaryHeap::from([Reverse((now, start))]);
@@ -241,7 +248,7 @@ impl<'a> Search<'a> {
             }
             for to in self.space.out(from).iter().map(|step| step.release) {
                 let known = arrivals[to as usize];
-                let leads_on = left[to as usize] != FAR && barred.is_free(start, from, to);
+                let leads_on = left[to as usize] != FAR;
                 if known.is_some_and(|known| known <= time) || !leads_on {
                     continue;
                 }
@@ -266,7 +273,6 @@ impl<'a> Search<'a> {
         now: Timestamp,
         due: Timestamp,
         arrivals: &[Option<Timestamp>],
-        barred: &BarredSteps,
     ) -> Vec<Vec<Option<Timestamp>>> {
         let count = self.space.count as usize;
         let mut latest = vec![vec![None; count]];
@@ -285,9 +291,7 @@ impl<'a> Search<'a> {
                     continue;
                 };
                 for from in self.space.into(to).iter().map(|step| step.release) {
-                    let Some(arrival) =
-                        arrivals[from as usize].filter(|_| barred.is_free(start, from, to))
-                    else {
+                    let Some(arrival) = arrivals[from as usize] else {
                         continue;
                     };
                     let known = further[from as usize];

@@ -7,6 +7,7 @@ use std::fmt;
 use jiff::Timestamp;
 
 use crate::hex;
+use crate::moment::ShownTime;
 
 /// The digest by which a payload is pulled, and which is signed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -266,14 +267,28 @@ impl fmt::Display for Refusal {
                 write!(f, "it was signed with key {key}, which is not for signing")
             }
             Self::KeyNotYetValid { key, since } => {
-                write!(f, "it was signed before key {key} was made at {since}")
+                write!(
+                    f,
+                    "it was signed before key {key} was made at {}",
+                    ShownTime(*since)
+                )
             }
             Self::KeyExpired { key, at } => {
-                write!(f, "it was signed after key {key} expired at {at}")
+                write!(
+                    f,
+                    "it was signed after key {key} expired at {}",
+                    ShownTime(*at)
+                )
             }
             Self::KeyRevoked { key } => write!(f, "it was signed with key {key}, which is revoked"),
-            Self::FromTheFuture { at } => write!(f, "its signature is dated in the future: {at}"),
-            Self::Expired { at } => write!(f, "its signature expired at {at}"),
+            Self::FromTheFuture { at } => {
+                write!(
+                    f,
+                    "its signature is dated in the future: {}",
+                    ShownTime(*at)
+                )
+            }
+            Self::Expired { at } => write!(f, "its signature expired at {}", ShownTime(*at)),
             Self::NotAStatement { problem } => {
                 write!(
                     f,

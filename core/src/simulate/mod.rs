@@ -97,6 +97,14 @@ impl Outlook {
         self
     }
 
+    /// Only what is decided from that time on, for so many days. Who starts something sooner is not idle.
+    pub fn between(mut self, from: Timestamp, days: u32) -> Self {
+        let length = SignedDuration::from_hours(24 * i64::from(days));
+        let is_meant = |at: Timestamp| from <= at && from.duration_until(at) < length;
+        self.starts.retain(|one| is_meant(one.decided));
+        self
+    }
+
     /// The first start of each cluster, by its id.
     pub fn first_starts(&self) -> BTreeMap<&str, &Forecast> {
         let mut first: BTreeMap<&str, &Forecast> = BTreeMap::new();

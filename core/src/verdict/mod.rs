@@ -15,7 +15,7 @@ use jiff::Timestamp;
 pub use catalogue::{Chapter, catalogue, code_named};
 pub use code::Code;
 pub use reason::Reason;
-pub use value::{Days, Second, Value};
+pub use value::{Days, Value};
 
 use crate::graph::RiskId;
 
@@ -71,6 +71,15 @@ impl Answer {
         match self {
             Self::Wait { until } => *until,
             Self::Recommend | Self::RecommendUnless(_) | Self::Refuse => None,
+        }
+    }
+
+    /// The earliest instant at which it is a yes while nothing else changes: now, later, or never.
+    pub fn offered_from(&self, now: Timestamp) -> Option<Timestamp> {
+        match self {
+            Self::Recommend | Self::RecommendUnless(_) => Some(now),
+            Self::Wait { until } => *until,
+            Self::Refuse => None,
         }
     }
 

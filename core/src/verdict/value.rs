@@ -6,6 +6,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 
 use crate::graph::Share;
+use crate::moment::ShownTime;
 use crate::version::{Minor, Version};
 
 /// The most items of a list that are written out. The others are counted.
@@ -151,7 +152,7 @@ impl fmt::Display for Value {
             Self::Command(command) => f.write_str(command),
             Self::Number(number) => number.fmt(f),
             Self::Seconds(seconds) => Days(*seconds).fmt(f),
-            Self::Time(time) => Second(*time).fmt(f),
+            Self::Time(time) => ShownTime(*time).fmt(f),
             Self::Share(share) => share.fmt(f),
             Self::List(values) => list(values, f),
         }
@@ -175,16 +176,6 @@ fn list(values: &[Value], f: &mut fmt::Formatter<'_>) -> fmt::Result {
     match values.len().saturating_sub(MAX_LISTED) {
         0 => Ok(()),
         more => write!(f, " and {more} more"),
-    }
-}
-
-/// A time to the second, as people read it.
-#[derive(Debug, Clone, Copy)]
-pub struct Second(pub Timestamp);
-
-impl fmt::Display for Second {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.strftime("%Y-%m-%dT%H:%M:%SZ").fmt(f)
     }
 }
 

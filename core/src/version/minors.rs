@@ -36,6 +36,8 @@ pub struct MinorRow {
     pub kubernetes: Option<Minor>,
     /// How many minor versions of Kubernetes a kubelet may be older than its API server.
     pub kubelet_skew: Option<u8>,
+    /// The same where the control plane is hosted elsewhere.
+    pub hosted_kubelet_skew: Option<u8>,
     /// Whether it has extended update support.
     pub is_eus: bool,
     pub unverified: BTreeSet<MinorFact>,
@@ -48,6 +50,7 @@ pub enum MinorFact {
     Skips,
     Kubernetes,
     KubeletSkew,
+    HostedKubeletSkew,
     Eus,
 }
 
@@ -210,6 +213,18 @@ impl Minors {
             .map_or(STRICTEST_SKEW, u64::from)
     }
 
+    /// The same where the control plane is hosted. What nobody has verified is no looser than elsewhere.
+    pub fn hosted_kubelet_skew(&self, minor: Minor) -> u64 {
+        let elsewhere = self.kubelet_skew(minor);
+        let row = self.rows.get(&minor).filter(|_| self.max_skew.is_none());
+        let hosted = row.and_then(|row| Some((row, u64::from(row.hosted_kubelet_skew?))));
+        match hosted {
+            Some((row, hosted)) if row.is_verified(MinorFact::HostedKubeletSkew) => hosted,
+            Some((_, hosted)) => hosted.min(elsewhere),
+            None => elsewhere,
+        }
+    }
+
     /// Whether a minor version is known to have extended update support.
     pub fn is_eus(&self, minor: Minor) -> bool {
         let row = self.rows.get(&minor);
@@ -260,11 +275,12 @@ impl MinorRow {
 }
 
 impl MinorFact {
-    pub const ALL: [Self; 5] = [
+    pub const ALL: [Self; 6] = [
         Self::Next,
         Self::Skips,
         Self::Kubernetes,
         Self::KubeletSkew,
+        Self::HostedKubeletSkew,
         Self::Eus,
     ];
 
@@ -275,6 +291,7 @@ impl MinorFact {
             Self::Skips => "skips",
             Self::Kubernetes => "kubernetes",
             Self::KubeletSkew => "kubeletSkew",
+            Self::HostedKubeletSkew => "hostedKubeletSkew",
             Self::Eus => "eus",
         }
     }

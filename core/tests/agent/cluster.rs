@@ -12,6 +12,7 @@ use towpath_core::agent::{
 use towpath_core::cluster::Fact;
 use towpath_core::cluster::objects::{Facts, HistoryEntry, MachineConfigPool, Node, Progress};
 use towpath_core::fleet::Name;
+use towpath_core::graph::ChannelName;
 use towpath_core::signatures::{SignatureVerdict, Signer};
 use towpath_core::verdict::Answer;
 use towpath_core::version::{Arch, Minor, Minors, Version};
@@ -140,6 +141,7 @@ impl Story {
         };
         let standing = ClusterStanding {
             opt_in: OptIn::Wanted,
+            channel: ChannelName::new("stable-4.20"),
             desired: Some(asked("4.20.1")),
             asked: None,
             preflight: None,

@@ -1,6 +1,7 @@
 //! What a cluster takes by itself, rule by rule, and what no upstream can make it take.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on says so")]
 
+mod channels;
 mod cluster;
 mod followed;
 mod lives;

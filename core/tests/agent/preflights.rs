@@ -81,6 +81,36 @@ fn it_has_passed_if_it_was_seen_to_run_and_left_no_risk() {
     check(true, &[ruled_out], "passed");
 }
 
+/// The cluster's times have whole seconds. Ours was asked for at 11:30:00.4, and another began or ended within that second.
+#[test]
+fn a_status_of_before_the_request_is_no_pass() {
+    let within = |since: &'static str, is_observed: bool| {
+        let running = (RUNNING.0, RUNNING.1, RUNNING.2, since);
+        let (mut story, mut started) = asked_for(false, &[running]);
+        started.at = at("2026-11-16T11:30:00.4Z");
+        story.standing.is_observed = is_observed;
+        let before = outcome(&story, &started);
+        let (after, _) = follow_preflight(&started, &story.standing, story.now);
+        story.standing.risks.clear();
+        story.standing.is_observed = true;
+        format!("{before}; then {}", outcome(&story, &after))
+    };
+    // The status is of the specification before ours, whatever its times say.
+    for since in [
+        "2026-11-16T11:30:00Z",
+        "2026-11-16T11:30:01Z",
+        "2026-11-16T11:31:00Z",
+    ] {
+        let expected = "waits, seen false; then waits, seen false";
+        assert_eq!(within(since, false), expected, "{since}");
+    }
+    // Ours began within the second in which it was asked for.
+    assert_eq!(
+        within("2026-11-16T11:30:00Z", true),
+        "waits, seen true; then passed"
+    );
+}
+
 #[test]
 fn what_it_finds_may_apply_unless_the_cluster_rules_it_out() {
     check(true, &[FOUND], "failed: OldDriver: OldDriver was found");
@@ -174,6 +204,19 @@ fn the_cluster_is_asked_inside_its_windows_and_only_for_a_signed_release() {
     assert_eq!(
         asks(&|story| story.standing.preflight = Some(asked("4.20.2"))),
         "waits: OpenPreflight"
+    );
+    // The other one is cleared, and the cluster has not noticed yet.
+    assert_eq!(
+        asks(&|story| story.standing.risks = [risk("4.20.3", RUNNING)].into()),
+        "waits: PreflightStillTold"
+    );
+    assert_eq!(
+        asks(&|story| story.standing.is_observed = false),
+        "waits: StatusBehind"
+    );
+    assert_eq!(
+        asks(&|story| story.standing.risks = [risk("4.20.3", FOUND)].into()),
+        "asks"
     );
     assert_eq!(
         asks(&|story| story.standing.asked = Some(asked("4.20.2"))),

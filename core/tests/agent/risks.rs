@@ -45,7 +45,11 @@ fn with_risk(change: impl FnOnce(&mut Story)) -> Story {
 fn ordered(to: &str, accepted: Vec<AcceptedRisk>) -> FleetOrders {
     let to = version(to);
     FleetOrders {
-        update: Some(OrderedUpdate { to, accepted }),
+        update: Some(OrderedUpdate {
+            to,
+            channel: None,
+            accepted,
+        }),
         preflight: None,
     }
 }
@@ -175,6 +179,7 @@ fn what_we_accepted_for_one_update_is_nobodys_word_for_the_next() {
 fn what_we_accepted_is_kept_until_the_update_is_over() {
     let running = Story::but(|story| {
         story.memory.accepted = names(&["SlowStart"]);
+        story.standing.accepted_risks = names(&["Theirs", "SlowStart"]);
         story.memory.started = Some(towpath_core::agent::StartedUpdate {
             version: version("4.20.3"),
             at: at("2026-11-16T11:00Z"),
@@ -193,12 +198,36 @@ fn what_we_accepted_is_kept_until_the_update_is_over() {
     let (memory, outcome) = followed(&over);
     assert!(matches!(outcome, Some(UpdateOutcome::Completed { .. })));
     assert_eq!(memory.left_over(), Some(&names(&["SlowStart"])));
-    // A person has chosen something else: what is accepted there now is that person's.
-    let mut given_up = running;
-    given_up.standing.asked = Some(crate::cluster::asked("4.20.2"));
-    let (memory, outcome) = followed(&given_up);
-    assert!(matches!(outcome, Some(UpdateOutcome::GivenUp { .. })));
-    assert_eq!(memory.left_over(), None);
+    // A person has chosen something else, or takes the request back: what was accepted for ours goes, too.
+    for asked in [Some(crate::cluster::asked("4.20.2")), None] {
+        let mut given_up = running.clone();
+        given_up.standing.asked = asked;
+        let (memory, outcome) = followed(&given_up);
+        assert!(matches!(outcome, Some(UpdateOutcome::GivenUp { .. })));
+        assert_eq!(memory.left_over(), Some(&names(&["SlowStart"])));
+        // Whoever died before it was taken back has a successor that knows.
+        given_up.memory = memory;
+        assert_eq!(
+            followed(&given_up).0.left_over(),
+            Some(&names(&["SlowStart"]))
+        );
+    }
+}
+
+/// Somebody cleared the list, and accepted the risk again: it is theirs now.
+#[test]
+fn what_somebody_removed_is_no_longer_ours() {
+    let mut story = Story::but(|story| {
+        story.memory.accepted = names(&["SlowStart", "Odd"]);
+        story.standing.accepted_risks = names(&["Odd"]);
+    });
+    let (memory, _) = follow(&story.memory, &story.standing, &story.stamp, story.now);
+    assert_eq!(memory.accepted, names(&["Odd"]));
+    assert!(memory.is_worth_writing_over(&story.memory));
+    story.memory = memory;
+    story.standing.accepted_risks = names(&["SlowStart", "Odd"]);
+    let (memory, _) = follow(&story.memory, &story.standing, &story.stamp, story.now);
+    assert_eq!(memory.left_over(), Some(&names(&["Odd"])));
 }
 
 /// We started 4.20.3, and somebody has replaced that by a preflight of it.

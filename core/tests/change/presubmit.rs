@@ -36,8 +36,8 @@ fn a_later_start_takes_back() {
         expect![[r#"
             error rollout-loses
               at data:7:1
-              the window of 4.9.2 in stable was 2026-11-10T00:00:00Z to 2026-11-14T00:00:00Z (linear) and becomes 2026-11-11T00:00:00Z to 2026-11-15T00:00:00Z (linear): 2 edges shown to 50.0 % of the fleet would be shown to 25.0 %, and 25.0 % would lose what they have been shown
-              keep start, rules and ramp as they were until 2026-11-14T00:00:00Z; to stop a rollout, block its edges; if it is meant, pass --allow-window-change 4.9.2
+              the window of 4.9.2 in stable was 2026-11-10 00:00Z to 2026-11-14 00:00Z (linear) and becomes 2026-11-11 00:00Z to 2026-11-15 00:00Z (linear): 2 edges shown to 50.0 % of the fleet would be shown to 25.0 %, and 25.0 % would lose what they have been shown
+              keep start, rules and ramp as they were until 2026-11-14 00:00Z; to stop a rollout, block its edges; if it is meant, pass --allow-window-change 4.9.2
         "#]],
     );
 }
@@ -50,7 +50,7 @@ fn an_earlier_start_jumps() {
         expect![[r#"
             error rollout-jumps
               at data:7:1
-              the window of 4.9.2 in stable was 2026-11-10T00:00:00Z to 2026-11-14T00:00:00Z (linear) and becomes 2026-11-09T00:00:00Z to 2026-11-13T00:00:00Z (linear): 2 edges shown to 50.0 % of the fleet would be shown to 75.0 %, so 25.0 % would gain them at once, and 1.0 % may
+              the window of 4.9.2 in stable was 2026-11-10 00:00Z to 2026-11-14 00:00Z (linear) and becomes 2026-11-09 00:00Z to 2026-11-13 00:00Z (linear): 2 edges shown to 50.0 % of the fleet would be shown to 75.0 %, so 25.0 % would gain them at once, and 1.0 % may
               keep its window as it was; if it is meant, pass --allow-window-change 4.9.2
         "#]],
     );
@@ -64,7 +64,7 @@ fn a_window_that_is_over_may_not_open_again() {
         expect![[r#"
             error rollout-loses
               at data:7:1
-              the window of 4.9.2 in stable was 2026-11-10T00:00:00Z to 2026-11-14T00:00:00Z (linear) and becomes 2026-11-10T00:00:00Z to 2026-11-30T00:00:00Z (linear): 1 edge shown to 100.0 % of the fleet would be shown to 50.0 %, and 50.0 % would lose what they have been shown
+              the window of 4.9.2 in stable was 2026-11-10 00:00Z to 2026-11-14 00:00Z (linear) and becomes 2026-11-10 00:00Z to 2026-11-30 00:00Z (linear): 1 edge shown to 100.0 % of the fleet would be shown to 50.0 %, and 50.0 % would lose what they have been shown
               mark 4.9.2 `locked: true`, since its rollout was over, and keep its start; if it is meant, pass --allow-window-change 4.9.2
         "#]],
     );
@@ -88,8 +88,8 @@ fn another_ramp_takes_back() {
         expect![[r#"
             error rollout-loses
               at data:7:1
-              the window of 4.9.2 in stable was 2026-11-10T00:00:00Z to 2026-11-14T00:00:00Z (linear) and becomes 2026-11-10T00:00:00Z to 2026-11-14T00:00:00Z (exponential): 1 edge shown to 50.0 % of the fleet would be shown to 5.9 %, and 44.1 % would lose what they have been shown
-              keep start, rules and ramp as they were until 2026-11-14T00:00:00Z; to stop a rollout, block its edges; if it is meant, pass --allow-window-change 4.9.2
+              the window of 4.9.2 in stable was 2026-11-10 00:00Z to 2026-11-14 00:00Z (linear) and becomes 2026-11-10 00:00Z to 2026-11-14 00:00Z (exponential): 1 edge shown to 50.0 % of the fleet would be shown to 5.9 %, and 44.1 % would lose what they have been shown
+              keep start, rules and ramp as they were until 2026-11-14 00:00Z; to stop a rollout, block its edges; if it is meant, pass --allow-window-change 4.9.2
         "#]],
     );
 }
@@ -111,8 +111,8 @@ fn a_rule_that_takes_precedence_takes_back() {
         expect![[r#"
             error rollout-loses
               at data:6:1
-              the window of 4.9.2 in stable was 2026-11-10T00:00:00Z to 2026-11-14T00:00:00Z (linear) and becomes 2026-11-10T00:00:00Z to 2026-11-18T00:00:00Z (linear): 1 edge shown to 50.0 % of the fleet would be shown to 25.0 %, and 25.0 % would lose what they have been shown
-              keep start, rules and ramp as they were until 2026-11-14T00:00:00Z; to stop a rollout, block its edges; if it is meant, pass --allow-window-change 4.9.2
+              the window of 4.9.2 in stable was 2026-11-10 00:00Z to 2026-11-14 00:00Z (linear) and becomes 2026-11-10 00:00Z to 2026-11-18 00:00Z (linear): 1 edge shown to 50.0 % of the fleet would be shown to 25.0 %, and 25.0 % would lose what they have been shown
+              keep start, rules and ramp as they were until 2026-11-14 00:00Z; to stop a rollout, block its edges; if it is meant, pass --allow-window-change 4.9.2
         "#]],
     );
 }
@@ -197,8 +197,8 @@ fn locking_a_release_in_its_window_is_a_jump_like_any_other() {
         expect![[r#"
         error rollout-jumps
           at data:7:1
-          `locked` ends the rollout of 4.9.2 in stable, whose window is 2026-11-10T00:00:00Z to 2026-11-24T00:00:00Z (linear): 2 edges shown to 14.3 % of the fleet would be shown to 100.0 %, so 85.7 % would gain them at once, and 1.0 % may
-          set `locked` once the window is over, at 2026-11-24T00:00:00Z; if it is meant, pass --allow-window-change 4.9.2
+          `locked` ends the rollout of 4.9.2 in stable, whose window is 2026-11-10 00:00Z to 2026-11-24 00:00Z (linear): 2 edges shown to 14.3 % of the fleet would be shown to 100.0 %, so 85.7 % would gain them at once, and 1.0 % may
+          set `locked` once the window is over, at 2026-11-24 00:00Z; if it is meant, pass --allow-window-change 4.9.2
     "#]],
     );
     let options = PresubmitOptions {
@@ -234,7 +234,7 @@ fn locking_does_not_excuse_taking_back() {
         expect![[r#"
             error release-leaves
               at data:7:1
-              4.9.2 leaves stable until 2026-11-13T00:00:00Z: clusters that run it would get VersionNotFound instead of updates, and 2 edges shown to 50.0 % of the fleet would go
+              4.9.2 leaves stable until 2026-11-13 00:00Z: clusters that run it would get VersionNotFound instead of updates, and 2 edges shown to 50.0 % of the fleet would go
               set `start` to when the change goes live, not later; to stop a rollout, block its edges; if it is meant, pass --allow-window-change 4.9.2
         "#]],
     );
@@ -271,7 +271,7 @@ fn so_much_at_once_is_allowed_and_no_more() {
         expect![[r#"
             error rollout-jumps
               at data:7:1
-              the window of 4.9.2 in stable was 2026-11-10T00:00:00Z to 2026-11-14T00:00:00Z (linear) and becomes 2026-11-09T00:00:00Z to 2026-11-13T00:00:00Z (linear): 1 edge shown to 50.0 % of the fleet would be shown to 75.0 %, so 25.0 % would gain it at once, and 24.9 % may
+              the window of 4.9.2 in stable was 2026-11-10 00:00Z to 2026-11-14 00:00Z (linear) and becomes 2026-11-09 00:00Z to 2026-11-13 00:00Z (linear): 1 edge shown to 50.0 % of the fleet would be shown to 75.0 %, so 25.0 % would gain it at once, and 24.9 % may
               keep its window as it was; if it is meant, pass --allow-window-change 4.9.2
         "#]],
     );
@@ -295,7 +295,7 @@ fn unblocking_after_the_window_shows_the_edge_to_everybody_at_once() {
         expect![[r#"
         error rollout-jumps
           at data:7:1
-          edges to 4.9.2 in stable are no longer blocked, and their window is 2026-11-10T00:00:00Z to 2026-11-24T00:00:00Z (linear): 2 edges shown to 0.0 % of the fleet would be shown to 100.0 %, so 100.0 % would gain them at once, and 1.0 % may
+          edges to 4.9.2 in stable are no longer blocked, and their window is 2026-11-10 00:00Z to 2026-11-24 00:00Z (linear): 2 edges shown to 0.0 % of the fleet would be shown to 100.0 %, so 100.0 % would gain them at once, and 1.0 % may
           give 4.9.2 a new window: set its `start` to when the block is removed; if it is meant, pass --allow-window-change 4.9.2
     "#]],
     );
@@ -310,7 +310,7 @@ fn unblocking_inside_the_window_shows_the_edge_to_a_share_at_once() {
         expect![[r#"
         error rollout-jumps
           at data:7:1
-          edges to 4.9.2 in stable are no longer blocked, and their window is 2026-11-10T00:00:00Z to 2026-11-14T00:00:00Z (linear): 1 edge shown to 0.0 % of the fleet would be shown to 50.0 %, so 50.0 % would gain it at once, and 1.0 % may
+          edges to 4.9.2 in stable are no longer blocked, and their window is 2026-11-10 00:00Z to 2026-11-14 00:00Z (linear): 1 edge shown to 0.0 % of the fleet would be shown to 50.0 %, so 50.0 % would gain it at once, and 1.0 % may
           give 4.9.2 a new window: set its `start` to when the block is removed; if it is meant, pass --allow-window-change 4.9.2
     "#]],
     );
@@ -336,7 +336,7 @@ fn a_new_window_takes_back_the_edges_that_lead_on() {
         expect![[r#"
             error rollout-loses
               at data:7:1
-              the window of edges from 4.9.2 in stable was 2026-11-11T00:00:00Z to 2026-11-15T00:00:00Z (linear) and becomes 2026-11-25T00:00:00Z to 2026-11-29T00:00:00Z (linear): 1 edge shown to 100.0 % of the fleet would go
+              the window of edges from 4.9.2 in stable was 2026-11-11 00:00Z to 2026-11-15 00:00Z (linear) and becomes 2026-11-25 00:00Z to 2026-11-29 00:00Z (linear): 1 edge shown to 100.0 % of the fleet would go
               keep the start of 4.9.2, because its edges to other releases begin with it; if it is meant, pass --allow-window-change 4.9.2
         "#]],
     );
@@ -351,7 +351,7 @@ fn a_platform_that_is_unblocked_is_told() {
         expect![[r#"
         error rollout-jumps
           at data:7:1
-          edges to 4.9.2 in stable are no longer blocked, and their window is 2026-11-10T00:00:00Z to 2026-11-24T00:00:00Z (linear): 2 edges shown to 0.0 % of clusters on AWS and unknown platforms would be shown to 100.0 %, so 100.0 % would gain them at once, and 1.0 % may
+          edges to 4.9.2 in stable are no longer blocked, and their window is 2026-11-10 00:00Z to 2026-11-24 00:00Z (linear): 2 edges shown to 0.0 % of clusters on AWS and unknown platforms would be shown to 100.0 %, so 100.0 % would gain them at once, and 1.0 % may
           give 4.9.2 a new window: set its `start` to when the block is removed; if it is meant, pass --allow-window-change 4.9.2
     "#]],
     );
@@ -388,7 +388,7 @@ fn a_new_release_with_an_old_start_is_refused() {
         expect![[r#"
             error rollout-starts-late
               at data:11:1
-              4.9.3 comes to stable late, with the window 2026-11-11T00:00:00Z to 2026-11-15T00:00:00Z (linear): 1 edge shown to 0.0 % of the fleet would be shown to 25.0 %, so 25.0 % would gain it at once, and 1.0 % may
+              4.9.3 comes to stable late, with the window 2026-11-11 00:00Z to 2026-11-15 00:00Z (linear): 1 edge shown to 0.0 % of the fleet would be shown to 25.0 %, so 25.0 % would gain it at once, and 1.0 % may
               set `start` of 4.9.3 to when the change goes live; if it is meant, pass --allow-window-change 4.9.3
         "#]],
     );
@@ -405,7 +405,7 @@ fn a_window_to_come_that_is_taken_away_is_refused() {
         expect![[r#"
             error rollout-starts-late
               at data:7:1
-              4.9.2 comes to stable late, with the window for everybody at 2026-11-07T00:00:00Z: 2 edges shown to 0.0 % of the fleet would be shown to 100.0 %, so 100.0 % would gain them at once, and 1.0 % may
+              4.9.2 comes to stable late, with the window for everybody at 2026-11-07 00:00Z: 2 edges shown to 0.0 % of the fleet would be shown to 100.0 %, so 100.0 % would gain them at once, and 1.0 % may
               set `start` of 4.9.2 to when the change goes live; if it is meant, pass --allow-window-change 4.9.2
             warning rollout-too-short
               at data:3:1
@@ -424,7 +424,7 @@ fn a_new_release_whose_window_is_over_is_refused() {
         expect![[r#"
             error rollout-starts-late
               at data:11:1
-              4.9.3 comes to stable late, with the window 2026-11-11T00:00:00Z to 2026-11-15T00:00:00Z (linear): 1 edge shown to 0.0 % of the fleet would be shown to 100.0 %, so 100.0 % would gain it at once, and 1.0 % may
+              4.9.3 comes to stable late, with the window 2026-11-11 00:00Z to 2026-11-15 00:00Z (linear): 1 edge shown to 0.0 % of the fleet would be shown to 100.0 %, so 100.0 % would gain it at once, and 1.0 % may
               set `start` of 4.9.3 to when the change goes live; if it is meant, pass --allow-window-change 4.9.3
         "#]],
     );
@@ -440,7 +440,7 @@ fn the_release_that_comes_late_is_blamed_and_not_the_one_that_was_there() {
         expect![[r#"
             error rollout-starts-late
               at data:11:1
-              4.8.8 comes to stable late, with the window 2026-11-10T00:00:00Z to 2026-11-24T00:00:00Z (linear): 1 edge shown to 0.0 % of the fleet would be shown to 14.3 %, so 14.3 % would gain it at once, and 1.0 % may
+              4.8.8 comes to stable late, with the window 2026-11-10 00:00Z to 2026-11-24 00:00Z (linear): 1 edge shown to 0.0 % of the fleet would be shown to 14.3 %, so 14.3 % would gain it at once, and 1.0 % may
               set `start` of 4.8.8 to when the change goes live; if it is meant, pass --allow-window-change 4.8.8
         "#]],
     );
@@ -456,7 +456,7 @@ fn a_release_that_moves_into_the_future_leaves_until_then() {
         expect![[r#"
         error release-leaves
           at data:7:1
-          4.9.2 leaves stable until 2026-11-28T00:00:00Z: clusters that run it would get VersionNotFound instead of updates, and 2 edges shown to 100.0 % of the fleet would go
+          4.9.2 leaves stable until 2026-11-28 00:00Z: clusters that run it would get VersionNotFound instead of updates, and 2 edges shown to 100.0 % of the fleet would go
           set `start` to when the change goes live, not later; to stop a rollout, block its edges; if it is meant, pass --allow-window-change 4.9.2
     "#]],
     );
@@ -467,7 +467,7 @@ fn a_release_that_moves_into_the_future_leaves_until_then() {
         expect![[r#"
         error release-leaves
           at data:7:1
-          4.9.2 leaves stable until 2026-11-28T00:00:00Z: clusters that run it would get VersionNotFound instead of updates
+          4.9.2 leaves stable until 2026-11-28 00:00Z: clusters that run it would get VersionNotFound instead of updates
           set `start` to when the change goes live, not later; to stop a rollout, block its edges; if it is meant, pass --allow-window-change 4.9.2
     "#]],
     );

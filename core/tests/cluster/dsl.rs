@@ -10,8 +10,8 @@ use towpath_core::cluster::health::{
     NodeState, Pod, PoolState, Room, Selector,
 };
 use towpath_core::cluster::objects::{
-    ApiName, ApiUse, ApiUser, Facts, HistoryEntry, MachineConfigPool, Node, ObjectKind, Objection,
-    Operator, Progress, Range,
+    ApiName, ApiUse, ApiUser, Facts, HistoryEntry, HostedPool, MachineConfigPool, Node, ObjectKind,
+    Objection, Operator, Progress, Range, Topology,
 };
 use towpath_core::cluster::way::{Stop, Way, Workers};
 use towpath_core::cluster::{AcceptedReasons, Fact, Readiness, ready, ready_but_for};
@@ -108,6 +108,8 @@ pub(crate) fn known_and_empty() -> Facts {
         failures: Fact::Known(Vec::new()),
         operator_failures: Fact::Known(Vec::new()),
         nodes: Fact::Known(Vec::new()),
+        topology: Fact::Known(Topology::Standalone),
+        node_pools: Vec::new(),
         pools: Fact::Known(Vec::new()),
         operators: Fact::Known(Vec::new()),
         apis: Fact::Known(Vec::new()),
@@ -146,6 +148,11 @@ pub(crate) fn read(story: &str) -> Story {
             }
             ["workers", rest @ ..] => workers = rest.iter().map(|word| course(word)).collect(),
             ["skew", limit] => table = table.with_max_skew(limit.parse().ok()),
+            ["hosted"] => facts.topology = Fact::Known(Topology::Hosted),
+            ["node-pool", name, version] => facts.node_pools.push(HostedPool {
+                name: (*name).into(),
+                version: Fact::from(version.parse().ok()),
+            }),
             ["confirmed"] => table = confirmed_minors(),
             [
                 who @ ("objection" | "operator-objection" | "failure" | "operator-failure"),
@@ -225,7 +232,16 @@ pub(crate) fn read(story: &str) -> Story {
                     description: "Look first".into(),
                     only: (!only.is_empty()).then(|| only.join(" ").into()),
                     keeps_in: minor(keeps_in),
+                    since: None,
+                    is_verified: true,
                 });
+            }
+            ["gate-since", release] => {
+                let gate = facts.health.known_gates.last_mut().unwrap();
+                gate.since = release.parse().ok();
+            }
+            ["gate-unverified"] => {
+                facts.health.known_gates.last_mut().unwrap().is_verified = false;
             }
             ["some", "pods"] => facts.health.partly.extend([ObjectKind::Pod]),
             ["operator", name, namespace, limits @ ..] => {
@@ -257,13 +273,14 @@ pub(crate) fn read(story: &str) -> Story {
     }
 }
 
-pub(crate) const FACTS: [&str; 18] = [
+pub(crate) const FACTS: [&str; 19] = [
     "history",
     "objections",
     "operator-objections",
     "failures",
     "operator-failures",
     "nodes",
+    "topology",
     "pools",
     "operators",
     "apis",
@@ -293,6 +310,7 @@ pub(crate) fn forget(facts: &mut Facts, what: &str) {
             facts.pools = Fact::Unknown;
             facts.health.pools = Fact::Unknown;
         }
+        "topology" => facts.topology = Fact::Unknown,
         "operators" => facts.operators = Fact::Unknown,
         "apis" => facts.apis = Fact::Unknown,
         "gates" => facts.gates = Fact::Unknown,

@@ -548,6 +548,50 @@ fn gates_of_later_minor_versions_are_foretold() {
     );
 }
 
+/// The table ends somewhere, and says so once. What it knows of a single source, it says with a doubt.
+#[test]
+fn what_the_table_of_gates_does_not_know_is_said_once() {
+    check(
+        "at 4.20.3
+         node w1 worker 1.33
+         pool worker runs
+         known-gate 4.21 ack-4.21-x
+         gate-unverified
+         way 4.21.1 4.22.1 4.23.1 5.1.1",
+        expect![[r#"
+            4.20.3 -> 4.21.1: ready
+            4.21.1 -> 4.22.1: ready
+              AdminAckAhead: OpenShift 4.21 is known to ask for ack-4.21-x before 4.22; nobody has verified that: Look first
+            4.22.1 -> 4.23.1: ready
+              AdminAcksNotKnown: nobody knows yet which acknowledgements OpenShift 4.22 and later ask for before the next minor version
+              MinorUnverified: nobody has verified what towpath knows about OpenShift 4.23: kubernetes, kubeletSkew; the strictest reading counts
+            4.23.1 -> 5.1.1: ready
+              MinorUnverified: nobody has verified what towpath knows about OpenShift 5.1: kubernetes, kubeletSkew; the strictest reading counts
+              Rhel10Ahead: new nodes of OpenShift 5.1 have RHEL 10
+        "#]],
+    );
+}
+
+/// A cluster before the patch that brings a gate does not show it yet.
+#[test]
+fn a_gate_that_begins_with_a_patch_is_foretold_to_clusters_before_it() {
+    let story =
+        |at: &str| format!("at {at}\nknown-gate 4.8 ack-4.8-x\ngate-since 4.8.14\nway 4.9.1");
+    check(
+        &story("4.8.13"),
+        expect![[r#"
+            4.8.13 -> 4.9.1: ready
+              AdminAckAhead: OpenShift 4.8 is known to ask for ack-4.8-x before 4.9, from 4.8.14 on: Look first
+        "#]],
+    );
+    check(
+        &story("4.8.14"),
+        expect![[r#"
+            4.8.14 -> 4.9.1: ready
+        "#]],
+    );
+}
+
 /// A later patch of the same minor version may bring the gate.
 #[test]
 fn a_gate_that_a_patch_on_the_way_may_bring_is_foretold_too() {

@@ -3,6 +3,7 @@
 
 mod dsl;
 mod health;
+mod hosted;
 mod minors;
 mod properties;
 mod way;

@@ -6,8 +6,8 @@ use towpath_core::cluster::health::{
     Selector,
 };
 use towpath_core::cluster::objects::{
-    ApiName, ApiUse, ApiUser, Facts, HistoryEntry, MachineConfigPool, Node, Objection, Operator,
-    Progress, Range,
+    ApiName, ApiUse, ApiUser, Facts, HistoryEntry, HostedPool, MachineConfigPool, Node, Objection,
+    Operator, Progress, Range, Topology,
 };
 use towpath_core::cluster::way::{Stop, Way};
 use towpath_core::cluster::{Fact, ready};
@@ -201,7 +201,7 @@ pub(crate) fn any_facts() -> impl Strategy<Value = Facts> {
     (
         history,
         (objections(), objections(), objections(), objections()),
-        fact(proptest::collection::vec(node, 0..5)),
+        (fact(proptest::collection::vec(node, 0..5)), any_topology()),
         pools,
         fact(proptest::collection::vec(operator, 0..3)),
         fact(proptest::collection::vec(api, 0..2)),
@@ -217,7 +217,7 @@ pub(crate) fn any_facts() -> impl Strategy<Value = Facts> {
             |(
                 history,
                 (objections, operator_objections, failures, operator_failures),
-                nodes,
+                (nodes, (topology, node_pools)),
                 pools,
                 operators,
                 apis,
@@ -232,6 +232,8 @@ pub(crate) fn any_facts() -> impl Strategy<Value = Facts> {
                     failures,
                     operator_failures,
                     nodes,
+                    topology,
+                    node_pools,
                     pools,
                     operators,
                     apis,
@@ -241,6 +243,18 @@ pub(crate) fn any_facts() -> impl Strategy<Value = Facts> {
                 }
             },
         )
+}
+
+fn any_topology() -> impl Strategy<Value = (Fact<Topology>, Vec<HostedPool>)> {
+    let topology = fact(any::<bool>().prop_map(|is_hosted| match is_hosted {
+        true => Topology::Hosted,
+        false => Topology::Standalone,
+    }));
+    let pool = ("p|q", 5u64..10).prop_map(|(name, minor)| HostedPool {
+        name: name.into(),
+        version: Fact::from(format!("4.{minor}.1").parse().ok()),
+    });
+    (topology, proptest::collection::vec(pool, 0..2))
 }
 
 fn any_health() -> impl Strategy<Value = ClusterHealth> {

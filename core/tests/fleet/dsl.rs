@@ -13,6 +13,7 @@
 //!     since 5, risk NAME=4.9.3, window 0_22_*_*_*+2, excluded 2021-08-30..2021-09-02=freeze, problem CODE, unbound, channel stable-4.9, follows stable,
 //!     may-have stable-4.9, offers 4.10.1@stable-4.10: in another channel; called NAME: it has that name and no policy entry of its own)
 //! upgrade a to 4.9.2 planned|started|failed|refused      (also: by other, hours-ago N, began N hours ago, failures N)
+//! minors: the table of `minors()`
 //! release 4.9.3 at 2021-09-01T00:00Z
 //! ```
 
@@ -33,7 +34,7 @@ use towpath_core::graph::rules::KNOWN_RISK;
 use towpath_core::graph::{ChannelName, Pattern};
 use towpath_core::simulate::{Assumptions, forecast};
 use towpath_core::verdict::{Answer, Verdict};
-use towpath_core::version::{Arch, Version};
+use towpath_core::version::{Arch, Minor, MinorFact, MinorRow, Minors, Version};
 
 pub(crate) struct Story {
     pub(crate) input: FleetInput,
@@ -240,6 +241,7 @@ pub(crate) fn read(text: &str) -> Story {
                 risks: line.list("finds").collect(),
                 at: line.hours_ago("ago", story.now, 1).unwrap_or(story.now),
             }),
+            "minors" => story.input.minors = Some(minors()),
             "cluster" => cluster(&mut story, line, organisation),
             "upgrade" => upgrade(&mut story, line),
             "release" => story.assumptions.releases.push((
@@ -250,6 +252,25 @@ pub(crate) fn read(text: &str) -> Story {
         }
     }
     story
+}
+
+/// 4.9 is followed by 4.10, 4.11 and 4.12, one after the other; 4.12 by 5.0, which nobody has verified. 4.9 may skip to 4.11.
+fn minors() -> Minors {
+    let at = |text: &str| Minor::parse(text).unwrap();
+    let row = |next: &[&str]| MinorRow {
+        next: next.iter().map(|text| at(text)).collect(),
+        ..MinorRow::default()
+    };
+    let mut rows = BTreeMap::from([
+        (at("4.9"), row(&["4.10"])),
+        (at("4.10"), row(&["4.11"])),
+        (at("4.11"), row(&["4.12"])),
+        (at("4.12"), row(&["5.0"])),
+        (at("5.0"), row(&[])),
+    ]);
+    rows.get_mut(&at("4.9")).unwrap().skips = [at("4.11")].into();
+    rows.get_mut(&at("4.12")).unwrap().unverified = [MinorFact::Next].into();
+    Minors::new(rows)
 }
 
 struct Words<'a>(Vec<&'a str>);

@@ -17,11 +17,11 @@ fn a_version_that_gets_blocked_cancels_what_is_planned_and_leaves_what_runs() {
         upgrade c to 4.9.2 planned by other
         ",
         expect![[r#"
-            a  wait: its upgrade to 4.9.2 is planned for 2021-08-30T18:30:00Z
+            a  wait: its upgrade to 4.9.2 is planned for 2021-08-30 18:30Z
                  4.9.2: no: blocked by the organisation's pattern 4.9.2
-            b  wait: its upgrade to 4.9.2 has been under way since 2021-08-30T17:00:00Z
+            b  wait: its upgrade to 4.9.2 has been under way since 2021-08-30 17:00Z
                  4.9.2: no: blocked by the organisation's pattern 4.9.2
-            c  wait: its upgrade to 4.9.2 is planned for 2021-08-30T18:30:00Z
+            c  wait: its upgrade to 4.9.2 is planned for 2021-08-30 18:30Z
                  4.9.2: no: blocked by the organisation's pattern 4.9.2
             cancel 1: no: blocked by the organisation's pattern 4.9.2
         "#]],
@@ -43,12 +43,12 @@ fn a_plan_begins_when_its_time_has_come_and_it_still_holds() {
         upgrade gone to 4.9.2 planned hours-ago 0
         ",
         expect![[r#"
-            a  wait: its upgrade to 4.9.2 is planned for 2021-08-30T18:00:00Z
+            a  wait: its upgrade to 4.9.2 is planned for 2021-08-30 18:00Z
                  4.9.2: yes
-            b  wait: its upgrade to 4.9.2 is planned for 2021-08-30T18:00:00Z
-            c  wait: the cluster is not well: etcd; its upgrade to 4.9.2 is planned for 2021-08-30T18:00:00Z
+            b  wait: its upgrade to 4.9.2 is planned for 2021-08-30 18:00Z
+            c  wait: the cluster is not well: etcd; its upgrade to 4.9.2 is planned for 2021-08-30 18:00Z
                  4.9.2: yes
-            d  wait: its upgrade to 4.9.2 is planned for 2021-08-30T18:00:00Z
+            d  wait: its upgrade to 4.9.2 is planned for 2021-08-30 18:00Z
             cancel 2: wait: it is no longer available to the cluster
             cancel 3: wait: the cluster is not well: etcd
             cancel 5: wait: the cluster is no longer managed
@@ -74,11 +74,11 @@ fn what_runs_finishes_is_overdue_or_never_began() {
         upgrade e to 4.9.2 started pool np0 hours-ago 1
         ",
         expect![[r#"
-            b  wait: its upgrade to 4.9.2 has been under way since 2021-08-30T11:00:00Z
-            c  wait: its upgrade to 4.9.2 has been under way since 2021-08-30T16:00:00Z
-            d  wait: its upgrade to 4.9.2 has been under way since 2021-08-30T15:00:00Z
-            a  wait: its upgrade to 4.9.2 has been under way since 2021-08-30T17:00:00Z
-            e  wait: node pool np1 is on 4.9.1 and comes first; its upgrade of node pool np0 to 4.9.2 has been under way since 2021-08-30T17:00:00Z
+            b  wait: its upgrade to 4.9.2 has been under way since 2021-08-30 11:00Z
+            c  wait: its upgrade to 4.9.2 has been under way since 2021-08-30 16:00Z
+            d  wait: its upgrade to 4.9.2 has been under way since 2021-08-30 15:00Z
+            a  wait: its upgrade to 4.9.2 has been under way since 2021-08-30 17:00Z
+            e  wait: node pool np1 is on 4.9.1 and comes first; its upgrade of node pool np0 to 4.9.2 has been under way since 2021-08-30 17:00Z
             finished 1: it is there
             failed 4: the cluster did not begin in time
             finished 5: it is there
@@ -105,15 +105,15 @@ fn a_plan_that_comes_late_begins_while_its_schedule_is_open() {
         upgrade e to 4.9.2 planned hours-ago 3
         ",
         expect![[r#"
-            a  wait: its upgrade to 4.9.2 is planned for 2021-08-30T15:00:00Z
+            a  wait: its upgrade to 4.9.2 is planned for 2021-08-30 15:00Z
                  4.9.2: yes
-            b  wait: its schedule (0 15 * * *) is closed until 2021-08-31T15:00:00Z; its upgrade to 4.9.2 is planned for 2021-08-30T15:00:00Z
+            b  wait: its schedule (0 15 * * *) is closed until 2021-08-31 15:00Z; its upgrade to 4.9.2 is planned for 2021-08-30 15:00Z
                  4.9.2: yes
-            c  wait: its upgrade to 4.9.2 is planned for 2021-08-30T15:00:00Z
+            c  wait: its upgrade to 4.9.2 is planned for 2021-08-30 15:00Z
                  4.9.2: yes
-            d  wait: its next start is outside its maintenance windows, so it may not start before 2021-08-31T14:00:00Z; its upgrade to 4.9.2 is planned for 2021-08-30T15:00:00Z
+            d  wait: its next start is outside its maintenance windows, so it may not start before 2021-08-31 14:00Z; its upgrade to 4.9.2 is planned for 2021-08-30 15:00Z
                  4.9.2: yes
-            e  wait: an exclusion (2021-08-30T16:00:00 to 2021-09-02T00:00:00 UTC: freeze) covers its next start, so it may not start before 2021-09-02T00:00:00Z; its upgrade to 4.9.2 is planned for 2021-08-30T15:00:00Z
+            e  wait: an exclusion (2021-08-30 16:00 to 2021-09-02 00:00 UTC: freeze) covers its next start, so it may not start before 2021-09-02 00:00Z; its upgrade to 4.9.2 is planned for 2021-08-30 15:00Z
                  4.9.2: yes
             cancel 2: wait: its time has passed, and its schedule is no longer open
             cancel 4: wait: its time has passed, and its schedule is no longer open
@@ -135,8 +135,8 @@ fn an_upgrade_that_began_late_has_as_much_time_as_any() {
         upgrade b to 4.9.2 started hours-ago 9 began 3
         ",
         expect![[r#"
-            a  wait: its upgrade to 4.9.2 has been under way since 2021-08-30T17:00:00Z
-            b  wait: its upgrade to 4.9.2 has been under way since 2021-08-30T15:00:00Z
+            a  wait: its upgrade to 4.9.2 has been under way since 2021-08-30 17:00Z
+            b  wait: its upgrade to 4.9.2 has been under way since 2021-08-30 15:00Z
             failed 2: the cluster did not begin in time
         "#]],
     );
@@ -159,14 +159,14 @@ fn what_a_clock_that_was_ahead_planned_is_called_off() {
         upgrade e to 4.9.2 planned pool np1 hours-ago -3
         ",
         expect![[r#"
-            a  wait: its upgrade to 4.9.2 is planned for 2021-08-30T20:00:00Z
+            a  wait: its upgrade to 4.9.2 is planned for 2021-08-30 20:00Z
                  4.9.2: yes
-            b  wait: its upgrade to 4.9.2 is planned for 2031-08-28T18:00:00Z
+            b  wait: its upgrade to 4.9.2 is planned for 2031-08-28 18:00Z
                  4.9.2: yes
-            c  wait: its upgrade to 4.9.2 has been under way since 2031-08-28T18:00:00Z
+            c  wait: its upgrade to 4.9.2 has been under way since 2031-08-28 18:00Z
                  4.9.2: yes
-            d  wait: its upgrade to 4.9.2 has been under way since 2031-08-28T18:00:00Z
-            e  wait: node pool np1 is on 4.9.1 and comes first; its upgrade of node pool np1 to 4.9.2 is planned for 2021-08-30T21:00:00Z
+            d  wait: its upgrade to 4.9.2 has been under way since 2031-08-28 18:00Z
+            e  wait: node pool np1 is on 4.9.1 and comes first; its upgrade of node pool np1 to 4.9.2 is planned for 2021-08-30 21:00Z
             cancel 2: wait: its start lies further ahead than any plan's: it was made by a clock that was ahead
             cancel 5: wait: its start lies further ahead than any plan's: it was made by a clock that was ahead
             failed 3: it was started by a clock that was ahead, and the cluster is not on its way

@@ -32,7 +32,7 @@ fn an_upgrade_under_way_holds_its_mutexes_whoever_started_it() {
         upgrade a to 4.9.2 started by other hours-ago 1
         ",
         expect![[r#"
-            a  wait: its upgrade to 4.9.2 has been under way since 2021-08-30T17:00:00Z
+            a  wait: its upgrade to 4.9.2 has been under way since 2021-08-30 17:00Z
                  4.9.2: yes
             b  wait: mutex prod is held by a
                  4.9.2: yes
@@ -152,7 +152,7 @@ fn soak_must_be_enough_for_every_workload() {
             d  start 4.9.4 at 18:07
             a  start 4.9.3 at 18:07
             b  yes
-                 4.9.3: wait until 2021-09-06T06:00:00Z: db has soaked 0.5 of 7 days; 1 cluster is adding to it, enough at 2021-09-06T06:00:00Z
+                 4.9.3: wait until 2021-09-06T06:00:00Z: db has soaked 0.5 of 7 days; 1 cluster is adding to it, enough at 2021-09-06 06:00Z
                  4.9.2: wait: db has soaked 0 of 7 days; 0 clusters are adding to it
             c  nothing newer
         "#]],
@@ -245,7 +245,7 @@ fn stragglers_and_the_silent_stop_holding_back_after_their_days() {
         ",
         expect![[r#"
             p   start 4.9.2 at 18:07
-            s2  wait: the cluster has not reported since 2021-08-27T18:00:00Z
+            s2  wait: the cluster has not reported since 2021-08-27 18:00Z
             s1  nothing newer
         "#]],
     );
@@ -309,6 +309,41 @@ fn a_gate_of_an_unknown_label_holds_every_cluster() {
                  4.10.1: no: gate g1 (api.openshift.com/gate-ingress) has not been acknowledged
         "#]],
     );
+}
+
+#[test]
+fn a_minor_version_is_left_out_only_where_the_table_says_so() {
+    let clusters = "
+        cluster a at 4.9.1 offers 4.9.2,4.12.1
+        cluster b at 4.9.1 offers 4.10.1
+        cluster c at 4.9.1 offers 4.11.1
+        cluster d at 4.10.1 offers 4.12.1
+        cluster e at 4.12.1 offers 5.0.1
+        cluster f at 4.12.1 offers 6.0.1
+        cluster g at 6.0.1 offers 6.0.2
+        cluster h at 4.9.1 offers 5.0.1
+        ";
+    check(
+        &format!("minors\n{clusters}"),
+        expect![[r#"
+            a  start 4.9.2 at 18:07
+            b  start 4.10.1 at 18:07
+            c  start 4.11.1 at 18:07
+            h  yes
+                 5.0.1: no: it leads from OpenShift 4.9 directly to 5.0, without 4.10, 4.11, 4.12; clusters refuse that
+            d  yes
+                 4.12.1: no: it leads from OpenShift 4.10 directly to 4.12, without 4.11; clusters refuse that
+            e  yes
+                 5.0.1: no: nobody has verified that OpenShift 5.0 follows 4.12
+            f  yes
+                 6.0.1: no: this towpath does not know OpenShift 6.0, nor what it follows
+            g  start 6.0.2 at 18:07
+        "#]],
+    );
+    // Decisions from before have no table, and are decided again as they were.
+    let before = read(clusters);
+    let (_, decision) = towpath_core::fleet::dispatch(before.input, before.now);
+    assert_eq!(decision.starts.len(), 8);
 }
 
 #[test]
@@ -380,7 +415,7 @@ fn after_a_refusal_the_next_lower_version_is_tried() {
         expect![[r#"
             a  start 4.10.1 at 18:07
             b  yes
-                 4.10.2: wait until 2021-08-30T20:00:00Z: the API refused it 3 times in a row and is asked again at 2021-08-30T20:00:00Z: missing version gate agreements
+                 4.10.2: wait until 2021-08-30T20:00:00Z: the API refused it 3 times in a row and is asked again at 2021-08-30 20:00Z: missing version gate agreements
             c  start 4.10.2 at 18:07
             d  start 4.9.2 at 18:07
         "#]],
@@ -421,7 +456,7 @@ fn a_cluster_that_is_left_alone_is_not_started_and_nobody_waits_for_it() {
         upgrade s1 to 4.9.2 planned
         ",
         expect![[r#"
-            s1  no: its file disables ocm-upgrade-scheduler, so it is left alone (cluster.yaml); its upgrade to 4.9.2 is planned for 2021-08-30T18:30:00Z
+            s1  no: its file disables ocm-upgrade-scheduler, so it is left alone (cluster.yaml); its upgrade to 4.9.2 is planned for 2021-08-30 18:30Z
                   4.9.2: yes
             p1  start 4.9.2 at 18:07
             p2  start 4.9.2 at 18:07
@@ -520,20 +555,20 @@ fn a_preflight_must_have_passed_where_the_policy_wants_it() {
             a  yes
                  4.9.2: wait: its policy wants a passed preflight, and none from 4.9.1 counts
             b  yes
-                 4.9.2: wait: its preflight was asked for at 2021-08-30T18:00:00Z, and has no outcome yet
+                 4.9.2: wait: its preflight was asked for at 2021-08-30 18:00Z, and has no outcome yet
             c  start 4.9.2 at 18:07
             d  yes
-                 4.9.2: wait: its policy wants a passed preflight, and none from 4.9.1 counts; the last was at 2021-08-30T18:00:00Z
+                 4.9.2: wait: its policy wants a passed preflight, and none from 4.9.1 counts; the last was at 2021-08-30 18:00Z
             e  yes
-                 4.9.2: wait: its policy wants a passed preflight, and none from 4.9.1 counts; the last was at 2021-08-23T18:00:00Z
+                 4.9.2: wait: its policy wants a passed preflight, and none from 4.9.1 counts; the last was at 2021-08-23 18:00Z
             f  yes
-                 4.9.2: wait: its preflight at 2021-08-30T18:00:00Z has failed; it found OldDriver
+                 4.9.2: wait: its preflight at 2021-08-30 18:00Z has failed; it found OldDriver
             g  start 4.9.2 at 18:07
             h  yes
                  4.9.2: wait: its policy wants a passed preflight, and the cluster does not have preflights
             i  start 4.9.2 at 18:07
             j  yes
-                 4.9.2: wait: its preflight at 2021-08-30T18:00:00Z came to no result
+                 4.9.2: wait: its preflight at 2021-08-30 18:00Z came to no result
             k  start 4.9.3 at 18:07
             l  start 4.9.2 at 18:07
         "#]],
@@ -558,9 +593,9 @@ fn health_pauses_and_switched_off_organisations() {
                  4.9.2: yes
             a  wait: the cluster is not well: etcd
                  4.9.2: yes
-            b  wait: the cluster has not reported since 2021-08-28T18:00:00Z
+            b  wait: the cluster has not reported since 2021-08-28 18:00Z
                  4.9.2: yes
-            c  wait: paused in sector s in organisation org by ada at 2021-08-30T18:00:00Z: an incident
+            c  wait: paused in sector s in organisation org by ada at 2021-08-30 18:00Z: an incident
                  4.9.2: yes
             e  start 4.9.2 at 18:07
         "#]],
@@ -576,7 +611,7 @@ fn a_failed_cluster_backs_off_and_lets_its_peers_through() {
         upgrade a to 4.9.2 failed failures 2 hours-ago 1
         ",
         expect![[r#"
-            a  wait: it failed to reach 4.9.2, 2 times in a row, and waits until 2021-08-30T19:00:00Z; mutex m is held by b
+            a  wait: it failed to reach 4.9.2, 2 times in a row, and waits until 2021-08-30 19:00Z; mutex m is held by b
                  4.9.2: yes
             b  start 4.9.2 at 18:07
         "#]],
@@ -639,7 +674,7 @@ fn the_schedule_says_when() {
         ",
         expect![[r#"
             a  start 4.9.2 at 20:00
-            b  wait until 2021-08-30T20:01:00Z: its schedule (1 20 * * *) is closed until 2021-08-30T20:01:00Z
+            b  wait until 2021-08-30T20:01:00Z: its schedule (1 20 * * *) is closed until 2021-08-30 20:01Z
                  4.9.2: yes
             c  no: its schedule (0 0 31 2 *) never opens
                  4.9.2: yes
@@ -659,15 +694,15 @@ fn windows_and_exclusions_are_named_where_they_are_what_stands_in_the_way() {
         cluster f at 4.9.1 offers 4.9.2 window 0_18_*_*_*+2 excluded 2021-09-06..2021-09-07=audit
         ",
         expect![[r#"
-            a  wait until 2021-08-30T22:00:00Z: its next start is outside its maintenance windows, so it may not start before 2021-08-30T22:00:00Z
+            a  wait until 2021-08-30T22:00:00Z: its next start is outside its maintenance windows, so it may not start before 2021-08-30 22:00Z
                  4.9.2: yes
-            b  wait until 2021-09-02T00:00:00Z: an exclusion (2021-08-30T00:00:00 to 2021-09-02T00:00:00 UTC: freeze) covers its next start, so it may not start before 2021-09-02T00:00:00Z
+            b  wait until 2021-09-02T00:00:00Z: an exclusion (2021-08-30 00:00 to 2021-09-02 00:00 UTC: freeze) covers its next start, so it may not start before 2021-09-02 00:00Z
                  4.9.2: yes
-            c  wait until 2021-09-13T09:00:00Z: an exclusion (2021-09-06T00:00:00 to 2021-09-07T00:00:00 UTC: audit) covers its next start, so it may not start before 2021-09-13T09:00:00Z
+            c  wait until 2021-09-13T09:00:00Z: an exclusion (2021-09-06 00:00 to 2021-09-07 00:00 UTC: audit) covers its next start, so it may not start before 2021-09-13 09:00Z
                  4.9.2: yes
             d  no: its schedule (0 9 * * *) has no start that its maintenance windows and exclusions allow
                  4.9.2: yes
-            e  wait until 2021-08-31T09:00:00Z: its schedule (0 9 * * *) is closed until 2021-08-31T09:00:00Z
+            e  wait until 2021-08-31T09:00:00Z: its schedule (0 9 * * *) is closed until 2021-08-31 09:00Z
                  4.9.2: yes
             f  start 4.9.2 at 18:07
         "#]],

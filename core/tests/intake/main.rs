@@ -277,7 +277,7 @@ fn while_a_source_is_too_old_releases_stay_and_nothing_is_offered() {
         (view.releases.len(), view.offered().count())
     };
     assert_eq!((view(&graph), view(&closed)), ((3, 2), (3, 0)));
-    let sentence = "nothing is offered while graph-data cannot be read; the last good copy is of 2026-01-01T00:00:00Z";
+    let sentence = "nothing is offered while graph-data cannot be read; the last good copy is of 2026-01-01 00:00Z";
     assert!(
         told(&closed, "4.9.0")
             .iter()

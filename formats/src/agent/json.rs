@@ -20,6 +20,17 @@ pub fn json(told: &PassReport<'_>) -> Value {
         "optedIn": told.standing.opt_in == OptIn::Wanted,
         "takes": told.choice.takes().map(|offer| json!({"version": offer.version.to_string(), "image": &*offer.image})),
         "offers": judged.collect::<Vec<_>>(),
+        "channel": told.channel.map(|one| {
+            let mut value = verdict::verdict(&one.verdict);
+            value["channel"] = one.channel.as_str().into();
+            value["update"] = one.update.to_string().into();
+            value
+        }),
+        "preflight": told.preflight.map(|(version, judged)| {
+            let mut value = verdict::verdict(judged);
+            value["version"] = version.to_string().into();
+            value
+        }),
         "failures": told.memory.failures,
         "nextMinor": told.gate.map(|gate| {
             let mut value = verdict::verdict(&gate.next);

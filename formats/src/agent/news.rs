@@ -4,7 +4,9 @@
 use std::collections::BTreeSet;
 
 use jiff::Timestamp;
-use towpath_core::agent::UpdateOutcome;
+use towpath_core::agent::{ChannelOutcome, UpdateOutcome};
+use towpath_core::graph::ChannelName;
+
 use towpath_core::agent::rules::{
     GRAPH_WENT_BACK, NOT_SIGNED, ONLY_CLAIMED, OTHER_ARCH, OTHER_RELEASE, TOO_MANY_FAILURES,
 };
@@ -14,7 +16,7 @@ use towpath_core::verdict::{Answer, Code, Reason};
 use towpath_core::version::Version;
 
 use super::PassReport;
-use crate::words::plain;
+use crate::words::{plain, second};
 
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct News {
@@ -61,7 +63,7 @@ pub fn news(told: &PassReport<'_>, outcome: Option<&UpdateOutcome>) -> Vec<News>
 pub fn of_start(version: &Version, at: Timestamp) -> News {
     normal(
         "AutomaticUpdateStarted",
-        format!("the update to {version} was started at {at}"),
+        format!("the update to {version} was started at {}", second(at)),
     )
 }
 
@@ -78,7 +80,10 @@ pub fn of_dropped_risks(version: &Version) -> News {
 pub fn of_asked_preflight(version: &Version, at: Timestamp) -> News {
     normal(
         "PreflightAsked",
-        format!("the fleet asked for a preflight of {version}; it was begun at {at}"),
+        format!(
+            "the fleet asked for a preflight of {version}; it was begun at {}",
+            second(at)
+        ),
     )
 }
 
@@ -96,6 +101,50 @@ pub fn of_preflight(result: &PreflightResult) -> News {
     match result.state {
         PreflightState::Passed => normal("PreflightEnded", message),
         _ => warning("PreflightEnded", message),
+    }
+}
+
+pub fn of_set_channel(channel: &ChannelName, update: &Version, at: Timestamp) -> News {
+    normal(
+        "ChannelSet",
+        format!(
+            "the channel was set to {channel} at {}, for the update to {update} that the fleet has started",
+            second(at)
+        ),
+    )
+}
+
+pub fn of_refused_channel(channel: &ChannelName, why: &str) -> News {
+    warning(
+        "ChannelRefused",
+        format!("the API refuses the channel {channel}: {}", plain(why)),
+    )
+}
+
+/// What became of a channel that was set.
+pub fn of_channel(outcome: &ChannelOutcome) -> News {
+    let message = channel_text(outcome);
+    match outcome {
+        ChannelOutcome::InVain(_) => warning("ChannelSetInVain", message),
+        ChannelOutcome::Replaced(_) => normal("ChannelReplaced", message),
+    }
+}
+
+/// The same, for reports.
+pub fn channel_text(outcome: &ChannelOutcome) -> String {
+    match outcome {
+        ChannelOutcome::InVain(set) => format!(
+            "the channel was set to {} at {}, and the cluster was not offered {} within two hours; the channel stays",
+            set.channel,
+            second(set.at),
+            set.update
+        ),
+        ChannelOutcome::Replaced(set) => format!(
+            "somebody has replaced the channel {} that was set at {} for {}; the agent does not set it again",
+            set.channel,
+            second(set.at),
+            set.update
+        ),
     }
 }
 

@@ -6,9 +6,10 @@
 //! not know it does not do.
 
 use serde::{Deserialize, Serialize};
-use towpath_core::agent::{FleetOrders, OrderedUpdate, PreflightOrder};
+use towpath_core::agent::{ChannelOrder, FleetOrders, OrderedUpdate, PreflightOrder};
 use towpath_core::cluster::ClusterId;
 use towpath_core::fleet::{AcceptedRisk, RiskEnd};
+use towpath_core::graph::ChannelName;
 
 use super::seal::{Sealed, check_nonce};
 use super::stamp::Nonce;
@@ -39,8 +40,17 @@ struct OrdersBody {
 #[serde(rename_all = "camelCase")]
 struct UpdateBody {
     to: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    channel: Option<ChannelBody>,
     #[serde(default)]
     accepted_risks: Vec<RiskBody>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct ChannelBody {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    from: Option<String>,
+    to: String,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -73,6 +83,10 @@ pub fn write(orders: &FleetOrders) -> String {
     let body = OrdersBody {
         update: orders.update.as_ref().map(|update| UpdateBody {
             to: update.to.to_string(),
+            channel: update.channel.as_ref().map(|channel| ChannelBody {
+                from: channel.from.as_ref().map(ToString::to_string),
+                to: channel.to.to_string(),
+            }),
             accepted_risks: update.accepted.iter().map(risk).collect(),
         }),
         preflight: orders.preflight.as_ref().map(|preflight| PreflightBody {
@@ -134,7 +148,19 @@ fn update(body: UpdateBody) -> Result<OrderedUpdate, String> {
     let accepted: Result<_, String> = body.accepted_risks.into_iter().map(risk).collect();
     Ok(OrderedUpdate {
         to: body.to.parse().map_err(|error| format!("{error}"))?,
+        channel: body.channel.map(channel_order).transpose()?,
         accepted: accepted?,
+    })
+}
+
+fn channel_order(body: ChannelBody) -> Result<ChannelOrder, String> {
+    let named = |name: String| {
+        let channel = ChannelName::new(&name);
+        channel.ok_or_else(|| format!("{name:?} cannot be a channel's name"))
+    };
+    Ok(ChannelOrder {
+        from: body.from.map(named).transpose()?,
+        to: named(body.to)?,
     })
 }
 
@@ -174,6 +200,10 @@ mod tests {
         FleetOrders {
             update: Some(OrderedUpdate {
                 to: "4.20.3".parse().unwrap(),
+                channel: Some(ChannelOrder {
+                    from: ChannelName::new("stable-4.19"),
+                    to: ChannelName::new("stable-4.20").unwrap(),
+                }),
                 accepted: vec![slow, AcceptedRisk::named("Odd".into())],
             }),
             preflight: Some(PreflightOrder {

@@ -7,7 +7,10 @@ use std::collections::BTreeSet;
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
-use towpath_core::agent::{Course, Memory, StartedPreflight, StartedUpdate};
+use towpath_core::agent::{
+    ChannelCourse, Course, Memory, SetChannel, StartedPreflight, StartedUpdate,
+};
+use towpath_core::graph::ChannelName;
 use towpath_core::version::Version;
 
 /// A record as it is written.
@@ -27,6 +30,10 @@ struct RecordBody {
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     accepted: BTreeSet<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    set_channel: Option<WrittenChannel>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    unwanted_channel: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     preflight: Option<WrittenPreflight>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     answered: Option<String>,
@@ -44,6 +51,15 @@ struct WrittenStart {
 struct WrittenFailure {
     version: String,
     at: String,
+}
+
+#[derive(Serialize, Deserialize)]
+struct WrittenChannel {
+    channel: String,
+    update: String,
+    at: String,
+    #[serde(default)]
+    over: bool,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -84,6 +100,12 @@ pub fn read(record: Option<&str>) -> Result<Memory, String> {
         taken_back: written.taken_back.as_deref().map(version).transpose()?,
         graph_good_at: written.graph_good_at.as_deref().map(time).transpose()?,
         accepted: written.accepted.into_iter().map(Into::into).collect(),
+        set_channel: written.set_channel.map(set_channel).transpose()?,
+        unwanted_channel: written
+            .unwanted_channel
+            .as_deref()
+            .map(channel)
+            .transpose()?,
         preflight: written.preflight.map(preflight).transpose()?,
         answered: written.answered.map(Into::into),
     })
@@ -108,6 +130,13 @@ pub fn write(memory: &Memory) -> String {
         taken_back: memory.taken_back.as_ref().map(ToString::to_string),
         graph_good_at: memory.graph_good_at.map(|at| at.to_string()),
         accepted: memory.accepted.iter().map(ToString::to_string).collect(),
+        set_channel: memory.set_channel.as_ref().map(|set| WrittenChannel {
+            channel: set.channel.to_string(),
+            update: set.update.to_string(),
+            at: set.at.to_string(),
+            over: set.course == ChannelCourse::Over,
+        }),
+        unwanted_channel: memory.unwanted_channel.as_ref().map(ToString::to_string),
         preflight: memory.preflight.as_ref().map(|preflight| WrittenPreflight {
             id: preflight.id.to_string(),
             version: preflight.version.to_string(),
@@ -118,6 +147,22 @@ pub fn write(memory: &Memory) -> String {
     };
     serde_json::to_string(&written)
         .unwrap_or_else(|_| unreachable!("texts, numbers and flags can be written"))
+}
+
+fn set_channel(written: WrittenChannel) -> Result<SetChannel, String> {
+    Ok(SetChannel {
+        channel: channel(&written.channel)?,
+        update: version(&written.update)?,
+        at: time(&written.at)?,
+        course: match written.over {
+            true => ChannelCourse::Over,
+            false => ChannelCourse::Waiting,
+        },
+    })
+}
+
+fn channel(text: &str) -> Result<ChannelName, String> {
+    ChannelName::new(text).ok_or_else(|| format!("{text:?} cannot be a channel's name"))
 }
 
 fn preflight(written: WrittenPreflight) -> Result<StartedPreflight, String> {

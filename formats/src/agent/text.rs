@@ -10,7 +10,7 @@ use towpath_core::verdict::{Reason, Verdict};
 use super::PassReport;
 use crate::room::{Room, toned};
 use crate::verdict;
-use crate::words::{counted, plain, tone};
+use crate::words::{counted, plain, second, tone};
 
 /// A condition of a ClusterOperator.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -48,6 +48,7 @@ pub fn text(told: &PassReport<'_>, room: Room) -> String {
     if told.choice.judged.is_empty() {
         text.push_str("\nNo update is offered.\n");
     }
+    orders(told, &mut text);
     if let Some(gate) = told.gate {
         let _ = writeln!(
             text,
@@ -65,6 +66,24 @@ pub fn text(told: &PassReport<'_>, room: Room) -> String {
     room.fit(&text)
 }
 
+/// What the fleet asks for besides, and what is said about it.
+fn orders(told: &PassReport<'_>, text: &mut String) {
+    if let Some(one) = told.channel {
+        let word = toned(tone(&one.verdict.answer), &word(&one.verdict));
+        let _ = writeln!(
+            text,
+            "\nThe channel {} for the fleet's update to {}: {word}",
+            one.channel, one.update
+        );
+        points(&one.verdict.reasons, text);
+    }
+    if let Some((version, verdict)) = told.preflight {
+        let word = toned(tone(&verdict.answer), &word(verdict));
+        let _ = writeln!(text, "\nThe fleet's preflight of {version}: {word}");
+        points(&verdict.reasons, text);
+    }
+}
+
 fn points(reasons: &BTreeSet<Reason>, text: &mut String) {
     for reason in reasons {
         text.push_str(&verdict::point("  - ", reason));
@@ -74,7 +93,7 @@ fn points(reasons: &BTreeSet<Reason>, text: &mut String) {
 /// An answer in a word, with the time if there is one.
 pub(super) fn word(verdict: &Verdict) -> String {
     match verdict.answer.until() {
-        Some(until) => format!("{} until {until}", verdict.answer.word()),
+        Some(until) => format!("{} until {}", verdict.answer.word(), second(until)),
         None => verdict.answer.word().to_owned(),
     }
 }

@@ -1,6 +1,7 @@
 //! An audit, as text and as JSON.
 
 mod json;
+pub mod request;
 mod text;
 
 pub use json::json;

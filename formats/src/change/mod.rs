@@ -1,6 +1,7 @@
 //! What a change of graph data means for clients, as text and as JSON.
 
 mod json;
+pub mod steering;
 mod text;
 
 pub use json::json;

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 use towpath_core::fleet::{
-    ActiveUpgrade, AgentUpdate, AskedPreflights, CandidateWhy, ClusterIdx, ClusterRow, Decision,
-    FleetPlan, FleetPlanner, HistoryRow, Name, Next, Preflight, RuleId, Start, StartKind,
-    StatusRow, Upgrade, Why,
+    ActiveUpgrade, AgentUpdate, AskedPreflights, CandidateWhy, ClusterIdx, Decision, FleetPlan,
+    FleetPlanner, HistoryRow, Name, Next, Preflight, RuleId, Start, StartKind, StatusRow, Upgrade,
+    Why,
 };
 use towpath_core::graph::ChannelName;
 use towpath_core::simulate::{Forecast, IdleCluster, Outlook};
@@ -156,7 +156,12 @@ pub fn with_preflights<'a>(
 
 /// Whom a preflight was asked of.
 pub fn preflights_asked(asked: &AskedPreflights) -> Value {
-    json!({"kind": "asked", "clusters": asked.preflights.len(), "notOffered": asked.not_offered})
+    json!({
+        "kind": "asked",
+        "clusters": asked.preflights.len(),
+        "notOffered": asked.not_offered,
+        "unsupported": asked.unsupported,
+    })
 }
 
 /// Preflights of many clusters, each with the cluster's name if it is known.
@@ -169,7 +174,8 @@ pub fn preflights<'a>(
         told["name"] = json!(name);
         told
     };
-    preflights.into_iter().map(one).collect()
+    let preflights: Vec<Value> = preflights.into_iter().map(one).collect();
+    json!({ "preflights": preflights })
 }
 
 fn preflight(preflight: &Preflight) -> Value {
@@ -201,11 +207,6 @@ fn agent_updates(updates: &[AgentUpdate]) -> Value {
 
 /// The status, row by row.
 pub fn status(rows: &[StatusRow]) -> Value {
-    let next = |next: &Next| {
-        json!({
-            "at": next.at.to_string(), "cluster": next.id.as_str(), "name": next.cluster, "to": next.to.to_string(), "starts": next.starts,
-        })
-    };
     let row = |row: &StatusRow| {
         json!({
             "organisation": row.organisation,
@@ -218,31 +219,18 @@ pub fn status(rows: &[StatusRow]) -> Value {
             "underWay": row.under_way.iter().map(|(id, name, to, state)| json!({
                 "cluster": id.as_str(), "name": name, "to": to.to_string(), "state": state.code(),
             })).collect::<Vec<_>>(),
-            "next": row.next.as_ref().map(next),
+            "next": row.next.as_ref().map(next_start),
             "held": row.held.iter().map(|(code, count)| (code.name().to_owned(), json!(count))).collect::<serde_json::Map<_, _>>(),
         })
     };
     rows.iter().map(row).collect()
 }
 
-/// Each cluster with its policy.
-pub fn clusters(rows: &[ClusterRow]) -> Value {
-    let row = |row: &ClusterRow| {
-        json!({
-            "cluster": row.id.as_str(),
-            "name": row.name,
-            "organisation": row.organisation,
-            "version": row.version.to_string(),
-            "channel": row.channel.as_ref().map(ToString::to_string),
-            "schedule": row.schedule,
-            "sector": row.sector,
-            "mutexes": row.mutexes,
-            "soakDays": row.soak_days,
-            "workloads": row.workloads,
-            "soaking": row.soaking.iter().map(ToString::to_string).collect::<Vec<_>>(),
-        })
-    };
-    rows.iter().map(row).collect()
+/// What starts next, or is expected to.
+pub(super) fn next_start(next: &Next) -> Value {
+    json!({
+        "at": next.at.to_string(), "cluster": next.id.as_str(), "name": next.cluster, "to": next.to.to_string(), "starts": next.starts,
+    })
 }
 
 pub fn history(rows: &[HistoryRow]) -> Value {

@@ -2,17 +2,26 @@
 
 pub(crate) mod accepted_risks;
 pub mod acts;
+pub mod agenda;
 pub mod aus_state;
+pub mod cluster;
 pub mod cluster_list;
+pub mod clusters;
 pub mod cursor;
 pub mod input;
 pub mod json;
 pub mod log;
 pub(crate) mod maintenance;
+pub mod matrix;
 pub mod pages;
+pub mod pipeline;
 pub mod policy;
 pub mod report;
+pub mod standing;
 pub mod text;
 pub mod token;
 
 pub use crate::room::Room;
+
+#[cfg(test)]
+mod views_tests;

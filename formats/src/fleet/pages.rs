@@ -27,15 +27,15 @@ const MAX_NAMES: usize = 1_000;
 /// Rows that name more clusters than this together are not all on one page.
 const MAX_NAMES_OF_A_PAGE: usize = 10_000;
 
-const FOREIGN: &str = "`after` is not the `next` of an answer of this path";
+pub(super) const FOREIGN: &str = "`after` is not the `next` of an answer of this path";
 
 /// How many entries a page has.
-fn entries(filter: &Filter) -> usize {
+pub(super) fn entries(filter: &Filter) -> usize {
     filter.limit.unwrap_or(ENTRIES)
 }
 
 /// The names that the page before ended with: so many, or there was none. A filter that means nothing has no page.
-fn after<const N: usize>(filter: &Filter) -> Result<Option<[&str; N]>, String> {
+pub(super) fn after<const N: usize>(filter: &Filter) -> Result<Option<[&str; N]>, String> {
     filter.check().map_err(|problem| problem.to_string())?;
     let Some(cursor) = &filter.after else {
         return Ok(None);
@@ -50,7 +50,7 @@ fn page(entries: Value, next: Option<String>) -> Value {
     json!({"entries": entries, "next": next})
 }
 
-fn next_after<const N: usize>(names: [&str; N]) -> String {
+pub(super) fn next_after<const N: usize>(names: [&str; N]) -> String {
     cursor::write(&Cursor(names.map(str::to_owned).into()))
 }
 
@@ -332,21 +332,6 @@ pub fn history(desk: &FleetPlanner, filter: &Filter, now: Timestamp) -> Result<V
         counted(shown::history(&rows), "clustersLeftOut", &left_out),
         next,
     ))
-}
-
-/// Each cluster with its policy, by organisation, name and id.
-pub fn clusters(desk: &FleetPlanner, filter: &Filter, now: Timestamp) -> Result<Value, String> {
-    let after = after::<3>(filter)?;
-    let mut rows = filter.clusters(desk, now);
-    rows.retain(|row| {
-        let key = [&*row.organisation, &*row.name, row.id.as_str()];
-        after.is_none_or(|after| key > after)
-    });
-    let is_last = rows.len() <= entries(filter);
-    rows.truncate(entries(filter));
-    let last = rows.last().filter(|_| !is_last);
-    let next = last.map(|row| next_after([&row.organisation, &row.name, row.id.as_str()]));
-    Ok(page(shown::clusters(&rows), next))
 }
 
 /// What will start, cluster by cluster: by organisation and name, then by time. The first page says who starts nothing.

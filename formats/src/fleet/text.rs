@@ -12,8 +12,8 @@ use std::fmt::Display;
 use comfy_table::presets::ASCII_MARKDOWN;
 use towpath_core::finding::{Finding, escaped};
 use towpath_core::fleet::{
-    AskedPreflights, COVERAGE_CODES, ClusterRow, FleetPolicy, HistoryRow, Name, Preflight, RuleId,
-    StatusRow, Upgrade,
+    AskedPreflights, COVERAGE_CODES, FleetPolicy, HistoryRow, Name, Preflight, RuleId, StatusRow,
+    Upgrade,
 };
 use towpath_core::graph::ChannelName;
 use towpath_core::simulate::{Forecast, IdleCluster, Outlook};
@@ -40,7 +40,7 @@ const MAX_NAMES: usize = 6;
 const STARTS: [&str; 6] = ["STARTS", "CLUSTER", "ORGANISATION", "SECTOR", "FROM", "TO"];
 
 /// A table of the first rows, and how many more there are.
-fn first_rows<const N: usize>(
+pub(super) fn first_rows<const N: usize>(
     head: [&str; N],
     rows: impl ExactSizeIterator<Item = [String; N]>,
     room: Room,
@@ -152,41 +152,6 @@ pub fn status(rows: &[StatusRow], room: Room) -> String {
     first_rows(head, rows.iter().map(row), room)
 }
 
-/// Each cluster with its policy.
-pub fn clusters(rows: &[ClusterRow], room: Room) -> String {
-    let head = [
-        "CLUSTER",
-        "ORGANISATION",
-        "VERSION",
-        "CHANNEL",
-        "SCHEDULE",
-        "SECTOR",
-        "MUTEXES",
-        "SOAK DAYS",
-        "WORKLOADS",
-        "SOAKING",
-    ];
-    let row = |row: &ClusterRow| {
-        let or_dash = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
-        [
-            row.name.to_string(),
-            row.organisation.to_string(),
-            row.version.to_string(),
-            or_dash(row.channel.as_ref().map(ToString::to_string)),
-            or_dash(row.schedule.clone()),
-            optional(row.sector.as_ref()),
-            joined(&row.mutexes, "-"),
-            or_dash(row.soak_days.map(|days| days.to_string())),
-            joined(&row.workloads, "-"),
-            joined(row.soaking.iter().rev().map(ToString::to_string), "-"),
-        ]
-    };
-    if rows.is_empty() {
-        return "No cluster has a policy and is meant by the filters.\n".to_owned();
-    }
-    first_rows(head, rows.iter().map(row), room)
-}
-
 /// The version history as a table for a terminal.
 pub fn history(rows: &[HistoryRow], width: Option<u16>) -> String {
     let mut text = fitted(HISTORY, width);
@@ -271,6 +236,12 @@ pub fn preflights_asked(version: &Version, asked: &AskedPreflights, at_once: u32
         "Asked {} for a preflight of {version}, at most {at_once} at once. Their agents run it inside their windows.\n`towpath fleet preflight` lists what became of it.\n",
         counted(asked.preflights.len(), "cluster")
     );
+    if !asked.unsupported.is_empty() {
+        told += &format!(
+            "Without preflights, as they said when they were last asked: {}\n",
+            first_names(&asked.unsupported, MAX_ROWS)
+        );
+    }
     if !asked.not_offered.is_empty() {
         told += &format!(
             "Not asked, because {version} is not offered to them: {}\n",
@@ -395,6 +366,6 @@ fn with_pool(cluster: &str, pool: Option<&Name>) -> String {
     pool.map_or_else(|| cluster.to_owned(), |pool| format!("{cluster}/{pool}"))
 }
 
-fn optional(name: Option<&Name>) -> String {
+pub(super) fn optional(name: Option<&Name>) -> String {
     name.map_or_else(|| "-".to_owned(), ToString::to_string)
 }

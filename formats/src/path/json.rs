@@ -3,19 +3,20 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
+use towpath_core::cluster::health::KnownGate;
 use towpath_core::graph::{Graph, ReleaseId, Risk};
 use towpath_core::path::{
     CatchUp, Certainty, NoGoal, NoPath, Obstacle, PathBarrier, Plan, Pools, RiskPolicy,
     StrandedPath,
 };
 
-use super::commands::{PlanCommands, commands};
+use super::commands::{HopCommands, PlanCommands, commands};
 use super::{PathReport, ShapeIs};
 use crate::cluster::ready::json as ready;
 use crate::duration::{estimate, spread_json};
 use crate::graph::cincinnati;
 use crate::graph::explain::json::known;
-use crate::verdict::{reasons, verdict};
+use crate::verdict::{reasons, share, verdict};
 use crate::words::platform_warning;
 
 /// Everything there is to say.
@@ -92,10 +93,25 @@ fn judged(told: &PathReport<'_>, number: usize, plan: &Plan) -> Value {
     }
     let PlanCommands { hops, after } = commands(told, plan, readiness);
     for (hop, commands) in hops.into_iter().enumerate() {
-        path["hops"][hop]["commands"] = commands.into();
+        let HopCommands { gates, look, run } = commands;
+        let value = &mut path["hops"][hop];
+        value["commands"] = run.into();
+        value["look"] = look.into();
+        value["acknowledgements"] = gates.iter().map(gate).collect();
     }
     path["commandsAfter"] = after.into();
     path
+}
+
+fn gate(gate: &KnownGate) -> Value {
+    json!({
+        "gate": &*gate.name,
+        "description": &*gate.description,
+        "only": gate.only.as_deref(),
+        "since": gate.since.as_ref().map(ToString::to_string),
+        "verified": gate.is_verified,
+        "command": gate.command(),
+    })
 }
 
 fn path(told: &PathReport<'_>, plan: &Plan) -> Value {
@@ -103,6 +119,7 @@ fn path(told: &PathReport<'_>, plan: &Plan) -> Value {
     let hops = plan.hops.iter().zip(&timed.hops).zip(told.held_on(&timed));
     let hops = hops.map(|((hop, timed), held_on)| {
         let release = told.graph.release(hop.to);
+        let explained = told.explained(hop);
         let mut value = json!({
             "from": version(told, hop.from),
             "to": version(told, hop.to),
@@ -111,6 +128,9 @@ fn path(told: &PathReport<'_>, plan: &Plan) -> Value {
             "url": release.metadata.get("url").map(|url| &**url),
             "skips": told.skipped(hop).map(|between| between.iter().map(ToString::to_string).collect::<Vec<_>>()),
             "risks": hop.risks.iter().map(|id| told.graph.risk(*id).name.as_str()).collect::<BTreeSet<_>>(),
+            "kind": explained.as_ref().map(|one| one.kind().name()),
+            "share": explained.as_ref().and_then(|one| one.share).map(share),
+            "reasons": explained.as_ref().map(|one| reasons(&one.verdict.reasons)),
             "opens": hop.opens.to_string(),
             "taken": timed.taken.to_string(),
             "arrives": timed.arrives.to_string(),

@@ -2,7 +2,7 @@
 //!
 //! The command line and the service answer with the same functions.
 
-mod commands;
+pub(crate) mod commands;
 mod graph_files;
 mod json;
 mod request;
@@ -19,10 +19,10 @@ pub(crate) use why_not::barrier;
 use std::collections::BTreeSet;
 
 use towpath_core::cluster::Readiness;
-use towpath_core::graph::{Graph, ReleaseId};
+use towpath_core::graph::{ExplainedRelease, Graph, ReleaseId, Situation, explain};
 use towpath_core::path::{CatchUp, FoundPaths, Hop, NoPath, Pace, Plan, Pools, Request, TimedPlan};
 use towpath_core::verdict::Verdict;
-use towpath_core::version::{Minor, Succession};
+use towpath_core::version::{Minor, MinorFact, Succession};
 
 use crate::cluster::objects::ClusterObjects;
 
@@ -57,14 +57,37 @@ impl PathReport<'_> {
     fn unverified(&self, plan: &Plan) -> BTreeSet<Minor> {
         let minor = |id: ReleaseId| Minor::of(&self.graph.release(id).version);
         let minors = &self.request.minors;
+        let is_hosted = self.is_hosted();
+        // What nobody has verified about hosted control planes concerns nobody else.
+        let concerns = |fact: MinorFact| fact != MinorFact::HostedKubeletSkew || is_hosted;
         let is_unsure = |minor: &Minor| {
-            !minors.rows().contains_key(minor) || minors.unverified(*minor).next().is_some()
+            !minors.rows().contains_key(minor) || minors.unverified(*minor).any(concerns)
         };
         let ahead = plan
             .hops
             .iter()
             .filter(|hop| minor(hop.from) != minor(hop.to));
         ahead.map(|hop| minor(hop.to)).filter(is_unsure).collect()
+    }
+
+    /// What `explain` says of a hop, as of the time of the question.
+    pub(crate) fn explained(&self, hop: &Hop) -> Option<ExplainedRelease> {
+        let cluster = self.request.asker.in_channel(&hop.channel);
+        let at = Situation {
+            graph: self.graph,
+            cluster: &cluster,
+            now: self.request.now,
+        };
+        let version = |id: ReleaseId| &self.graph.release(id).version;
+        let (from, to) = (version(hop.from), version(hop.to));
+        let explanation = explain(&at, from, Some(to), &self.request.minors, &[]);
+        explanation.candidates.into_iter().next()
+    }
+
+    /// Whether the cluster's control plane is known to be hosted.
+    fn is_hosted(&self) -> bool {
+        let cluster = self.cluster.as_ref();
+        cluster.is_some_and(|cluster| cluster.objects.facts.is_hosted())
     }
 
     /// Why the fleet does not let the cluster take the first hop now.

@@ -12,9 +12,9 @@ use towpath_core::version::{Minors, Version};
 
 use crate::cluster::shape::MAX_NODES;
 use crate::graph::data::parse_time;
-use crate::graph::explain::Form;
-use crate::graph::explain::request::{arch as read_arch, given, parsed};
+use crate::graph::explain::request::{arch as read_arch, given, parsed, parsed_as};
 use crate::graph::request::BadRequest;
+use crate::picture::PictureForm;
 
 /// What is asked, and how it is to be answered.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,7 +24,7 @@ pub struct PathRequest {
     /// What the cluster looks like, if something was said about it.
     pub shape: Option<Shape>,
     /// In which form, if it was said; else the `Accept` header says it.
-    pub form: Option<Form>,
+    pub form: Option<PictureForm>,
 }
 
 /// Where nobody says which channels to go through.
@@ -93,7 +93,7 @@ pub fn read(query: &str, minors: &Minors, now: Timestamp) -> Result<PathRequest,
     Ok(PathRequest {
         request,
         shape: shape.shape(),
-        form: parsed("format", form, Form::named)?,
+        form: parsed_as("format", PictureForm::NAMES, form, PictureForm::named)?,
     })
 }
 
@@ -152,6 +152,7 @@ const NAMES: [&str; 15] = [
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::graph::explain::Form;
 
     fn read_at(query: &str) -> Result<PathRequest, BadRequest> {
         read(query, &Minors::default(), Timestamp::UNIX_EPOCH)
@@ -189,7 +190,7 @@ mod tests {
         );
         assert_eq!(
             (request.prefer, form),
-            (Preference::Soonest, Some(Form::Text))
+            (Preference::Soonest, Some(PictureForm::Told(Form::Text)))
         );
         assert!(matches!(request.risks, RiskPolicy::Accepted(names) if names.len() == 2));
     }

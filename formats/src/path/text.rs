@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
 use jiff::Timestamp;
+use towpath_core::cluster::health::KnownGate;
 use towpath_core::cluster::{Fact, ReadyHop};
 use towpath_core::duration::{Estimate, Seconds, Spread};
 use towpath_core::finding::Place;
@@ -13,7 +14,7 @@ use towpath_core::path::{
 };
 use towpath_core::version::{Minor, Version};
 
-use super::commands::{PlanCommands, commands};
+use super::commands::{HopCommands, PlanCommands, commands};
 use super::why_not::why_not;
 use super::{PathReport, ShapeIs};
 use crate::cluster::ready::UnreadKinds;
@@ -180,7 +181,13 @@ fn way(told: &PathReport<'_>, number: usize, plan: &Plan) -> String {
         if let Some(hop) = judged.and_then(|readiness| readiness.hops.get(number)) {
             paragraph.cluster(hop, &mut noted);
         }
-        paragraph.run("run", hops.get(number).map_or(&[], Vec::as_slice));
+        if let Some(HopCommands { gates, look, run }) = hops.get(number) {
+            // Of a cluster that was looked at, its notes tell.
+            let gates = gates.iter().filter(|_| judged.is_none());
+            gates.for_each(|gate| paragraph.gate(gate));
+            paragraph.run("look", look);
+            paragraph.run("run", run);
+        }
         text.push_str(&paragraph.text);
         channel = Some(&hop.channel);
     }
@@ -250,6 +257,9 @@ fn rollouts(told: &PathReport<'_>, timed: &TimedPlan) -> String {
         more => format!("{more} times"),
     };
     match (told.shape, timed.rollouts.is_empty()) {
+        _ if told.is_hosted() => {
+            "Its node pools are updated one by one, when you say so.".to_owned()
+        }
         (ShapeIs::Given, false) => {
             let pools = timed.rollouts.iter();
             let pools = pools.map(|(pool, count)| format!("{pool} {}", times(*count)));
@@ -366,6 +376,9 @@ impl Paragraph {
         let Pools::MayStayPaused { catch_up, .. } = timed.pools else {
             return;
         };
+        if told.is_hosted() {
+            return;
+        }
         let then = match (catch_up, told.shape, timed.catch_up) {
             (CatchUp::Later, _, _) => String::new(),
             (CatchUp::AfterThisHop, ShapeIs::Given, Some(takes)) if takes.high > 0 => {
@@ -383,6 +396,21 @@ impl Paragraph {
             "pools",
             &format!("all but master may stay paused{on}{then}"),
         );
+    }
+
+    /// An acknowledgement that is known to be needed, and the release from which on.
+    fn gate(&mut self, gate: &KnownGate) {
+        let since = gate.since.as_ref();
+        let since = since.map_or_else(String::new, |since| format!(", from {since} on"));
+        let only = gate.only.as_ref();
+        let only = only.map_or_else(String::new, |only| format!(" ({only})"));
+        let doubt = match gate.is_verified {
+            true => "",
+            false => "; nobody has verified that",
+        };
+        let (name, description) = (&gate.name, &gate.description);
+        let text = format!("{name}{since}{only}{doubt}: {description}");
+        self.text.push_str(&wrapped("    asks     ", &text));
     }
 
     /// Commands, one below the other, each on one line so that it can be copied.

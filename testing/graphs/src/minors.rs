@@ -6,11 +6,16 @@ use towpath_core::version::{Minor, MinorFact, MinorRow, Minors};
 pub fn minors() -> Minors {
     let four = (1..=22).map(|minor| (Minor::new(4, minor), of_four(minor)));
     let five = (0..=8).map(|minor| (Minor::new(5, minor), of_five(minor)));
-    let unverified = [MinorFact::Kubernetes, MinorFact::KubeletSkew];
+    let unverified = [
+        MinorFact::Kubernetes,
+        MinorFact::KubeletSkew,
+        MinorFact::HostedKubeletSkew,
+    ];
     let last_four = MinorRow {
         next: [Minor::new(5, 1)].into(),
         kubernetes: Some(Minor::new(1, 36)),
         kubelet_skew: Some(1),
+        hosted_kubelet_skew: Some(3),
         unverified: unverified.into(),
         ..MinorRow::default()
     };
@@ -41,14 +46,22 @@ fn of_four(minor: u64) -> MinorRow {
             if minor < 3 { minor + 12 } else { minor + 13 },
         )),
         kubelet_skew: Some(if is_even && minor >= 8 { 2 } else { 1 }),
+        hosted_kubelet_skew: (minor >= 14).then_some(3),
         is_eus: is_even && minor >= 6,
-        unverified: [].into(),
+        unverified: (minor >= 14)
+            .then_some(MinorFact::HostedKubeletSkew)
+            .into_iter()
+            .collect(),
     }
 }
 
 fn of_five(minor: u64) -> MinorRow {
     let is_known = minor <= 2;
-    let mut unverified = vec![MinorFact::KubeletSkew, MinorFact::Eus];
+    let mut unverified = vec![
+        MinorFact::KubeletSkew,
+        MinorFact::HostedKubeletSkew,
+        MinorFact::Eus,
+    ];
     unverified.extend(is_known.then_some(MinorFact::Kubernetes));
     unverified.extend((minor > 0).then_some(MinorFact::Next));
     unverified.extend((minor == 0).then_some(MinorFact::Skips));
@@ -63,6 +76,7 @@ fn of_five(minor: u64) -> MinorRow {
             .collect(),
         kubernetes: is_known.then_some(Minor::new(1, minor + 36)),
         kubelet_skew: u8::try_from(minor % 3 + 1).ok(),
+        hosted_kubelet_skew: Some(3),
         is_eus: minor % 3 == 2,
         unverified: unverified.into_iter().collect(),
     }

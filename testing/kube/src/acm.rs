@@ -117,6 +117,14 @@ impl KubeApi {
             .unwrap();
     }
 
+    /// Deletes a curator as a person does.
+    pub async fn delete_curator(&self, namespace: &str, name: &str) {
+        let api = self.api(&CURATORS.api_version(), CURATORS.kind, Some(namespace));
+        api.delete(name, &kube::api::DeleteParams::default())
+            .await
+            .unwrap();
+    }
+
     /// Writes a curator as a person does, without a status.
     pub async fn put_curator(&self, namespace: &str, name: &str, spec: Value) {
         self.put(json!({

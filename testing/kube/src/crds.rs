@@ -69,7 +69,7 @@ pub const CRDS: [Crd; 6] = [
 ];
 
 /// Kinds that only `towpath ready` reads. A test that needs them adds them.
-pub const READY_CRDS: [Crd; 2] = [
+pub const READY_CRDS: [Crd; 3] = [
     Crd {
         group: "operators.coreos.com",
         version: "v1alpha1",
@@ -82,6 +82,13 @@ pub const READY_CRDS: [Crd; 2] = [
         version: "v1",
         kind: "Network",
         plural: "networks",
+        scope: "Cluster",
+    },
+    Crd {
+        group: "machineconfiguration.openshift.io",
+        version: "v1",
+        kind: "OSImageStream",
+        plural: "osimagestreams",
         scope: "Cluster",
     },
 ];

@@ -125,6 +125,19 @@ impl KubeApi {
         self.wait_for_schema(fields).await;
     }
 
+    /// Adds a kind as this file defines it, or puts that definition in place of ours, and waits until it can be used.
+    pub async fn define(&self, crd: &Crd, file: &Path) {
+        let api = self.api("apiextensions.k8s.io/v1", "CustomResourceDefinition", None);
+        let verb = match api.get_opt(&crd.name()).await.unwrap() {
+            Some(_) => "replace",
+            None => "create",
+        };
+        // An old API server does not know all fields of a definition, and drops them.
+        let file = file.display().to_string();
+        self.kubectl(&[verb, "--validate=false", "--filename", &file]);
+        self.wait_for_kind(crd).await;
+    }
+
     /// Removes a kind and its objects.
     pub async fn remove_kind(&self, crd: &Crd) {
         let api = self.api("apiextensions.k8s.io/v1", "CustomResourceDefinition", None);

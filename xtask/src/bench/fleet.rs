@@ -4,7 +4,9 @@ use clap::ValueEnum;
 
 use super::bars::Bars;
 use super::scratch::Scratch;
-use super::{FleetOptions, fleet_files, fleet_passes, fleet_reports, fleet_service, tools};
+use super::{
+    FleetOptions, fleet_files, fleet_passes, fleet_reports, fleet_service, fleet_views, tools,
+};
 use crate::Outcome;
 use crate::say::say;
 
@@ -15,6 +17,8 @@ pub(crate) enum Part {
     Passes,
     /// `towpath fleet plan` on files, as a whole.
     Files,
+    /// What a page asks of 100,000 clusters, over HTTP.
+    Views,
     /// Reports into PostgreSQL while graphs are served; and graphs with and without a fleet.
     Service,
 }
@@ -27,11 +31,15 @@ pub(super) fn run(options: &FleetOptions) -> anyhow::Result<Outcome> {
     if wanted(Part::Passes) {
         fleet_passes::measure(&mut bars)?;
     }
-    if wanted(Part::Files) || wanted(Part::Service) {
+    let with_binary = [Part::Files, Part::Views, Part::Service];
+    if with_binary.into_iter().any(wanted) {
         let binary = tools::build_towpath(&options.options.profile)?;
         let scratch = Scratch::new("fleet")?;
         if wanted(Part::Files) {
             fleet_files::measure(&binary, &scratch)?;
+        }
+        if wanted(Part::Views) {
+            fleet_views::measure(&binary, &scratch, &mut bars)?;
         }
         if wanted(Part::Service) {
             tools::install_missing()?;

@@ -115,7 +115,7 @@ pub(super) fn organisation() -> String {
 }
 
 /// A list of clusters, each with its own twenty candidates, as the core's bench has them.
-fn cluster_list(clusters: usize) -> String {
+pub(super) fn cluster_list(clusters: usize) -> String {
     let versions: Vec<String> = (0..120)
         .map(|n| format!("4.{}.{}", 12 + n / 30, n % 30))
         .collect();

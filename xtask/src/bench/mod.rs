@@ -7,16 +7,19 @@ mod bars;
 mod blocks;
 mod clients;
 mod convert;
+mod events;
 mod fleet;
 mod fleet_files;
 mod fleet_load;
 mod fleet_passes;
 mod fleet_reports;
 mod fleet_service;
+mod fleet_views;
 mod growth;
 mod http;
 mod memory;
 mod nginx;
+mod page;
 mod path;
 mod real_data;
 mod reloads;
@@ -45,6 +48,10 @@ pub(crate) enum Bench {
     Fleet(FleetOptions),
     /// Ways between random releases of all the real data. Exit 1 if a bar is missed.
     Path(Options),
+    /// Pictures of channels, as the page asks for them. Exit 1 if a bar is missed.
+    Page(Options),
+    /// Graphs per second with ten clients of the event stream, in turns with none. Exit 1 if a bar is missed.
+    Events(Options),
     /// From a block that is committed to the first answer with it, by webhook and by interval. Exit 1 if a bar is missed.
     Reload(Options),
 }
@@ -80,6 +87,8 @@ pub(crate) fn run(bench: &Bench) -> anyhow::Result<Outcome> {
         Bench::Growth(options) => growth::run(options),
         Bench::Fleet(options) => fleet::run(options),
         Bench::Path(options) => path::run(options),
+        Bench::Page(options) => page::run(options),
+        Bench::Events(options) => events::run(options),
         Bench::Reload(options) => blocks::run(options),
     }
 }

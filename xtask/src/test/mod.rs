@@ -10,7 +10,7 @@ use anyhow::Context;
 
 use crate::packages::{self, Package};
 use crate::say::say;
-use crate::{Outcome, kube_api, layers, workspace};
+use crate::{Outcome, kube_api, layers, page, workspace};
 use build::Scope;
 
 /// Where the tests on real data look for it.
@@ -79,7 +79,7 @@ const QUICK_STEPS: [Step; 4] = [
     },
 ];
 
-const STEPS: [Step; 6] = [
+const STEPS: [Step; 7] = [
     FORMAT,
     LAYERS,
     Step {
@@ -89,8 +89,13 @@ const STEPS: [Step; 6] = [
     },
     Step {
         name: "the programs that tests need",
-        run: || packages::install_missing(&PACKAGES).map(|()| Outcome::Good),
+        run: install_programs,
         remedy: "install them by hand",
+    },
+    Step {
+        name: "cargo xtask page",
+        run: || page::run(None),
+        remedy: "correct what is shown above; it needs the npm registry",
     },
     Step {
         name: "cargo xtask kube-apiserver",
@@ -103,6 +108,11 @@ const STEPS: [Step; 6] = [
         remedy: "correct what the tests show above",
     },
 ];
+
+fn install_programs() -> anyhow::Result<Outcome> {
+    packages::install_missing(&PACKAGES)?;
+    page::install_missing().map(|()| Outcome::Good)
+}
 
 fn all_tests() -> anyhow::Result<Outcome> {
     if std::env::var_os(REAL_DATA).is_none() {

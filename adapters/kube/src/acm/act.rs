@@ -25,8 +25,6 @@ pub struct CuratedUpgrade<'a> {
     pub pool: Option<&'a str>,
     /// The channel to switch to first.
     pub channel: Option<&'a str>,
-    /// The version in between, from one EUS minor to the next.
-    pub via: Option<&'a Version>,
     /// The time of the start. It tells a second attempt from the first.
     pub start_at: Timestamp,
 }
@@ -72,7 +70,7 @@ impl CuratedUpgrade<'_> {
             (true, None) => Some("ControlPlane"),
             (false, None) => None,
         };
-        let mut spec = json!({
+        json!({
             "desiredCuration": "upgrade",
             "upgrade": {
                 "desiredUpdate": self.version.to_string(),
@@ -81,11 +79,7 @@ impl CuratedUpgrade<'_> {
                 "upgradeType": kind,
                 "nodePoolNames": self.pool.map(|pool| [pool]),
             },
-        });
-        if let Some(via) = self.via {
-            spec["upgrade"]["intermediateUpdate"] = via.to_string().into();
-        }
-        spec
+        })
     }
 }
 
@@ -129,6 +123,17 @@ impl Hub {
             }) => Ok(CurateOutcome::Refused(message)),
             Err(other) => Err(other),
         }
+    }
+
+    /// How far an upgrade of ours is now. None: the hub has nothing of it.
+    pub async fn progress(
+        &self,
+        place: &CuratorPlace,
+        upgrade: &CuratedUpgrade<'_>,
+    ) -> Result<Option<CuratorProgress>, KubeError> {
+        let there = self.curator(place).await?;
+        let ours = there.filter(|there| there.mark.as_deref() == Some(&*upgrade.mark()));
+        Ok(ours.map(|there| there.progress))
     }
 
     /// Takes an upgrade of ours back, if its job has not begun.

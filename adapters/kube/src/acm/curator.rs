@@ -114,7 +114,7 @@ fn progress(object: &Value) -> CuratorProgress {
     let is_failed = job.is_some_and(|job| job["reason"] == "Job_failed") || said.contains("Failed");
     match (wants, job.is_some(), is_over) {
         // Somebody has asked for another version since: the outcome is of the one before.
-        (true, _, true) if is_of_another(object, said) => CuratorProgress::Waiting,
+        (true, _, true) if may_be_of_another(object, said) => CuratorProgress::Waiting,
         (_, _, true) if is_failed => {
             CuratorProgress::Failed(said.chars().take(MAX_MESSAGE).collect())
         }
@@ -126,12 +126,21 @@ fn progress(object: &Value) -> CuratorProgress {
     }
 }
 
-/// Whether a job's message names another version than the one that is wanted now. The hub writes `Version (4.20.5;stable-4.20;)`.
-fn is_of_another(object: &Value, said: &str) -> bool {
-    let wanted = text(object, "/spec/upgrade/desiredUpdate");
+/// Whether a job's outcome may be about another version than the one that is wanted now. The hub writes `Version (4.20.5;stable-4.20;)`.
+/// Without that, only our own request is known to be the one that the job was for.
+fn may_be_of_another(object: &Value, said: &str) -> bool {
+    let Some(wanted) = text(object, "/spec/upgrade/desiredUpdate") else {
+        return false;
+    };
     let told = said.split_once("Version (").map(|(_, rest)| rest);
-    let told = told.and_then(|rest| rest.split([';', ')']).next());
-    matches!((wanted, told), (Some(wanted), Some(told)) if wanted != told)
+    match told.and_then(|rest| rest.split([';', ')']).next()) {
+        Some(told) => told != wanted,
+        None => {
+            let annotations = object.pointer("/metadata/annotations");
+            let mark = annotations.and_then(|all| all[UPGRADE_ANNOTATION].as_str());
+            mark.and_then(|mark| mark.split(' ').next()) != Some(wanted)
+        }
+    }
 }
 
 #[cfg(test)]
@@ -181,6 +190,25 @@ mod tests {
             ),
         ] {
             let object = json!({"metadata": {"name": "a", "namespace": "a"}, "spec": spec, "status": status});
+            let read = Curator::read(&object).map(|curator| curator.progress);
+            assert_eq!(read, Some(expected), "{object}");
+        }
+        // An outcome that names no version is not of somebody's newer request.
+        for (mark, expected) in [
+            (json!(null), CuratorProgress::Waiting),
+            (
+                json!("4.20.4 2026-11-18T00:00:00Z"),
+                CuratorProgress::Waiting,
+            ),
+            (
+                json!("4.20.5 2026-11-18T00:00:00Z"),
+                CuratorProgress::Finished,
+            ),
+        ] {
+            let object = json!({
+                "metadata": {"name": "a", "namespace": "a", "annotations": {UPGRADE_ANNOTATION: mark}},
+                "spec": upgrade, "status": job("True", "Job_has_finished", "done"),
+            });
             let read = Curator::read(&object).map(|curator| curator.progress);
             assert_eq!(read, Some(expected), "{object}");
         }

@@ -14,9 +14,20 @@ pub(crate) struct HostedCluster {
     pub(crate) place: CuratorPlace,
     pub(crate) channel: Option<String>,
     pub(crate) offers: Vec<String>,
+    /// The version that it is to have.
+    pub(crate) desired: Option<String>,
+    /// Whether the newest update in its history is not complete, and where that one goes.
+    pub(crate) under_way: Option<String>,
     pub(crate) pools: Vec<NodePool>,
     /// Node pools whose version cannot be read.
     pub(crate) unread: Vec<String>,
+}
+
+/// Where the newest update goes, if it is not complete. The newest comes first; one that does not tell goes nowhere that is known.
+fn under_way(object: &Value) -> Option<String> {
+    let newest = items(object, "/status/version/history").first()?;
+    let is_complete = text(newest, "/state") == Some("Completed");
+    (!is_complete).then(|| text(newest, "/version").unwrap_or("").to_owned())
 }
 
 /// By the id of the cluster.
@@ -49,6 +60,8 @@ pub(crate) fn by_cluster(hosted: &[Value], pools: &[Value]) -> BTreeMap<String, 
         let cluster = HostedCluster {
             channel: text(object, "/spec/channel").map(str::to_owned),
             offers: offers.collect(),
+            desired: text(object, "/status/version/desired/version").map(str::to_owned),
+            under_way: under_way(object),
             pools: known,
             unread,
             place,

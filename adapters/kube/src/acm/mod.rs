@@ -8,6 +8,7 @@
 mod act;
 mod curator;
 mod hosted;
+mod info;
 mod read;
 
 use jiff::Timestamp;

@@ -18,12 +18,14 @@ use towpath_core::version::{Arch, Version};
 use super::act::CuratedUpgrade;
 use super::curator::{Curator, CuratorPlace, CuratorProgress};
 use super::hosted::{self, HostedCluster};
-use super::{condition, items, text};
+use super::{condition, info, items, text};
 
 /// The label that names a cluster's set. ACM puts a cluster without one into the set `default`.
 const CLUSTER_SET: &str = "cluster.open-cluster-management.io/clusterset";
 /// The label that names an architecture, because a hub does not know it.
 const ARCH: &str = "towpath.dev/arch";
+/// The version of a cluster that does not tell its own: everybody who may have to wait for it waits.
+const LOWEST: &str = "0.0.0";
 
 /// The fleet as the hub reports it.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -34,6 +36,9 @@ pub struct HubFleet {
     pub upgrades: Vec<Upgrade>,
     /// Where the curator of each cluster is, or would be.
     pub places: BTreeMap<ClusterId, CuratorPlace>,
+    /// Clusters that could not be understood, as far as the hub tells of them: unhealthy, on the lowest version if they do not
+    /// tell theirs, and with ids that are valid only here. Others may have to wait for them.
+    pub unread: Vec<ClusterState>,
     /// Objects that could not be understood.
     pub findings: Vec<Finding>,
     curators: BTreeMap<(String, String), Curator>,
@@ -104,23 +109,34 @@ impl Lists {
                         .push((state, place));
                 }
                 Ok(None) => {}
-                Err(problem) => fleet.findings.push(Finding::error(
-                    "acm-cluster",
-                    place_of(name),
-                    problem,
-                    "see why it does not report to the hub; it is left out until then",
-                )),
+                Err(problem) => {
+                    fleet.unread.extend(unread(object, name, &problem, now));
+                    fleet.findings.push(Finding::error(
+                        "acm-cluster",
+                        place_of(name),
+                        problem,
+                        "see why it does not report to the hub; nothing starts there until then, and sectors that come later wait",
+                    ));
+                }
             }
         }
         for (id, mut same) in by_id {
             match (same.pop(), same.is_empty()) {
                 (Some((state, place)), true) => fleet.take(state, place, now),
-                (Some((state, _)), false) => fleet.findings.push(Finding::error(
-                    "acm-same-id",
-                    place_of(&state.name),
-                    format!("{} ManagedClusters say that they are {id}", same.len() + 1),
-                    "detach the wrong ones; all of them are left out until then",
-                )),
+                (Some((state, place)), false) => {
+                    let problem =
+                        format!("{} ManagedClusters say that they are {id}", same.len() + 1);
+                    fleet.findings.push(Finding::error(
+                        "acm-same-id",
+                        place_of(&state.name),
+                        problem.clone(),
+                        "detach the wrong ones; nothing starts there until then, and sectors that come later wait",
+                    ));
+                    same.push((state, place));
+                    let all = same.into_iter();
+                    let all = all.filter_map(|(state, _)| disputed(state, &problem));
+                    fleet.unread.extend(all);
+                }
                 (None, _) => {}
             }
         }
@@ -196,6 +212,57 @@ fn place_of(cluster: &str) -> Place {
     Place::file(format!("acm: cluster {cluster}"))
 }
 
+/// What is known of a ManagedCluster that cannot be understood.
+fn unread(object: &Value, name: &str, problem: &str, now: Timestamp) -> Option<ClusterState> {
+    let labels = labels(object);
+    let mut claims = items(object, "/status/clusterClaims").iter();
+    let version = claims.find(|claim| claim["name"] == "version.openshift.io");
+    let version = version.and_then(|claim| text(claim, "/value")?.parse().ok());
+    let organisation = labels.get(CLUSTER_SET).map_or("default", String::as_str);
+    Some(ClusterState {
+        id: unread_id(name)?,
+        name: name.into(),
+        organisation: organisation.into(),
+        binding: Binding::Bound,
+        going_to: None,
+        version: version.or_else(|| LOWEST.parse().ok())?,
+        version_since: now,
+        last_seen: now,
+        health: unread_health(problem),
+        channel: None,
+        arch: Arch::default(),
+        platform: Fact::Unknown,
+        product: Product::Standalone,
+        sts: Fact::Unknown,
+        wif: Fact::Unknown,
+        offers: Vec::new().into(),
+        acknowledged_gates: Default::default(),
+        available_channels: Fact::Unknown,
+        labels,
+    })
+}
+
+/// A cluster whose id another has, too.
+fn disputed(state: ClusterState, problem: &str) -> Option<ClusterState> {
+    Some(ClusterState {
+        id: unread_id(&state.name)?,
+        going_to: None,
+        health: unread_health(problem),
+        offers: Vec::new().into(),
+        ..state
+    })
+}
+
+fn unread_health(problem: &str) -> Health {
+    let why = format!("it cannot be read from the hub: {problem}").into();
+    Health::Unhealthy { why }
+}
+
+/// No real id has a colon and a name of Kubernetes.
+fn unread_id(name: &str) -> Option<ClusterId> {
+    ClusterId::as_recorded(&format!("acm:{name}"))
+}
+
 type ClusterReading = (ClusterState, CuratorPlace, Vec<String>);
 
 /// A ManagedCluster; none if it is no OpenShift.
@@ -252,7 +319,19 @@ fn cluster(
         })
         .map(Offer::free)
         .collect();
-    let going_to = text(info, &ocp("desiredVersion")).and_then(|to| to.parse::<Version>().ok());
+    let (going_to, unknown) = match hosted {
+        Some(hosted) => {
+            let ends = hosted.desired.iter().chain(&hosted.under_way);
+            let told = text(info, &ocp("desiredVersion")).into_iter();
+            let desired = told.chain(ends.map(String::as_str));
+            let desired = desired.filter_map(|to| to.parse::<Version>().ok());
+            (desired.filter(|to| *to > version).max(), None)
+        }
+        None => {
+            let updates = info::updates(info, &version);
+            (updates.going_to, updates.unknown)
+        }
+    };
     let product = hosted.map_or(Product::Standalone, |hosted| Product::HostedControlPlane {
         pools: hosted.pools.clone(),
     });
@@ -260,12 +339,18 @@ fn cluster(
     let unread: Vec<String> = unread
         .map(|pool| format!("node pool {pool} does not tell its version"))
         .collect();
+    // An update whose goal is not ahead is seen by its history alone.
+    let unfinished = hosted.and_then(|hosted| hosted.under_way.as_deref());
+    let unfinished = unfinished
+        .filter(|_| going_to.is_none())
+        .map(|_| "the newest update of its HostedCluster is not complete".to_owned());
     // Node pools go first, and nobody knows whether this one has to.
-    let health = match unread.first() {
-        Some(why) => Health::Unhealthy {
+    let first = unread.first().or(unfinished.as_ref());
+    let health = match first.or(unknown.as_ref()) {
+        Some(why) if health(object, info).is_healthy() => Health::Unhealthy {
             why: why.as_str().into(),
         },
-        None => health(object, info),
+        _ => health(object, info),
     };
     odd.extend(unread);
     let place = match hosted {
@@ -281,7 +366,7 @@ fn cluster(
         name: name.into(),
         organisation: label(CLUSTER_SET).unwrap_or("default").into(),
         binding: Binding::Bound,
-        going_to: going_to.filter(|to| *to > version),
+        going_to,
         version,
         version_since: now,
         last_seen: now,

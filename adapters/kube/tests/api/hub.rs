@@ -46,7 +46,6 @@ fn to(version: &Version) -> CuratedUpgrade<'_> {
         version,
         pool: None,
         channel: None,
-        via: None,
         start_at: time(NOON),
     }
 }
@@ -96,6 +95,16 @@ async fn the_hubs_clusters_are_read_with_channel_offers_and_health() {
     assert_eq!((&shop.health, &shop.going_to), (&Health::Healthy, &None));
     let why = "it is not available to the hub: no lease".into();
     assert_eq!(fleet.clusters[1].health, Health::Unhealthy { why });
+    let unread = &fleet.unread[0];
+    assert_eq!(
+        (
+            &*unread.name,
+            &*unread.organisation,
+            unread.version.to_string()
+        ),
+        ("new", "default", "0.0.0".to_owned())
+    );
+    assert!(!unread.health.is_healthy(), "others wait for it");
     let findings: Vec<String> = fleet.findings.iter().map(ToString::to_string).collect();
     assert_eq!(findings.len(), 1, "{findings:?}");
     assert!(
@@ -320,23 +329,60 @@ async fn a_hosted_control_plane_goes_first_and_its_node_pools_follow() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_version_between_two_eus_minors_can_be_told_once() {
+async fn an_update_of_a_hosted_control_plane_is_seen_in_its_status() {
+    let api = KubeApi::start().await;
+    let hub = hub(&api).await;
+    api.put_managed_cluster("hosted", ID, "4.20.2", "stable-4.20", &["4.20.3"])
+        .await;
+    api.put(json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "clusters"}}))
+        .await;
+    let image = "quay.example/release";
+    let update = |state: &str, version: &str| json!({"state": state, "version": version, "image": image, "startedTime": NOON, "completionTime": null, "verified": false});
+    let with = |desired: &str, history: Value| {
+        json!({
+            "apiVersion": "hypershift.openshift.io/v1beta1", "kind": "HostedCluster",
+            "metadata": {"name": "hosted", "namespace": "clusters"}, "spec": {"clusterID": ID},
+            "status": {"version": {"desired": {"version": desired, "image": image}, "history": history, "availableUpdates": [], "observedGeneration": 1}},
+        })
+    };
+    for (desired, history, going_to, is_healthy) in [
+        ("4.20.2", json!([update("Completed", "4.20.2")]), None, true),
+        (
+            "4.20.3",
+            json!([update("Completed", "4.20.2")]),
+            Some("4.20.3"),
+            true,
+        ),
+        (
+            "4.20.2",
+            json!([update("Partial", "4.20.3")]),
+            Some("4.20.3"),
+            true,
+        ),
+        ("4.20.2", json!([update("Partial", "4.20.2")]), None, false),
+    ] {
+        api.put(with(desired, history.clone())).await;
+        let read = fleet(&hub).await;
+        let state = &read.clusters[0];
+        let expected = going_to.map(version);
+        assert_eq!(state.going_to, expected, "{desired} {history}");
+        assert_eq!(state.health.is_healthy(), is_healthy, "{desired} {history}");
+        assert_eq!(read.upgrades.len(), usize::from(expected.is_some()));
+    }
+}
+
+/// Towpath makes two starts from one EUS minor to the next. Somebody else may have made one with an `intermediateUpdate`.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_curator_with_an_intermediate_update_cannot_be_used_again() {
     let api = KubeApi::start().await;
     let hub = hub(&api).await;
     api.put_managed_cluster("shop", ID, "4.20.1", "eus-4.20", &[])
         .await;
-    let (at, next, eus) = (place("shop"), version("4.21.4"), version("4.22.1"));
-    let upgrade = CuratedUpgrade {
-        channel: Some("eus-4.22"),
-        via: Some(&next),
-        ..to(&eus)
-    };
-    assert_eq!(hub.curate(&at, &upgrade).await.unwrap(), CurateOutcome::Now);
-    let made = &api.curator("shop", "shop").await["spec"]["upgrade"];
-    assert_eq!(
-        (&made["desiredUpdate"], &made["intermediateUpdate"]),
-        (&json!("4.22.1"), &json!("4.21.4"))
-    );
+    let at = place("shop");
+    let upgrade =
+        json!({"desiredUpdate": "4.22.1", "intermediateUpdate": "4.21.4", "channel": "eus-4.22"});
+    let spec = json!({"desiredCuration": "upgrade", "upgrade": upgrade});
+    api.put_curator("shop", "shop", spec).await;
     let done = job(
         "True",
         "Job_has_finished",

@@ -5,7 +5,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use towpath_core::agent::{FleetOrders, OrderedUpdate, Stamp};
+use towpath_core::agent::{FleetOrders, OrderedUpdate, OrdersUse, Stamp};
 use towpath_core::cluster::ClusterId;
 use towpath_core::fleet::AcceptedRisk;
 use towpath_formats::agent::orders;
@@ -408,6 +408,7 @@ async fn orders_are_sealed_and_a_service_of_before_has_none() {
     let ordered = FleetOrders {
         update: Some(OrderedUpdate {
             to: "4.20.3".parse().unwrap(),
+            channel: None,
             accepted: vec![AcceptedRisk::named("SlowStart".into())],
         }),
         preflight: None,
@@ -416,7 +417,7 @@ async fn orders_are_sealed_and_a_service_of_before_has_none() {
     let asked = |answered: Vec<Step>| async {
         let server = Server::always(answered);
         let agent = Agent::new(&server.url(""));
-        let orders = agent.client.orders(&id(), &nonce()).await;
+        let orders = agent.client.orders(&id(), &nonce(), OrdersUse::Act).await;
         let request = server.requests().remove(0);
         let path = "GET /api/v1/clusters/0f3a%2F%20x/orders?nonce=0123456789-_abcd HTTP/1.1\r\n";
         assert!(request.starts_with(path), "{request}");

@@ -44,7 +44,7 @@ pub(crate) async fn answer(
     let no_fleet = || Refusal::new(StatusCode::NOT_FOUND, "no_fleet", NO_FLEET);
     let fleet = service.fleet.load_full().ok_or_else(no_fleet)?;
     let (route, headers, now) = (found.route, &head.headers, service.now());
-    let (query, cluster) = (head.uri.query().unwrap_or_default(), found.cluster());
+    let (query, cluster) = (head.uri.query().unwrap_or_default(), found.named());
     let (mut place, mut seal, mut form) = (None, None, FleetForm::Json);
     let formed = || {
         let usual = match explain::accepted(head) {
@@ -72,11 +72,11 @@ pub(crate) async fn answer(
         }
         Handler::Orders => {
             let (id, speaker) = speaking(fleet.keys.as_ref(), cluster, headers, now)?;
-            let nonce = query::nonce(query).map_err(Refusal::invalid_params)?;
+            let (nonce, purpose) = query::orders(query).map_err(Refusal::invalid_params)?;
             place = Some(place_for_an_answer(service)?);
             let (cluster, token) = (id.clone(), speaker.token);
             seal = Some(move |text: &str| orders::seal(&token, &id, &nonce, text));
-            Box::new(|| Ok(FleetRequest::Orders { cluster }))
+            Box::new(move || Ok(FleetRequest::Orders { cluster, purpose }))
         }
         _ => {
             let (id, speaker) = speaking(fleet.keys.as_ref(), cluster, headers, now)?;

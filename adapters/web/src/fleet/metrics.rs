@@ -63,6 +63,27 @@ pub struct FleetMetrics {
     pub aus: Option<AusMetrics>,
 }
 
+impl FleetMetrics {
+    /// Whether people would see something else: more than that time has passed.
+    pub(crate) fn shows_else(&self, new: &Self) -> bool {
+        let shown = |of: &Self| {
+            (
+                of.is_scheduler,
+                of.unbound_clusters,
+                of.name_clashes,
+                of.overdue_upgrades,
+            )
+        };
+        shown(self) != shown(new)
+            || self.clusters != new.clusters
+            || self.upgrades != new.upgrades
+            || self.holds != new.holds
+            || self.policies != new.policies
+            || self.findings != new.findings
+            || self.agent_updates != new.agent_updates
+    }
+}
+
 /// The first of many, each of which becomes a series, and how many were left out.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Bounded<T> {

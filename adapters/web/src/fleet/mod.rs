@@ -16,9 +16,10 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use jiff::Timestamp;
+use towpath_core::agent::OrdersUse;
 use towpath_core::cluster::ClusterId;
 use towpath_core::finding::Finding;
-use towpath_core::fleet::{Authority, Filter};
+use towpath_core::fleet::{Authority, ClusterSort, Filter, MatrixBy};
 use towpath_core::version::Version;
 use towpath_formats::fleet::report::Report;
 
@@ -75,12 +76,46 @@ pub enum FleetRequest {
         /// How far to look ahead for those whose time no rule can tell; none: not at all.
         days: Option<u32>,
     },
-    /// Each cluster with its policy.
-    Clusters(Filter),
+    /// Each cluster with its policy, if it has one.
+    Clusters {
+        filter: Filter,
+        sort: ClusterSort,
+    },
+    /// The sectors of each organisation as a pipeline.
+    Sectors(Filter),
+    /// Which versions run where.
+    Matrix {
+        by: MatrixBy,
+        filter: Filter,
+    },
+    /// When clusters may start.
+    Calendar {
+        filter: Filter,
+        from: Option<Timestamp>,
+        until: Option<Timestamp>,
+    },
+    /// Pauses, approvals and acknowledgements.
+    Acts(Filter),
+    /// The decision log, newest first.
+    Decisions {
+        /// Only those before this number.
+        before: Option<i64>,
+        limit: Option<usize>,
+    },
+    /// One decision of the log, made again.
+    Decision {
+        number: i64,
+        /// Explain this cluster at the time of the decision.
+        cluster: Option<String>,
+    },
     /// Planned, running and ended upgrades.
     Upgrades(Filter),
     /// How many clusters are held back, by rule.
     Holds(Filter),
+    /// One cluster whole.
+    Cluster {
+        cluster: String,
+    },
     /// Why a cluster does, or does not, upgrade.
     Why {
         cluster: String,
@@ -92,6 +127,8 @@ pub enum FleetRequest {
     Forecast {
         /// The length of the forecast.
         days: u32,
+        /// When it begins; none: now.
+        from: Option<Timestamp>,
         filter: Filter,
     },
     Pause {
@@ -127,6 +164,7 @@ pub enum FleetRequest {
     Orders {
         /// The cluster, whose token was checked.
         cluster: ClusterId,
+        purpose: OrdersUse,
     },
     /// Ask clusters for a preflight.
     Preflight {

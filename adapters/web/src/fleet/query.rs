@@ -3,13 +3,16 @@
 use std::borrow::Cow;
 
 use http::request::Parts;
+use jiff::Timestamp;
 use percent_encoding::percent_decode_str;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
-use towpath_core::fleet::{Cursor, Filter};
+use towpath_core::agent::OrdersUse;
+use towpath_core::fleet::{ClusterSort, Cursor, Filter, MatrixBy};
 use towpath_core::version::Version;
 use towpath_formats::agent::stamp::Nonce;
 use towpath_formats::fleet::cursor;
+use towpath_formats::graph::data::parse_time;
 
 use super::{FleetForm, FleetRequest};
 use crate::refusal::{OrRefusal, Refusal};
@@ -34,9 +37,20 @@ const COUNT: &str = "org, sector, workload, cluster, held-by";
 /// … of lists that are whole, …
 const PART: &str = "org, sector, workload, cluster";
 /// … and of those that look ahead.
-const FORECAST: &str = "days, org, sector, workload, cluster, held-by, limit, after";
+const PLAN: &str = "days, org, sector, workload, cluster, held-by, limit, after";
+const FORECAST: &str = "days, now, org, sector, workload, cluster, held-by, limit, after";
+const CLUSTERS: &str =
+    "search, org, sector, workload, cluster, held-by, version, silent-since, sort, limit, after";
+const MATRIX: &str = "by, org, sector, workload, cluster, held-by, limit, after";
+const CALENDAR: &str = "from, until, org, sector, workload, cluster, held-by, limit, after";
+const ACTS: &str = "org, cluster, limit, after";
+const LOG: &str = "before, limit";
+/// What is said to who asks for something sealed without a nonce.
+const NO_NONCE: &str = "parameter nonce is missing; add nonce=";
 /// What every endpoint has besides: how the answer is written.
 const FORM: [&str; 2] = ["format", "width"];
+/// What somebody is told who asks for another time.
+const NO_NOW: &str = "this answer is of the last pass, so it takes no now; /api/v1/fleet/forecast takes a time to come, and /api/v1/fleet/decisions has what was decided before";
 /// The narrowest and the widest terminal that tables are made for.
 const WIDTHS: std::ops::RangeInclusive<u16> = 20..=1_000;
 
@@ -48,18 +62,31 @@ pub(crate) fn why(cluster: &str, query: &str) -> Result<FleetRequest, String> {
     Ok(FleetRequest::Why { cluster, version })
 }
 
+pub(crate) fn cluster(cluster: &str, query: &str) -> Result<FleetRequest, String> {
+    Parameters::read("", query)?;
+    let cluster = named(cluster)?;
+    Ok(FleetRequest::Cluster { cluster })
+}
+
 pub(crate) fn status(_: &str, query: &str) -> Result<FleetRequest, String> {
     Ok(FleetRequest::Status(Parameters::read(PAGE, query)?.filter))
 }
 
 pub(crate) fn plan(_: &str, query: &str) -> Result<FleetRequest, String> {
-    let Parameters { filter, days, .. } = Parameters::read(FORECAST, query)?;
+    let Parameters { filter, days, .. } = Parameters::read(PLAN, query)?;
     Ok(FleetRequest::Plan { filter, days })
 }
 
 pub(crate) fn clusters(_: &str, query: &str) -> Result<FleetRequest, String> {
-    let filter = Parameters::read(PAGE, query)?.filter;
-    Ok(FleetRequest::Clusters(filter))
+    let Parameters {
+        filter,
+        sort,
+        version,
+        ..
+    } = Parameters::read(CLUSTERS, query)?;
+    let sort = sort.unwrap_or_default();
+    let filter = Filter { version, ..filter };
+    Ok(FleetRequest::Clusters { filter, sort })
 }
 
 pub(crate) fn upgrades(_: &str, query: &str) -> Result<FleetRequest, String> {
@@ -81,9 +108,54 @@ pub(crate) fn preflights(_: &str, query: &str) -> Result<FleetRequest, String> {
 }
 
 pub(crate) fn forecast(_: &str, query: &str) -> Result<FleetRequest, String> {
-    let Parameters { filter, days, .. } = Parameters::read(FORECAST, query)?;
-    let days = days.unwrap_or(FORECAST_DAYS);
-    Ok(FleetRequest::Forecast { days, filter })
+    let Parameters {
+        filter, days, now, ..
+    } = Parameters::read(FORECAST, query)?;
+    Ok(FleetRequest::Forecast {
+        days: days.unwrap_or(FORECAST_DAYS),
+        from: now,
+        filter,
+    })
+}
+
+pub(crate) fn sectors(_: &str, query: &str) -> Result<FleetRequest, String> {
+    Ok(FleetRequest::Sectors(Parameters::read(PAGE, query)?.filter))
+}
+
+pub(crate) fn matrix(_: &str, query: &str) -> Result<FleetRequest, String> {
+    let Parameters { filter, by, .. } = Parameters::read(MATRIX, query)?;
+    let by = by.unwrap_or_default();
+    Ok(FleetRequest::Matrix { by, filter })
+}
+
+pub(crate) fn calendar(_: &str, query: &str) -> Result<FleetRequest, String> {
+    let Parameters {
+        filter,
+        from,
+        until,
+        ..
+    } = Parameters::read(CALENDAR, query)?;
+    Ok(FleetRequest::Calendar {
+        filter,
+        from,
+        until,
+    })
+}
+
+pub(crate) fn acts(_: &str, query: &str) -> Result<FleetRequest, String> {
+    Ok(FleetRequest::Acts(Parameters::read(ACTS, query)?.filter))
+}
+
+pub(crate) fn decisions(_: &str, query: &str) -> Result<FleetRequest, String> {
+    let Parameters { filter, before, .. } = Parameters::read(LOG, query)?;
+    let limit = filter.limit;
+    Ok(FleetRequest::Decisions { before, limit })
+}
+
+pub(crate) fn decision(number: &str, query: &str) -> Result<FleetRequest, String> {
+    let cluster = Parameters::read("cluster", query)?.filter.cluster;
+    let number = self::number("the decision", number, i64::MAX)?;
+    Ok(FleetRequest::Decision { number, cluster })
 }
 
 // Each reads the body of a change that people make, or says in a sentence what is wrong.
@@ -207,10 +279,20 @@ fn columns(value: &str) -> Result<u16, String> {
     })
 }
 
+/// What a cluster asks for its orders with.
+pub(super) fn orders(query: &str) -> Result<(Nonce, OrdersUse), String> {
+    let Parameters { nonce, dry_run, .. } = Parameters::read("nonce, dry-run", query)?;
+    let purpose = match dry_run {
+        Some(true) => OrdersUse::Look,
+        Some(false) | None => OrdersUse::Act,
+    };
+    Ok((nonce.ok_or(NO_NONCE)?, purpose))
+}
+
 /// The nonce of a request for a stamp.
 pub(super) fn nonce(query: &str) -> Result<Nonce, String> {
     let Parameters { nonce, .. } = Parameters::read("nonce", query)?;
-    nonce.ok_or_else(|| "parameter nonce is missing; add nonce=".to_owned())
+    nonce.ok_or_else(|| NO_NONCE.to_owned())
 }
 
 /// Checks that a request has no parameters.
@@ -234,6 +316,13 @@ struct Parameters {
     days: Option<u32>,
     version: Option<Version>,
     nonce: Option<Nonce>,
+    dry_run: Option<bool>,
+    by: Option<MatrixBy>,
+    sort: Option<ClusterSort>,
+    now: Option<Timestamp>,
+    from: Option<Timestamp>,
+    until: Option<Timestamp>,
+    before: Option<i64>,
 }
 
 impl Parameters {
@@ -241,12 +330,8 @@ impl Parameters {
     fn read(known: &str, query: &str) -> Result<Self, String> {
         let mut parameters = Self::default();
         for (key, value) in form_urlencoded::parse(query.as_bytes()) {
-            if !known.split(", ").any(|name| name == key) {
-                let key = shown(&key);
-                let form = FORM.join(", ");
-                return Err(format!(
-                    "there is no parameter {key:?} here; there are: {known}, {form}"
-                ));
+            if key.is_empty() || !known.split(", ").any(|name| name == key) {
+                return Err(no_parameter(&key, known));
             }
             parameters.take(&key, value)?;
         }
@@ -258,7 +343,16 @@ impl Parameters {
         match key {
             "version" => once(key, &mut self.version, version(&value)?),
             "nonce" => once(key, &mut self.nonce, read_nonce(&value)?),
+            "dry-run" => once(key, &mut self.dry_run, flag(key, &value)?),
             "days" => once(key, &mut self.days, number(key, &value, MAX_FORECAST_DAYS)?),
+            "search" => once(key, &mut filter.search, text(key, value.into())?),
+            "silent-since" => once(key, &mut filter.silent_since, time(key, &value)?),
+            "sort" => once(key, &mut self.sort, cluster_sort(&value)?),
+            "by" => once(key, &mut self.by, matrix_by(&value)?),
+            "now" => once(key, &mut self.now, time(key, &value)?),
+            "from" => once(key, &mut self.from, time(key, &value)?),
+            "until" => once(key, &mut self.until, time(key, &value)?),
+            "before" => once(key, &mut self.before, number(key, &value, i64::MAX)?),
             "org" => once(key, &mut filter.organisation, text(key, value.into())?),
             "sector" => once(key, &mut filter.sector, text(key, value.into())?),
             "workload" => once(key, &mut filter.workload, text(key, value.into())?),
@@ -271,10 +365,45 @@ impl Parameters {
     }
 }
 
+fn no_parameter(key: &str, known: &str) -> String {
+    if key == "now" {
+        return NO_NOW.to_owned();
+    }
+    let known = known.split(", ").filter(|name| !name.is_empty());
+    let known: Vec<&str> = known.chain(FORM).collect();
+    let (key, known) = (shown(key), known.join(", "));
+    format!("there is no parameter {key:?} here; there are: {known}")
+}
+
+fn matrix_by(value: &str) -> Result<MatrixBy, String> {
+    MatrixBy::named(value).ok_or_else(|| {
+        let there: Vec<&str> = MatrixBy::ALL.map(MatrixBy::name).into();
+        let value = shown(value);
+        format!("by is {value:?}; it must be one of {}", there.join(", "))
+    })
+}
+
+fn cluster_sort(value: &str) -> Result<ClusterSort, String> {
+    ClusterSort::named(value).ok_or_else(|| {
+        let there: Vec<&str> = ClusterSort::ALL.map(ClusterSort::word).into();
+        let value = shown(value);
+        format!("sort is {value:?}; it must be one of {}", there.join(", "))
+    })
+}
+
+fn time(key: &str, value: &str) -> Result<Timestamp, String> {
+    parse_time(value).map_err(|problem| format!("{key}: {problem}"))
+}
+
 fn read_nonce(value: &str) -> Result<Nonce, String> {
     Nonce::new(value).ok_or_else(|| {
         "nonce must have 16 to 64 characters of base64url; make a new one up".to_owned()
     })
+}
+
+fn flag(key: &str, value: &str) -> Result<bool, String> {
+    let read = value.parse();
+    read.map_err(|_| format!("{key} must be true or false"))
 }
 
 fn cursor(value: &str) -> Result<Cursor, String> {
@@ -411,11 +540,19 @@ mod tests {
             held_by: some("soak"),
             limit: Some(5),
             after: Some(after),
+            ..Filter::default()
         };
         assert_eq!(status("", query), Ok(FleetRequest::Status(filter.clone())));
         assert_eq!(holds("", ""), Ok(FleetRequest::Holds(Filter::default())));
         let forecast = super::forecast("", &format!("days=30&{query}"));
-        assert_eq!(forecast, Ok(FleetRequest::Forecast { days: 30, filter }));
+        assert_eq!(
+            forecast,
+            Ok(FleetRequest::Forecast {
+                days: 30,
+                from: None,
+                filter
+            })
+        );
         let expected = FleetRequest::Why {
             cluster: "a/b+c".into(),
             version: Some("4.16.1".parse().unwrap()),
@@ -426,13 +563,14 @@ mod tests {
     #[test]
     fn what_cannot_be_meant_is_refused() {
         type Reader = fn(&str, &str) -> Result<FleetRequest, String>;
-        let cases: [(Reader, &str, &str); 11] = [
+        let cases: [(Reader, &str, &str); 12] = [
             (
                 status,
                 "organisation=a",
                 "there is no parameter \"organisation\" here; there are: org,",
             ),
             (status, "days=3", "there is no parameter \"days\""),
+            (status, "now=2026-11-18T12:00Z", "it takes no now"),
             (status, "sector=a&sector=b", "parameter sector stands twice"),
             (status, "sector=", "sector is \"\""),
             (status, "limit=0", "a number from 1 to 1000"),

@@ -12,6 +12,7 @@ use hmac::Mac;
 use http::StatusCode;
 use jiff::Timestamp;
 use towpath_core::cluster::ClusterId;
+use towpath_core::moment::ShownTime;
 use towpath_formats::fleet::token::{self, Claims, Enrolment, Grant, Key};
 
 /// The shortest key, in characters.
@@ -295,7 +296,7 @@ impl fmt::Display for TokenProblem {
                 "the token was made with a key that this service does not have (any more); make a new one with `towpath fleet token`",
             ),
             Self::Forged => f.write_str("the token was changed after it was made; `towpath fleet token` makes a new one"),
-            Self::Ended(end) => write!(f, "the token ended at {end}; make a new one with `towpath fleet token`"),
+            Self::Ended(end) => write!(f, "the token ended at {}; make a new one with `towpath fleet token`", ShownTime(*end)),
             Self::Unbound => f.write_str(
                 "tokens of the first version (tpc_, tpa_, tpr_) are not taken: make a new one with `towpath fleet token`; \
                  `--accept-unbound-tokens-until DATE` lets the service take them for a while",

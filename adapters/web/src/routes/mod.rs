@@ -21,7 +21,7 @@ pub use table::ROUTES;
 
 #[derive(Debug)]
 pub struct Route {
-    /// With `{cluster}` for a cluster's id or name.
+    /// With one name in braces: `{cluster}` for a cluster's id or name. `{path}` at the end also takes slashes.
     pub path: &'static str,
     pub verb: Verb,
     pub who: Who,
@@ -84,6 +84,8 @@ pub enum Cost {
     Fleet,
     /// Is counted against the cluster's limit of reports.
     Report,
+    /// Stays open; limited in total and per address.
+    Stream,
 }
 
 /// Who answers.
@@ -92,6 +94,8 @@ pub(crate) enum Handler {
     Graph,
     Probe(ImmediateHandler),
     Light(ImmediateHandler),
+    /// A file of the page: for browsers, so not in the description of the API.
+    Page(ImmediateHandler),
     Scrape(QueuedHandler),
     Question(QueuedHandler),
     /// Parses a question to the fleet from the path and the query.
@@ -102,9 +106,11 @@ pub(crate) enum Handler {
     /// Answers the cluster in the path, sealed for it alone.
     Orders,
     Reload,
+    /// A stream that stays open.
+    Events,
 }
 
-/// Also gets the cluster in the path.
+/// Also gets the name in the path.
 type ImmediateHandler = fn(&Service, &Parts, &str) -> OrRefusal<Response<AnswerBody>>;
 type QueuedHandler = fn(&Arc<Service>, &Parts) -> OrRefusal<Work>;
 
@@ -115,35 +121,40 @@ pub(crate) struct RouteMatch<'a> {
     path: &'a str,
 }
 
-const CLUSTER: &str = "{cluster}";
 const TOO_LONG: &str = "the request's target is too long";
 const NOTHING: &str = "there is nothing here; /api/v1/openapi.json lists what there is, /api/upgrades_info/graph?channel=stable-4.20 is a graph";
 
-/// The route of a path. Most paths equal a row of the table.
-pub(crate) fn find(path: &str) -> Option<RouteMatch<'_>> {
-    let exact = ROUTES.iter().find(|route| route.path == path);
-    let found = exact.or_else(|| {
-        let mut routes = ROUTES.iter();
-        routes.find(|route| cluster_in(path, route.path).is_some())
-    });
-    found.map(|route| RouteMatch { route, path })
-}
-
-/// The same, where graphs are answered under another prefix too.
+/// The route of a path. Most paths equal a row of the table. Where graphs are answered under another prefix too, that goes
+/// before the page's own addresses.
 pub(crate) fn find_under<'a>(prefix: Option<&str>, path: &'a str) -> Option<RouteMatch<'a>> {
-    find(path).or_else(|| {
+    let under_prefix = || {
         let rest = path.strip_prefix(prefix?)?;
         let is_it = |route: &&Route| route.path.strip_prefix(GRAPH_PREFIX) == Some(rest);
         let route = ROUTES.iter().find(is_it)?;
         Some(RouteMatch { route, path })
-    })
+    };
+    exact(path)
+        .or_else(under_prefix)
+        .or_else(|| patterned(path))
 }
 
-/// The cluster's name, if the path matches the pattern.
-fn cluster_in<'a>(path: &'a str, pattern: &str) -> Option<&'a str> {
-    let (before, after) = pattern.split_once(CLUSTER)?;
+fn exact(path: &str) -> Option<RouteMatch<'_>> {
+    let route = ROUTES.iter().find(|route| route.path == path)?;
+    Some(RouteMatch { route, path })
+}
+
+fn patterned(path: &str) -> Option<RouteMatch<'_>> {
+    let mut routes = ROUTES.iter();
+    let route = routes.find(|route| name_in(path, route.path).is_some())?;
+    Some(RouteMatch { route, path })
+}
+
+/// What the path has where the pattern has a name in braces.
+fn name_in<'a>(path: &'a str, pattern: &str) -> Option<&'a str> {
+    let (before, rest) = pattern.split_once('{')?;
+    let (kind, after) = rest.split_once('}')?;
     let name = path.strip_prefix(before)?.strip_suffix(after)?;
-    (!name.is_empty() && !name.contains('/')).then_some(name)
+    (!name.is_empty() && (kind == "path" || !name.contains('/'))).then_some(name)
 }
 
 /// The route that answers a request, or why none does.
@@ -162,9 +173,9 @@ pub(crate) fn taken<'a>(head: &Parts, found: Option<RouteMatch<'a>>) -> OrRefusa
 }
 
 impl<'a> RouteMatch<'a> {
-    /// The cluster's name in the path; empty if it has none.
-    pub(crate) fn cluster(&self) -> &'a str {
-        cluster_in(self.path, self.route.path).unwrap_or_default()
+    /// The cluster or another name in the path; empty if it has none.
+    pub(crate) fn named(&self) -> &'a str {
+        name_in(self.path, self.route.path).unwrap_or_default()
     }
 }
 
@@ -174,11 +185,17 @@ impl Route {
             Handler::Graph => Cost::Graph,
             Handler::Probe(_) => Cost::Probe,
             Handler::Scrape(_) => Cost::Scrape,
-            Handler::Light(_) | Handler::Reload => Cost::Light,
+            Handler::Light(_) | Handler::Page(_) | Handler::Reload => Cost::Light,
             Handler::Question(_) => Cost::Question,
             Handler::Read(_) | Handler::Change(_) | Handler::Orders => Cost::Fleet,
             Handler::Report => Cost::Report,
+            Handler::Events => Cost::Stream,
         }
+    }
+
+    /// Whether it is a file of the page. Such routes are for browsers, and the description of the API leaves them out.
+    pub fn is_page(&self) -> bool {
+        matches!(self.handler, Handler::Page(_))
     }
 
     /// Whether this is a browser's CORS preflight for a graph. OPTIONS is not in the table.
@@ -261,6 +278,7 @@ impl Cost {
             Self::Question => "question",
             Self::Fleet => "fleet",
             Self::Report => "report",
+            Self::Stream => "stream",
         }
     }
 }

@@ -2,10 +2,15 @@
 //!
 //! Graphs come first: rows are compared in order, and graphs are requested most.
 
-use super::Handler::{Change, Graph, Light, Orders, Probe, Question, Read, Reload, Report, Scrape};
+use super::Handler::{
+    Change, Events, Graph, Light, Orders, Page, Probe, Question, Read, Reload, Report, Scrape,
+};
 use super::{Handler, Route, Verb, Who};
 use crate::fleet::query;
-use crate::{explain, fleet, graph_data, mirror, openapi, operations, path};
+use crate::{
+    explain, fleet, graph_data, mirror, openapi, operations, page, path, picture, release_admin,
+    session,
+};
 
 pub static ROUTES: &[Route] = &[
     get(
@@ -57,6 +62,18 @@ pub static ROUTES: &[Route] = &[
         "A description of all paths, parameters and answers",
     ),
     get(
+        "/api/v1/channels",
+        (Who::Anyone, Question(picture::channels_question)),
+        "channels",
+        "The channels there are, and what each holds",
+    ),
+    get(
+        "/api/v1/graph",
+        (Who::AnyoneOrClusterById, Question(picture::question)),
+        "picture",
+        "Releases and updates of channels, each placed for a picture and judged for one cluster",
+    ),
+    get(
         "/api/v1/explain",
         (Who::AnyoneOrClusterById, Question(explain::question)),
         "explain",
@@ -69,6 +86,24 @@ pub static ROUTES: &[Route] = &[
         "Every rollout window that is running or to come",
     ),
     get(
+        "/api/v1/rollouts/change",
+        (Who::Anyone, Question(release_admin::steering_question)),
+        "steerRollout",
+        "The change of graph data that halts, resumes, slows down or speeds up a rollout",
+    ),
+    get(
+        "/api/v1/lint",
+        (Who::Anyone, Question(release_admin::lint_question)),
+        "lint",
+        "What is wrong with the graph data that is being served",
+    ),
+    get(
+        "/api/v1/audit",
+        (Who::Anyone, Question(release_admin::audit_question)),
+        "audit",
+        "Whether every release that is being served can be left",
+    ),
+    get(
         "/api/v1/path",
         (Who::AnyoneOrClusterInPart, Question(path::question)),
         "path",
@@ -79,6 +114,18 @@ pub static ROUTES: &[Route] = &[
         (Who::Anyone, Question(mirror::question)),
         "mirror",
         "Everything to mirror so that a cluster can reach a release",
+    ),
+    get(
+        "/api/v1/session",
+        (Who::Anyone, Light(session::answer)),
+        "session",
+        "What the caller may do here, and what there is",
+    ),
+    get(
+        "/api/v1/events",
+        (Who::Anyone, Events),
+        "events",
+        "What changes, as server-sent events",
     ),
     post(
         "/api/v1/reload",
@@ -102,13 +149,19 @@ pub static ROUTES: &[Route] = &[
         "/api/v1/clusters/{cluster}/orders",
         (Who::Cluster, Orders),
         "orders",
-        "What the fleet asks of the cluster: risks to accept with its update, a preflight",
+        "What the fleet asks of the cluster: risks to accept with its update, a channel, a preflight",
     ),
     get(
         "/api/v1/clusters/{cluster}/why",
         (Who::Reader, Read(query::why)),
         "why",
         "Why a cluster does, or does not, upgrade",
+    ),
+    get(
+        "/api/v1/clusters/{cluster}",
+        (Who::Reader, Read(query::cluster)),
+        "cluster",
+        "One cluster whole: facts, policy, verdicts, history",
     ),
     get(
         "/api/v1/fleet/status",
@@ -127,6 +180,42 @@ pub static ROUTES: &[Route] = &[
         (Who::Reader, Read(query::clusters)),
         "clusters",
         "Each cluster with its policy",
+    ),
+    get(
+        "/api/v1/fleet/sectors",
+        (Who::Reader, Read(query::sectors)),
+        "sectors",
+        "The sectors as a pipeline: what soaks until when, and what comes next",
+    ),
+    get(
+        "/api/v1/fleet/matrix",
+        (Who::Reader, Read(query::matrix)),
+        "matrix",
+        "Which versions run where, and what each cluster may take",
+    ),
+    get(
+        "/api/v1/fleet/calendar",
+        (Who::Reader, Read(query::calendar)),
+        "calendar",
+        "When clusters may start: schedules, windows and exclusions",
+    ),
+    get(
+        "/api/v1/fleet/acts",
+        (Who::Reader, Read(query::acts)),
+        "acts",
+        "Pauses, approvals and acknowledgements: who, why, when",
+    ),
+    get(
+        "/api/v1/fleet/decisions",
+        (Who::Reader, Read(query::decisions)),
+        "decisions",
+        "The decision log, newest first",
+    ),
+    get(
+        "/api/v1/fleet/decisions/{decision}",
+        (Who::Reader, Read(query::decision)),
+        "decision",
+        "One decision with its reasons, made again",
     ),
     get(
         "/api/v1/fleet/upgrades",
@@ -200,7 +289,31 @@ pub static ROUTES: &[Route] = &[
         "import",
         "Record the clusters and the soak of a list",
     ),
+    page("/", "page"),
+    page("/graph", "pageGraph"),
+    page("/rollouts", "pageRollouts"),
+    page("/fleet", "pageFleet"),
+    page("/fleet/{path}", "pageFleetView"),
+    page("/log", "pageLog"),
+    page("/log/{path}", "pageLogEntry"),
+    page("/sources", "pageSources"),
+    get(
+        "/assets/{name}",
+        (Who::Anyone, Page(page::asset)),
+        "pageAsset",
+        "A script, style or picture of the page",
+    ),
 ];
+
+/// An address of the page: each answers with the same file, and the page shows what the address says.
+const fn page(path: &'static str, label: &'static str) -> Route {
+    get(
+        path,
+        (Who::Anyone, Page(page::index)),
+        label,
+        "The page, for browsers",
+    )
+}
 
 const fn get(
     path: &'static str,

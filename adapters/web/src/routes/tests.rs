@@ -4,7 +4,7 @@ use super::*;
 
 #[test]
 fn paths_are_matched_whole() {
-    let label = |path| find(path).map(|found| (found.route.label, found.cluster()));
+    let label = |path| find_under(None, path).map(|found| (found.route.label, found.named()));
     assert_eq!(label("/livez"), Some(("livez", "")));
     assert_eq!(label("/api/v1/fleet/status"), Some(("status", "")));
     for (path, cluster) in [
@@ -14,13 +14,24 @@ fn paths_are_matched_whole() {
     ] {
         assert_eq!(label(path), Some(("why", cluster)));
     }
+    for (path, expected) in [
+        ("/", ("page", "")),
+        ("/fleet", ("pageFleet", "")),
+        ("/fleet/clusters/0f3a", ("pageFleetView", "clusters/0f3a")),
+        ("/log/17", ("pageLogEntry", "17")),
+        ("/assets/a-1.js", ("pageAsset", "a-1.js")),
+    ] {
+        assert_eq!(label(path), Some(expected));
+    }
     for path in [
         "",
-        "/",
         "/livez/",
+        "/fleet/",
+        "/assets/",
+        "/assets/a/b.js",
+        "/graph/x",
         "/api/v1/",
         "/api/v1/clusters//report",
-        "/api/v1/clusters/report",
         "/api/v1/clusters/a/b/report",
         "/api/v1/fleet/status/",
         "/api/v1/fleet/Status",
@@ -37,6 +48,11 @@ fn graphs_are_answered_under_another_prefix_too() {
     assert_eq!(label("/updates/v1/graph"), Some("graphV1"));
     assert_eq!(label("/updates/openapi"), Some("graphOpenapi"));
     assert_eq!(label("/api/upgrades_info/graph"), Some("graph"));
+    for prefix in ["/fleet", "/assets", "/log"] {
+        let under = |path| find_under(Some(prefix), path).map(|found| found.route.label);
+        assert_eq!(under(&*format!("{prefix}/graph")), Some("graph"));
+    }
+    assert_eq!(label("/graph"), Some("pageGraph"));
     for path in [
         "/updates",
         "/updatesgraph",
@@ -62,10 +78,13 @@ fn a_route_takes_a_body_only_by_post_and_no_path_fits_two() {
             Handler::Change(_) | Handler::Report | Handler::Reload
         );
         assert_eq!(route.verb == Verb::Post, takes_a_body, "{}", route.path);
-        assert!(std::ptr::eq(find(route.path).unwrap().route, route));
+        assert!(std::ptr::eq(
+            find_under(None, route.path).unwrap().route,
+            route
+        ));
         let needs_a_cluster = route.who == Who::Cluster;
         assert!(
-            !needs_a_cluster || route.path.contains(CLUSTER),
+            !needs_a_cluster || route.path.contains("{cluster}"),
             "{}",
             route.path
         );
@@ -76,9 +95,9 @@ fn a_route_takes_a_body_only_by_post_and_no_path_fits_two() {
 fn other_methods_are_told_which_there_are() {
     for route in ROUTES {
         for method in ["GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "BREW"] {
-            let request = http::Request::builder().uri(route.path.replace(CLUSTER, "c"));
+            let request = http::Request::builder().uri(route.path.replace(['{', '}'], ""));
             let (head, ()) = request.method(method).body(()).unwrap().into_parts();
-            let refusal = taken(&head, find(head.uri.path())).err();
+            let refusal = taken(&head, find_under(None, head.uri.path())).err();
             let allowed = refusal.map(|refusal| {
                 let response = refusal.response();
                 assert_eq!(response.status(), StatusCode::METHOD_NOT_ALLOWED);

@@ -12,7 +12,7 @@ use towpath_kube::{
     WithdrawOutcome,
 };
 
-use super::{Hands, HandsProblem, HandsReading, Reply};
+use super::{ASKED, CarriedOut, Hands, HandsProblem, HandsReading, Reply};
 use crate::config::AcmSettings;
 
 pub(super) struct AcmHands {
@@ -43,6 +43,7 @@ impl AcmHands {
             .context("the fleet cannot be read from the ACM hub")?;
         let reading = HandsReading {
             clusters: fleet.clusters.clone(),
+            unread: fleet.unread.clone(),
             upgrades: fleet.upgrades.clone(),
             findings: fleet.findings.clone(),
             ..HandsReading::default()
@@ -55,16 +56,20 @@ impl AcmHands {
         self.fleet.places.get(&upgrade.cluster)
     }
 
-    async fn start(&self, upgrade: &Upgrade) -> Result<(), HandsProblem> {
+    async fn start(&self, upgrade: &Upgrade) -> Result<CarriedOut, HandsProblem> {
         let unknown = || HandsProblem::Failed("the hub does not know the cluster".to_owned());
         let (wanted, place) = (curated(upgrade), self.place(upgrade).ok_or_else(unknown)?);
         match (upgrade.state, self.fleet.progress(place, &wanted)) {
             (UpgradeState::Planned, _) => match self.fleet.in_the_way(place, &wanted) {
                 Some(doing) => Err(HandsProblem::Refused(doing)),
-                None => Ok(()),
+                None => Ok(CarriedOut::Nothing),
             },
             (_, Some(CuratorProgress::Failed(said))) => Err(HandsProblem::Failed(said.clone())),
-            (_, Some(_)) => Ok(()),
+            (_, Some(_)) => Ok(CarriedOut::Asked),
+            (_, None) if upgrade.note.as_deref() == Some(ASKED) => {
+                let progress = async { self.hub().await?.progress(place, &wanted).await };
+                removed(place, progress.await)
+            }
             (_, None) => {
                 let curate = async { self.hub().await?.curate(place, &wanted).await };
                 outcome(curate.await)
@@ -98,7 +103,7 @@ impl Hands for AcmHands {
         &'a self,
         upgrade: &'a Upgrade,
         _gates: &'a [Name],
-    ) -> Reply<'a, Result<(), HandsProblem>> {
+    ) -> Reply<'a, Result<CarriedOut, HandsProblem>> {
         Box::pin(self.start(upgrade))
     }
 
@@ -112,25 +117,42 @@ fn curated(upgrade: &Upgrade) -> CuratedUpgrade<'_> {
         version: &upgrade.to,
         pool: upgrade.pool.as_deref(),
         channel: upgrade.channel.as_ref().map(ChannelName::as_str),
-        // The fleet takes minors one by one, and judges each.
-        via: None,
         start_at: upgrade.start_at,
     }
 }
 
 /// A curator that has changed is looked at again in the next pass.
-fn outcome(written: Result<CurateOutcome, KubeError>) -> Result<(), HandsProblem> {
+fn outcome(written: Result<CurateOutcome, KubeError>) -> Result<CarriedOut, HandsProblem> {
     match written {
         Ok(CurateOutcome::Before(CuratorProgress::Failed(said))) => Err(HandsProblem::Failed(said)),
-        Ok(CurateOutcome::Now | CurateOutcome::Before(_) | CurateOutcome::Conflict) => Ok(()),
+        Ok(CurateOutcome::Now | CurateOutcome::Before(_)) => Ok(CarriedOut::Asked),
+        Ok(CurateOutcome::Conflict) => Ok(CarriedOut::Nothing),
         Ok(CurateOutcome::InTheWay(why) | CurateOutcome::Refused(why)) => {
             Err(HandsProblem::Refused(why))
         }
-        Err(
-            error @ (KubeError::Configuration { .. }
-            | KubeError::Unauthorized { .. }
-            | KubeError::Unanswered { .. }),
-        ) => Err(HandsProblem::AboutUs(error.into())),
-        Err(error) => Err(HandsProblem::Failed(error.to_string())),
+        Err(error) => Err(problem(error)),
+    }
+}
+
+/// A request that the hub had and has no longer was taken back by a person, whose choice comes first: it is not written again.
+fn removed(
+    place: &CuratorPlace,
+    progress: Result<Option<CuratorProgress>, KubeError>,
+) -> Result<CarriedOut, HandsProblem> {
+    match progress.map_err(problem)? {
+        Some(_) => Ok(CarriedOut::Asked),
+        None => Err(HandsProblem::Failed(format!(
+            "somebody deleted ClusterCurator {}/{}, or our request in it",
+            place.namespace, place.name
+        ))),
+    }
+}
+
+fn problem(error: KubeError) -> HandsProblem {
+    match error {
+        error @ (KubeError::Configuration { .. }
+        | KubeError::Unauthorized { .. }
+        | KubeError::Unanswered { .. }) => HandsProblem::AboutUs(error.into()),
+        error => HandsProblem::Failed(error.to_string()),
     }
 }

@@ -36,7 +36,7 @@ pub(crate) trait Hands: Send + Sync {
         &'a self,
         upgrade: &'a Upgrade,
         gates: &'a [Name],
-    ) -> Reply<'a, Result<(), HandsProblem>>;
+    ) -> Reply<'a, Result<CarriedOut, HandsProblem>>;
 
     /// Takes an upgrade of ours back. It is an error if it has begun there.
     fn cancel<'a>(&'a self, upgrade: &'a Upgrade) -> Reply<'a, anyhow::Result<()>>;
@@ -46,6 +46,8 @@ pub(crate) trait Hands: Send + Sync {
 #[derive(Debug, Default)]
 pub(crate) struct HandsReading {
     pub(crate) clusters: Vec<ClusterState>,
+    /// Clusters that could not be understood. They start nothing, and others wait for them.
+    pub(crate) unread: Vec<ClusterState>,
     /// What is planned or runs, whoever asked for it.
     pub(crate) upgrades: Vec<Upgrade>,
     /// None: the API has no gates, and those of a list count.
@@ -53,6 +55,17 @@ pub(crate) struct HandsReading {
     pub(crate) organisations: BTreeMap<Name, Labels>,
     pub(crate) findings: Vec<Finding>,
 }
+
+/// What is to be remembered of an upgrade that was carried out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum CarriedOut {
+    Nothing,
+    /// The API has this upgrade. If it is gone later, a person has removed it.
+    Asked,
+}
+
+/// The note of a started upgrade that the API has.
+pub(crate) const ASKED: &str = "the API was asked for it";
 
 /// Why an upgrade was not carried out.
 #[derive(Debug)]
@@ -83,6 +96,7 @@ pub(crate) async fn read_into(
     let read = hands.read(now).await?;
     list.origins = vec![origin.clone(); read.clusters.len()];
     list.clusters = read.clusters;
+    list.not_understood = read.unread;
     list.gates = read
         .gates
         .unwrap_or_else(|| std::mem::take(&mut list.gates));
@@ -122,7 +136,11 @@ pub(crate) async fn carry_out(
     for upgrade in upgrades.iter().filter(is_ours) {
         let gates = gates.get(&upgrade.id).map_or(&[][..], Vec::as_slice);
         let (ended, problem) = match (hands.carry_out(upgrade, gates).await, upgrade.state) {
-            (Ok(()), _) => continue,
+            (Ok(CarriedOut::Asked), state) if upgrade.note.as_deref() != Some(ASKED) => {
+                store.note(lease, upgrade.id, state, ASKED).await?;
+                continue;
+            }
+            (Ok(_), _) => continue,
             (Err(HandsProblem::AboutUs(error)), _) => return Err(error),
             (Err(HandsProblem::Refused(problem)), UpgradeState::Planned) => {
                 (upgrade.after_refusal(), problem)

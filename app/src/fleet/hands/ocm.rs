@@ -9,7 +9,7 @@ use towpath_core::fleet::{Name, Upgrade, UpgradeState};
 use towpath_core::version::Version;
 use towpath_ocm::{ClusterRef, Ocm, OcmConfig, OcmError, PolicyRef};
 
-use super::{Hands, HandsProblem, HandsReading, Reply};
+use super::{CarriedOut, Hands, HandsProblem, HandsReading, Reply};
 use crate::config::OcmSettings;
 
 pub(super) struct OcmHands {
@@ -47,6 +47,7 @@ impl OcmHands {
         (self.policies, self.handles) = (policies, fleet.handles);
         Ok(HandsReading {
             clusters: fleet.clusters,
+            unread: Vec::new(),
             upgrades: fleet.upgrades.into_iter().filter(active).collect(),
             gates: Some(fleet.gates),
             organisations: fleet.organisations,
@@ -55,19 +56,23 @@ impl OcmHands {
     }
 
     /// The API has a calendar, so a plan goes there at once.
-    async fn schedule(&self, upgrade: &Upgrade, gates: &[Name]) -> Result<(), HandsProblem> {
+    async fn schedule(
+        &self,
+        upgrade: &Upgrade,
+        gates: &[Name],
+    ) -> Result<CarriedOut, HandsProblem> {
         let is_there = self
             .policies
             .contains_key(&(upgrade.cluster.clone(), upgrade.pool.clone()));
         if upgrade.state != UpgradeState::Planned || is_there {
-            return Ok(());
+            return Ok(CarriedOut::Nothing);
         }
         let Some(handle) = self.handles.get(&upgrade.cluster) else {
             let problem = "the API does not know the cluster".to_owned();
             return Err(HandsProblem::Failed(problem));
         };
         match self.create(handle, upgrade, gates).await {
-            Ok(()) => Ok(()),
+            Ok(()) => Ok(CarriedOut::Nothing),
             Err(error) if error.is_about_us() => Err(HandsProblem::AboutUs(error.into())),
             Err(error) if error.is_refusal() => Err(HandsProblem::Refused(error.to_string())),
             Err(error) => Err(HandsProblem::Failed(error.to_string())),
@@ -135,7 +140,7 @@ impl Hands for OcmHands {
         &'a self,
         upgrade: &'a Upgrade,
         gates: &'a [Name],
-    ) -> Reply<'a, Result<(), HandsProblem>> {
+    ) -> Reply<'a, Result<CarriedOut, HandsProblem>> {
         Box::pin(self.schedule(upgrade, gates))
     }
 

@@ -28,7 +28,7 @@ pub(crate) struct RolloutsArgs {
     output: OutputArgs,
 }
 
-pub(super) fn rollouts(args: RolloutsArgs) -> anyhow::Result<bool> {
+pub(crate) fn rollouts(args: RolloutsArgs) -> anyhow::Result<bool> {
     if let Some(server) = args.server.given() {
         let now = args.now.given().map(|now| now.to_string());
         let question = Question::new("/api/v1/rollouts", [("now", now)]);

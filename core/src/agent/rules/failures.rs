@@ -22,8 +22,8 @@ static FAILED_LATELY: Code = Code::new(
     "find out why it failed; else wait",
 )
 .with(&[
-    ("failed", "2026-11-16T12:00:00Z"),
-    ("until", "2026-11-16T13:00:00Z"),
+    ("failed", "2026-11-16 12:00Z"),
+    ("until", "2026-11-16 13:00Z"),
 ]);
 
 pub(super) static RULE: OfferRule = OfferRule::new(&[&TOO_MANY_FAILURES, &FAILED_LATELY], judge);

@@ -24,7 +24,7 @@ static GRAPH_TOO_OLD: Code = Code::new(
     "the graph was last found to be good at {goodAt}",
     "see that the service reads its sources; its `/readyz` says",
 )
-.with(&[("goodAt", "2026-11-16T12:00:00Z")]);
+.with(&[("goodAt", "2026-11-16 12:00Z")]);
 
 pub static GRAPH_WENT_BACK: Code = Code::new(
     "GraphWentBack",
@@ -33,8 +33,8 @@ pub static GRAPH_WENT_BACK: Code = Code::new(
 )
 .steadily("the graph is older than one that was seen before")
 .with(&[
-    ("goodAt", "2026-11-16T12:00:00Z"),
-    ("seen", "2026-11-17T12:00:00Z"),
+    ("goodAt", "2026-11-16 12:00Z"),
+    ("seen", "2026-11-17 12:00Z"),
 ]);
 
 pub(super) static RULE: OfferRule = OfferRule::new(

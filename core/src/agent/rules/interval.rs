@@ -10,8 +10,8 @@ static TOO_SOON: Code = Code::new(
     "wait",
 )
 .with(&[
-    ("last", "2026-11-16T12:00:00Z"),
-    ("until", "2026-11-17T12:00:00Z"),
+    ("last", "2026-11-16 12:00Z"),
+    ("until", "2026-11-17 12:00Z"),
 ]);
 
 static LAST_UPDATE_UNKNOWN: Code = Code::new(

@@ -6,6 +6,7 @@
 
 mod advice;
 mod at_rest;
+mod channel_order;
 mod failures;
 mod forwards;
 mod gates;
@@ -13,13 +14,14 @@ mod graph_age;
 mod interval;
 mod open_preflight;
 mod opted_in;
+mod ordered;
 mod pin;
 mod proof;
 mod request;
 mod taken_back;
 mod windows;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 
@@ -30,14 +32,14 @@ pub use opted_in::NOT_OPTED_IN;
 pub use proof::{NOT_PROVED, NOT_SIGNED, ONLY_CLAIMED, OTHER_ARCH, OTHER_RELEASE};
 
 use crate::agent::{
-    AutomaticPolicy, ClusterStanding, Evidence, FleetOrders, Memory, Stamp, UpdateOffer,
+    Advice, AutomaticPolicy, ClusterStanding, Evidence, FleetOrders, Memory, Stamp, UpdateOffer,
 };
 use crate::cluster::Fact;
 use crate::cluster::objects::Facts;
 use crate::fleet::Name;
 use crate::rules::{PlainRule, Policy, Question, Rule};
 use crate::verdict::{Code, Verdict};
-use crate::version::Minors;
+use crate::version::{Minors, Version};
 
 /// Questions about offers.
 pub struct Offers;
@@ -86,6 +88,7 @@ static AGENT: Policy<Offers> = Policy(&[
     &graph_age::RULE,
     &interval::RULE,
     &opted_in::RULE,
+    &ordered::RULE,
     &pin::RULE,
     &proof::RULE,
     &request::RULE,
@@ -103,6 +106,33 @@ static PREFLIGHT: Policy<Offers> = Policy(&[
     &windows::RULE,
 ]);
 
+/// What setting a channel for an update depends on: all that can be said about the update before it is offered.
+static CHANNEL: Policy<Offers> = Policy(&[
+    &at_rest::RULE,
+    &channel_order::RULE,
+    &failures::RULE,
+    &forwards::RULE,
+    &gates::RULE,
+    &graph_age::RULE,
+    &interval::RULE,
+    &opted_in::RULE,
+    &pin::RULE,
+    &request::RULE,
+    &taken_back::RULE,
+    &windows::RULE,
+]);
+
+/// What is said about setting the channel that the fleet orders for an update.
+pub fn judge_channel(update: &Version, at: &Moment<'_>) -> Verdict {
+    let offer = UpdateOffer {
+        version: update.clone(),
+        image: "".into(),
+        advice: Advice::Recommended,
+        risks: BTreeSet::new(),
+    };
+    CHANNEL.judge(&OfferQuestion { offer: &offer, at })
+}
+
 /// What is said about a preflight of a release.
 pub fn judge_preflight(release: &UpdateOffer, at: &Moment<'_>) -> Verdict {
     PREFLIGHT.judge(&OfferQuestion { offer: release, at })
@@ -117,5 +147,6 @@ pub fn judge(offer: &UpdateOffer, at: &Moment<'_>) -> Verdict {
 pub fn agent_codes() -> Vec<&'static Code> {
     let mut codes = AGENT.codes();
     codes.extend(open_preflight::RULE.codes());
+    codes.extend(channel_order::RULE.codes());
     codes
 }

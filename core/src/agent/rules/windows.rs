@@ -9,7 +9,7 @@ static OUTSIDE_WINDOWS: Code = Code::new(
     "no maintenance window is open[; the next opens at {until}]",
     "wait for the window, or change the policy if none ever opens",
 )
-.with(&[("until", "2026-11-17T12:00:00Z")]);
+.with(&[("until", "2026-11-17 12:00Z")]);
 
 pub(super) static RULE: OfferRule = OfferRule::new(&[&OUTSIDE_WINDOWS], judge);
 

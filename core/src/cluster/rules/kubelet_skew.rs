@@ -4,13 +4,16 @@
 //! ones, one to three in 5.x. Nodes of a paused pool keep their kubelet, so the distance grows with each update until the pool must be
 //! unpaused. Later updates are judged as if that was done, and the pool had caught up with the
 //! cluster.
+//!
+//! Where the control plane is hosted, nodes are in node pools, which are updated one by one. The table has a limit of its own for
+//! them. Where nobody knows whether it is hosted, the stricter of the two counts.
 
 use std::collections::BTreeMap;
 
 use super::{StepQuestion, StepRule, not_given};
 use crate::cluster::Fact;
 use crate::cluster::objects::{
-    CONTROL_PLANE_POOL, Facts, Lag, MachineConfigPool, Node, ObjectKind,
+    CONTROL_PLANE_POOL, Facts, Lag, MachineConfigPool, Node, ObjectKind, Topology,
 };
 use crate::cluster::way::{Step, Workers};
 use crate::fleet::Name;
@@ -35,6 +38,17 @@ static PAUSED_POOL_TOO_OLD: Code = Code::new(
 )
 .by(MachineConfigPool::UNPAUSE)
 .checked_by("oc get nodes")
+.about("{pool}")
+.with(SKEW_FACTS);
+
+/// The same of a node pool of a hosted control plane.
+static NODE_POOL_TOO_OLD: Code = Code::new(
+    "NodePoolTooOld",
+    "node pool {pool} at Kubernetes {kubelet} would be {behind|minor version|minor versions} behind the hosted API server's {apiServer}; the limit there is {limit}",
+    "update node pool {pool} to a release with Kubernetes {needed}, and wait until all its nodes have it",
+)
+.by("oc get nodepools --all-namespaces")
+.checked_by("oc get nodes -l hypershift.openshift.io/nodePool={pool}")
 .about("{pool}")
 .with(SKEW_FACTS);
 
@@ -105,6 +119,7 @@ pub(super) static RULE: StepRule = StepRule::new(
     &[
         &KUBELET_TOO_OLD,
         &PAUSED_POOL_TOO_OLD,
+        &NODE_POOL_TOO_OLD,
         &UNPOOLED_NODE_TOO_OLD,
         &KUBELET_AHEAD,
         &KUBELET_UNKNOWN,
@@ -133,7 +148,7 @@ fn judge(q: &StepQuestion<'_>) -> Verdict {
 
 fn judge_nodes(q: &StepQuestion<'_>, nodes: &[Node], api_server: Minor, next: Minor) -> Verdict {
     let groups = groups(q.step, q.facts, nodes);
-    let limit = limit(q.step);
+    let limit = limit(q.step, q.facts);
     let known = groups
         .iter()
         .map(|group| judge_group(group, api_server, next, limit));
@@ -157,7 +172,7 @@ pub fn standings(step: Step<'_>, facts: &Facts) -> Vec<PoolStanding> {
                         .collect(),
                     kubelet,
                     behind: kubelet.map(|kubelet| kubelet.behind(next.minor)),
-                    limit: limit(step),
+                    limit: limit(step, facts),
                 }
             })
             .collect(),
@@ -174,10 +189,10 @@ struct Group {
 
 /// The nodes as they are before a step, if the ones before it were taken and what had to be updated for them was.
 fn groups(step: Step<'_>, facts: &Facts, nodes: &[Node]) -> Vec<Group> {
-    let mut groups = grouped(facts, nodes);
+    let mut groups = grouped(step, facts, nodes);
     for group in &mut groups {
         for earlier in step.earlier() {
-            group.after(earlier);
+            group.after(earlier, limit(earlier, facts));
         }
         if group.is_held_back(step) {
             group.lag = Lag::Paused;
@@ -186,10 +201,25 @@ fn groups(step: Step<'_>, facts: &Facts, nodes: &[Node]) -> Vec<Group> {
     groups
 }
 
-/// By pool. Nodes of no pool are not updated together, so only those that are alike share a group.
-fn grouped(facts: &Facts, nodes: &[Node]) -> Vec<Group> {
+/// By pool. Nodes of no pool are not updated together, so only those that are alike share a group. A node pool counts as one more
+/// of its nodes: the next one that it makes.
+fn grouped(step: Step<'_>, facts: &Facts, nodes: &[Node]) -> Vec<Group> {
+    let next_nodes: Vec<Node> = facts
+        .node_pools
+        .iter()
+        .map(|pool| {
+            let kubernetes = |version| step.way().minors().kubernetes_of(version);
+            let ships = pool.version.known().and_then(kubernetes);
+            let verified = ships.filter(|ships| ships.is_verified);
+            Node {
+                name: format!("node pool {}", pool.name).into(),
+                pool: Fact::Known(pool.name.clone()),
+                kubelet: Fact::from(verified.map(|ships| ships.minor)),
+            }
+        })
+        .collect();
     let mut groups: BTreeMap<(Option<Name>, Option<Minor>), Group> = BTreeMap::new();
-    for node in nodes {
+    for node in nodes.iter().chain(&next_nodes) {
         let kubelet = node.kubelet.known().cloned();
         let pool = node.pool.known().cloned();
         let key = (pool.clone(), kubelet.filter(|_| pool.is_none()));
@@ -210,20 +240,18 @@ impl Group {
     /// Whether the plan has its pool paused during a step.
     fn is_held_back(&self, step: Step<'_>) -> bool {
         let is_of_workers = |pool: &Name| &**pool != CONTROL_PLANE_POOL;
-        step.workers() != Workers::AsTheyAre && self.pool.as_ref().is_some_and(is_of_workers)
+        let has_plan = step.workers() != Workers::AsTheyAre && self.lag != Lag::NodePool;
+        has_plan && self.pool.as_ref().is_some_and(is_of_workers)
     }
 
     /// What a step leaves behind: nodes that follow updates are as the cluster is; the others only if they had to be updated for it.
-    fn after(&mut self, step: Step<'_>) {
+    fn after(&mut self, step: Step<'_>, limit: u64) {
         let (Some(api_server), Some(next)) = (step.kubernetes_before(), step.kubernetes_after())
         else {
             return;
         };
         let (api_server, next) = (api_server.minor, next.minor);
-        let had_to = step.is_minor()
-            && self
-                .oldest()
-                .is_some_and(|old| old.behind(next) > limit(step));
+        let had_to = step.is_minor() && self.oldest().is_some_and(|old| old.behind(next) > limit);
         let is_held_back = self.is_held_back(step);
         if is_held_back && step.workers() == Workers::CatchUpAfter {
             self.lag = Lag::Behind;
@@ -232,8 +260,8 @@ impl Group {
         let lag = if is_held_back { Lag::Paused } else { self.lag };
         match lag {
             Lag::Behind => self.raise(next),
-            Lag::Paused | Lag::NoPool if had_to => self.raise(api_server),
-            Lag::Paused | Lag::NoPool => {}
+            Lag::Paused | Lag::NodePool | Lag::NoPool if had_to => self.raise(api_server),
+            Lag::Paused | Lag::NodePool | Lag::NoPool => {}
         }
     }
 
@@ -273,6 +301,7 @@ fn judge_group(group: &Group, api_server: Minor, next: Minor, limit: u64) -> Ver
     if let Some(kubelet) = group.oldest().filter(|_| !too_old.is_empty()) {
         let code = match (&group.pool, group.lag) {
             (Some(_), Lag::Paused) => &PAUSED_POOL_TOO_OLD,
+            (Some(_), Lag::NodePool) => &NODE_POOL_TOO_OLD,
             (Some(_), _) => &KUBELET_TOO_OLD,
             (None, _) => &UNPOOLED_NODE_TOO_OLD,
         };
@@ -313,12 +342,18 @@ fn judge_unknown(groups: &[Group]) -> Verdict {
 
 /// What a step allows. Nodes of the release before are never too old, unless the step skips a minor version: 4.2 to 4.3 went
 /// from 1.14 to 1.16. Where nobody has verified the Kubernetes, only those are young enough.
-fn limit(step: Step<'_>) -> u64 {
+fn limit(step: Step<'_>, facts: &Facts) -> u64 {
     let (before, after) = (step.kubernetes_before(), step.kubernetes_after());
     let stride = before
         .zip(after)
         .map_or(0, |(before, after)| before.minor.behind(after.minor));
-    let of_table = step.way().minors().kubelet_skew(step.to_minor());
+    let (minors, to) = (step.way().minors(), step.to_minor());
+    let (standalone, hosted) = (minors.kubelet_skew(to), minors.hosted_kubelet_skew(to));
+    let of_table = match facts.topology {
+        Fact::Known(Topology::Standalone) => standalone,
+        Fact::Known(Topology::Hosted) => hosted,
+        Fact::Unknown => standalone.min(hosted),
+    };
     let is_verified = after.is_some_and(|after| after.is_verified);
     match step.succession() {
         Succession::Skip(_) if is_verified => of_table,

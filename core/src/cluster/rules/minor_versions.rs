@@ -80,6 +80,7 @@ fn unverified(q: &StepQuestion<'_>, to: Minor) -> Verdict {
     let counts = |fact: &MinorFact| match fact {
         MinorFact::Kubernetes => !is_said,
         MinorFact::KubeletSkew => true,
+        MinorFact::HostedKubeletSkew => q.facts.is_hosted(),
         // Of the next minor version, its own update tells; where pools wait, the plan does.
         MinorFact::Next | MinorFact::Skips | MinorFact::Eus => false,
     };

@@ -4,7 +4,7 @@
 //! The source is the Kubernetes deprecation guide, limited to APIs that people send requests to.
 //! Reviews that only the API server sends are left out, and so are announced removals, because
 //! their dates still move. `app/tests/ready_real_data.rs` compares the table with a list that
-//! others made. OpenShift's own are those of its release notes.
+//! others made. OpenShift's own are those of its release notes, and not verified: whoever uses such an API is refused, and told so.
 
 use crate::cluster::objects::ApiName;
 use crate::version::Minor;
@@ -20,6 +20,8 @@ pub struct Removal {
     pub resource: &'static str,
     /// The group and version to use instead.
     pub replacement: Option<&'static str>,
+    /// Whether somebody has verified when it went.
+    pub is_verified: bool,
 }
 
 /// When an API was removed, if it was.
@@ -49,6 +51,21 @@ const fn row(
         version,
         resource,
         replacement,
+        is_verified: true,
+    }
+}
+
+/// A row that is known from a single compilation of release notes.
+const fn unverified(
+    minor: u64,
+    group: &'static str,
+    version: &'static str,
+    resource: &'static str,
+    replacement: &'static str,
+) -> Removal {
+    Removal {
+        is_verified: false,
+        ..row(minor, group, version, resource, replacement)
     }
 }
 
@@ -126,25 +143,25 @@ pub const REMOVALS: [Removal; 65] = [
 #[rustfmt::skip]
 pub const OPENSHIFT_REMOVALS: [Removal; 17] = [
     // OpenShift 4.5: the service catalogue, and CatalogSourceConfigs.
-    row(18, "operators.coreos.com", "v1", "catalogsourceconfigs", "operators.coreos.com/v1alpha1"),
-    row(18, "operators.coreos.com", "v2", "catalogsourceconfigs", "operators.coreos.com/v1alpha1"),
-    row(18, "servicecatalog.k8s.io", "v1beta1", "clusterservicebrokers", ""),
-    row(18, "servicecatalog.k8s.io", "v1beta1", "clusterserviceclasses", ""),
-    row(18, "servicecatalog.k8s.io", "v1beta1", "clusterserviceplans", ""),
-    row(18, "servicecatalog.k8s.io", "v1beta1", "servicebindings", ""),
-    row(18, "servicecatalog.k8s.io", "v1beta1", "servicebrokers", ""),
-    row(18, "servicecatalog.k8s.io", "v1beta1", "serviceclasses", ""),
-    row(18, "servicecatalog.k8s.io", "v1beta1", "serviceinstances", ""),
-    row(18, "servicecatalog.k8s.io", "v1beta1", "serviceplans", ""),
+    unverified(18, "operators.coreos.com", "v1", "catalogsourceconfigs", "operators.coreos.com/v1alpha1"),
+    unverified(18, "operators.coreos.com", "v2", "catalogsourceconfigs", "operators.coreos.com/v1alpha1"),
+    unverified(18, "servicecatalog.k8s.io", "v1beta1", "clusterservicebrokers", ""),
+    unverified(18, "servicecatalog.k8s.io", "v1beta1", "clusterserviceclasses", ""),
+    unverified(18, "servicecatalog.k8s.io", "v1beta1", "clusterserviceplans", ""),
+    unverified(18, "servicecatalog.k8s.io", "v1beta1", "servicebindings", ""),
+    unverified(18, "servicecatalog.k8s.io", "v1beta1", "servicebrokers", ""),
+    unverified(18, "servicecatalog.k8s.io", "v1beta1", "serviceclasses", ""),
+    unverified(18, "servicecatalog.k8s.io", "v1beta1", "serviceinstances", ""),
+    unverified(18, "servicecatalog.k8s.io", "v1beta1", "serviceplans", ""),
     // OpenShift 4.6.
-    row(19, "operators.coreos.com", "v1", "operatorsources", "operators.coreos.com/v1alpha1"),
+    unverified(19, "operators.coreos.com", "v1", "operatorsources", "operators.coreos.com/v1alpha1"),
     // OpenShift 4.9.
-    row(22, "operator.openshift.io", "v1beta1", "kubedeschedulers", "operator.openshift.io/v1"),
+    unverified(22, "operator.openshift.io", "v1beta1", "kubedeschedulers", "operator.openshift.io/v1"),
     // OpenShift 4.11.
-    row(24, "snapshot.storage.k8s.io", "v1beta1", "volumesnapshotclasses", "snapshot.storage.k8s.io/v1"),
-    row(24, "snapshot.storage.k8s.io", "v1beta1", "volumesnapshotcontents", "snapshot.storage.k8s.io/v1"),
-    row(24, "snapshot.storage.k8s.io", "v1beta1", "volumesnapshots", "snapshot.storage.k8s.io/v1"),
+    unverified(24, "snapshot.storage.k8s.io", "v1beta1", "volumesnapshotclasses", "snapshot.storage.k8s.io/v1"),
+    unverified(24, "snapshot.storage.k8s.io", "v1beta1", "volumesnapshotcontents", "snapshot.storage.k8s.io/v1"),
+    unverified(24, "snapshot.storage.k8s.io", "v1beta1", "volumesnapshots", "snapshot.storage.k8s.io/v1"),
     // OpenShift 4.16: MetalLB's AddressPools became IPAddressPools.
-    row(29, "metallb.io", "v1alpha1", "addresspools", "metallb.io/v1beta1"),
-    row(29, "metallb.io", "v1beta1", "addresspools", "metallb.io/v1beta1"),
+    unverified(29, "metallb.io", "v1alpha1", "addresspools", "metallb.io/v1beta1"),
+    unverified(29, "metallb.io", "v1beta1", "addresspools", "metallb.io/v1beta1"),
 ];

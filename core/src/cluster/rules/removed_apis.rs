@@ -16,7 +16,7 @@ use crate::version::Minor;
 /// An API is in use that the update removes.
 pub static API_REMOVED: Code = Code::new(
     "ApiRemoved",
-    "{api} goes in Kubernetes {removedIn} and is in use[: {users}][; {unnamedRequests|request|requests} of users whose names were not kept]",
+    "{api} goes in Kubernetes {removedIn}[ ({doubt})] and is in use[: {users}][; {unnamedRequests|request|requests} of users whose names were not kept]",
     "move [{users.name} ]off {api}[, to {replacement}]",
 )
 .by("oc get apirequestcounts {api} -o yaml")
@@ -28,7 +28,7 @@ pub static API_REMOVED: Code = Code::new(
 /// An API is in use that a later update of the way removes. Nothing is refused for that.
 pub static API_REMOVED_LATER: Code = Code::new(
     "ApiRemovedLater",
-    "later, at {at}: {api} goes in Kubernetes {removedIn} and is in use[: {users}][; {unnamedRequests|request|requests} of users whose names were not kept]",
+    "later, at {at}: {api} goes in Kubernetes {removedIn}[ ({doubt})] and is in use[: {users}][; {unnamedRequests|request|requests} of users whose names were not kept]",
     "nothing yet; its users have to move before that update",
 )
 .steadily("later, at {at}: {api} goes in Kubernetes {removedIn} and is in use[ by {users.name}]")
@@ -38,6 +38,7 @@ pub static API_REMOVED_LATER: Code = Code::new(
 const FACTS: &[(&str, &str)] = &[
     ("api", "ingresses.v1beta1.extensions"),
     ("removedIn", "1.22"),
+    ("doubt", "nobody has verified that"),
     ("replacement", "networking.k8s.io/v1"),
     (
         "users",
@@ -91,6 +92,8 @@ struct RemovedApi<'a> {
     api: &'a ApiUse,
     /// The Kubernetes that no longer has it.
     removed_in: Minor,
+    /// Whether the cluster, a person or a verified row says so.
+    is_verified: bool,
     replacement: Option<&'a str>,
     /// Who uses it; those who do so most come first.
     users: Vec<&'a ApiUser>,
@@ -109,6 +112,7 @@ impl<'a> RemovedApi<'a> {
         is_used.then(|| Self {
             api,
             removed_in,
+            is_verified: api.removed_in.is_some() || listed.is_some_and(|one| one.is_verified),
             replacement: api
                 .replacement
                 .as_deref()
@@ -119,7 +123,9 @@ impl<'a> RemovedApi<'a> {
 
     fn reason(&self, code: &'static Code, at: Option<Step<'_>>) -> Reason {
         let unnamed = Some(self.api.unnamed_requests).filter(|requests| *requests > 0);
+        let doubt = (!self.is_verified).then_some("nobody has verified that");
         code.because([
+            ("doubt", doubt.into()),
             ("at", at.map(|step| Value::text(step.to())).into()),
             ("api", Value::text(&self.api.api)),
             ("removedIn", self.removed_in.into()),

@@ -47,6 +47,7 @@ impl Roster {
         }
         roster.gates = input.gates.into_iter().map(gate).collect();
         roster.pauses = input.pauses;
+        roster.minors = input.minors;
         roster.approvals = keyed(input.approvals);
         roster.preflights = preflights_keyed(input.preflights);
         for upgrade in input.upgrades {
@@ -245,6 +246,7 @@ impl Builder {
             policy,
             problems,
             left_alone,
+            ..
         } = wanted;
         let key = (
             organisation,
@@ -321,6 +323,7 @@ impl Builder {
                 policy: nothing,
                 problems: &[],
                 left_alone: None,
+                origin: wanted.origin,
             },
             Some(NameClash::Disputed { .. }) | None => wanted,
         };

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::finding::Finding;
+use crate::finding::{Finding, Place};
 use crate::fleet::{ClusterState, FleetPolicy, LeftAlone, PolicyDefault, UpgradePolicy};
 
 /// What a cluster wants, and what is wrong with that.
@@ -12,6 +12,8 @@ pub(crate) struct WantedPolicy<'a> {
     pub(crate) policy: &'a UpgradePolicy,
     pub(crate) problems: &'a [Finding],
     pub(crate) left_alone: Option<&'a LeftAlone>,
+    /// Where it is written.
+    pub(crate) origin: &'a Place,
 }
 
 /// A label's name and value; none for entries that ask for no label.
@@ -40,6 +42,7 @@ impl<'a> Entries<'a> {
                     policy,
                     problems,
                     left_alone,
+                    origin: &entry.origin,
                 };
                 match &entry.id {
                     Some(id) => entries
@@ -113,6 +116,13 @@ impl<'a> Entries<'a> {
             policy: &default.policy,
             problems: &default.problems,
             left_alone: None,
+            origin: &default.origin,
         })
     }
+}
+
+/// Where the policy of a cluster is written.
+pub fn origin_of<'a>(policy: &'a FleetPolicy, cluster: &ClusterState) -> Option<&'a Place> {
+    let entry = Entries::new(policy).of(cluster)?;
+    Some(entry.origin)
 }

@@ -24,14 +24,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::Timestamp;
 
 use super::{
-    Approval, ClusterState, FleetInput, FleetPolicy, GateConcern, KnownFleet, Minimum, Name,
-    NameClash, Pause, Preflight, Upgrade, UpgradePolicy,
+    Approval, ClusterState, FleetInput, FleetPolicy, GateConcern, KnownFleet, LeftAlone, Minimum,
+    Name, NameClash, Pause, Preflight, Upgrade, UpgradePolicy,
 };
 use crate::cluster::ClusterId;
+use crate::finding::Finding;
 use crate::table::Table;
-use crate::version::{Minor, Version};
+use crate::version::{Minor, Minors, Version};
 
 pub(crate) use entries::Entries;
+pub use entries::origin_of;
 pub use follow::FollowUp;
 pub(crate) use question::StartQuestion;
 pub(crate) use rows::{
@@ -65,6 +67,7 @@ pub struct Roster {
     /// Failed upgrades that have not been made good, by sector and version.
     pub(crate) failures: BTreeMap<(SectorIdx, VersionIdx), u32>,
     pub(crate) by_id: BTreeMap<ClusterId, ClusterIdx>,
+    pub(crate) minors: Option<Minors>,
     /// Clusters that no policy is about: they are known, and left alone.
     pub(crate) unmanaged: BTreeMap<Name, ClusterState>,
 }
@@ -100,6 +103,26 @@ impl Roster {
             .map(|member| (&member.state, &self.classes[member.class].policy))
     }
 
+    /// Whether a policy is about this organisation.
+    pub fn has_organisation(&self, id: &str) -> bool {
+        self.organisations.rows().iter().any(|one| *one.id == *id)
+    }
+
+    /// The organisations, sectors and workloads of clusters that have a policy.
+    pub(crate) fn names_in_use(&self) -> [BTreeSet<&str>; 3] {
+        let mut names: [BTreeSet<&str>; 3] = Default::default();
+        for class in self
+            .classes
+            .iter()
+            .filter(|class| !class.members.is_empty())
+        {
+            names[0].insert(&self.organisations[class.organisation].id);
+            names[1].extend(class.policy.sector.as_deref());
+            names[2].extend(class.policy.workloads.iter().map(|workload| &**workload));
+        }
+        names
+    }
+
     /// Clusters that no policy is about.
     pub fn unmanaged(&self) -> impl Iterator<Item = &ClusterState> {
         self.unmanaged.values()
@@ -113,6 +136,22 @@ impl Roster {
     /// What the cluster of that number wants.
     pub fn policy(&self, member: ClusterIdx) -> &UpgradePolicy {
         &self.class_of(member).policy
+    }
+
+    /// Why the cluster of that number is left alone, if it is.
+    pub fn left_alone(&self, member: ClusterIdx) -> Option<&LeftAlone> {
+        self.class_of(member).left_alone.as_ref()
+    }
+
+    /// What is wrong with its policy.
+    pub fn policy_problems(&self, member: ClusterIdx) -> &[Finding] {
+        &self.class_of(member).problems
+    }
+
+    /// Its upgrade that is planned or runs.
+    pub fn upgrade_of(&self, member: ClusterIdx) -> Option<&Upgrade> {
+        let number = self.member(member).upgrade?;
+        Some(&self.upgrades[number])
     }
 
     /// What is wrong with the name of the cluster of that number.
@@ -163,6 +202,7 @@ impl Roster {
                 .collect(),
             pauses: self.pauses.clone(),
             inherited: inherited.clone(),
+            minors: self.minors.clone(),
         }
     }
 

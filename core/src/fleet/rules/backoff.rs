@@ -21,7 +21,7 @@ static BACKING_OFF: Code = Code::new(
 .with(&[
     ("to", "4.20.5"),
     ("failures", "2"),
-    ("until", "2026-11-16T12:00:00Z"),
+    ("until", "2026-11-16 12:00Z"),
 ]);
 
 pub(super) static RULE: StartRule =

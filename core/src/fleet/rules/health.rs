@@ -22,7 +22,7 @@ static NOT_REPORTING: Code = Code::new(
     "the cluster has not reported since {since}",
     "look at the cluster; if it is gone, `towpath fleet forget` it",
 )
-.with(&[("since", "2026-11-16T12:00:00Z")]);
+.with(&[("since", "2026-11-16 12:00Z")]);
 
 pub(super) static RULE: StartRule = StartRule::new(&[&UNHEALTHY, &NOT_REPORTING], judge)
     .holding(|q| !q.member.state.health.is_healthy() || is_silent(q));

@@ -11,6 +11,7 @@ mod channel;
 mod gate;
 mod health;
 mod left_alone;
+mod minor;
 mod mutex;
 mod name;
 mod offer;
@@ -112,6 +113,7 @@ const RULES: &[Entry] = &[
     of_plans("left-alone", &left_alone::RULE),
     of("channel", Scope::Version, &channel::RULE),
     of("preflight", Scope::Version, &preflight::RULE),
+    of("minor", Scope::Version, &minor::RULE),
 ];
 
 /// A rule of the fleet, by its place in the list.
@@ -138,6 +140,7 @@ impl RuleId {
 pub(crate) struct RuleSet(pub(crate) u32);
 
 impl RuleSet {
+    pub(crate) const NONE: Self = Self(0);
     pub(crate) const VERSION: Self = Self::of(&[Scope::Version]);
     pub(crate) const CLUSTER: Self = Self::of(&[Scope::Cluster, Scope::Locks, Scope::ControlPlane]);
     /// Rules that also hold for node pools.
@@ -145,6 +148,8 @@ impl RuleSet {
     pub(crate) const LOCKS: Self = Self::of(&[Scope::Locks]);
     /// Rules that a plan has to stand up to.
     pub(crate) const PLANS: Self = Self::plans();
+    /// What depends on the calendar and the time alone.
+    pub(crate) const CALENDAR: Self = Self(1 << 17);
 
     const fn of(scopes: &[Scope]) -> Self {
         let (mut set, mut at) = (0, 0);
@@ -174,6 +179,20 @@ impl RuleSet {
 
     pub(crate) fn without(self, other: Self) -> Self {
         Self(self.0 & !other.0)
+    }
+
+    pub(crate) fn and(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
+    pub(crate) fn has(self, rule: RuleId) -> bool {
+        self.0 & (1 << rule.0) != 0
+    }
+
+    /// Whether the rule of soak is among them.
+    pub(crate) fn has_soak(self) -> bool {
+        self.rules()
+            .any(|rule| std::ptr::eq(rule.rule(), &soak::RULE))
     }
 
     /// Whether the rule of blocked versions is among them.
@@ -229,4 +248,15 @@ pub fn fleet_codes() -> Vec<(&'static str, &'static Code)> {
 /// The sector of the cluster that is asked about.
 fn sector_of(q: &StartQuestion<'_>) -> Name {
     q.class.policy.sector.clone().unwrap_or_else(|| "".into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_calendars_rule_is_the_schedule() {
+        let names: Vec<&str> = RuleSet::CALENDAR.rules().map(RuleId::name).collect();
+        assert_eq!(names, ["schedule"]);
+    }
 }

@@ -14,7 +14,7 @@ static PAUSED: Code = Code::new(
     ("organisation", "acme"),
     ("sector", "stage"),
     ("by", "ada"),
-    ("at", "2026-11-16T12:00:00Z"),
+    ("at", "2026-11-16 12:00Z"),
     ("why", "INC-1"),
 ]);
 

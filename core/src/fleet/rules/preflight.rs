@@ -18,14 +18,14 @@ static PREFLIGHT_NOT_RUN: Code = Code::new(
     "its policy wants a passed preflight, and none from {from} counts[; the last was at {last}]",
     "ask for it with `towpath fleet preflight`",
 )
-.with(&[("from", "4.20.1"), ("last", "2026-11-16T12:00:00Z")]);
+.with(&[("from", "4.20.1"), ("last", "2026-11-16 12:00Z")]);
 
 static PREFLIGHT_UNDER_WAY: Code = Code::new(
     "PreflightUnderWay",
     "its preflight was asked for at {at}, and has no outcome yet",
     "wait; the cluster runs it inside its windows, if its agent reports here",
 )
-.with(&[("at", "2026-11-16T12:00:00Z")]);
+.with(&[("at", "2026-11-16 12:00Z")]);
 
 static PREFLIGHT_FAILED: Code = Code::new(
     "PreflightFailed",
@@ -33,7 +33,7 @@ static PREFLIGHT_FAILED: Code = Code::new(
     "settle what it found and ask for it again, or accept the risks in the policy",
 )
 .with(&[
-    ("at", "2026-11-16T12:00:00Z"),
+    ("at", "2026-11-16 12:00Z"),
     ("risks", "StorageDriverTooOld"),
     ("why", "the driver is older than the release wants"),
 ]);
@@ -44,7 +44,7 @@ static PREFLIGHT_INCOMPLETE: Code = Code::new(
     "find out why, and ask for it again with `towpath fleet preflight`",
 )
 .with(&[
-    ("at", "2026-11-16T12:00:00Z"),
+    ("at", "2026-11-16 12:00Z"),
     ("why", "it was not over after an hour"),
 ]);
 

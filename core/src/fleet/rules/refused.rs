@@ -20,7 +20,7 @@ static START_REFUSED: Code = Code::new(
 .with(&[
     ("why", "missing version gate agreements for this cluster"),
     ("times", "2"),
-    ("until", "2026-11-16T12:00:00Z"),
+    ("until", "2026-11-16 12:00Z"),
 ]);
 
 pub(super) static RULE: StartRule =

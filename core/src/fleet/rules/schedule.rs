@@ -12,10 +12,7 @@ static SCHEDULE: Code = Code::new(
     "its schedule ({schedule}) is closed until {until}",
     "wait for the next start, or change the schedule",
 )
-.with(&[
-    ("schedule", "0 9 * * 1-5"),
-    ("until", "2026-11-16T12:00:00Z"),
-]);
+.with(&[("schedule", "0 9 * * 1-5"), ("until", "2026-11-16 12:00Z")]);
 
 static SCHEDULE_NEVER_OPENS: Code = Code::new(
     "ScheduleNeverOpens",
@@ -32,9 +29,9 @@ static EXCLUDED: Code = Code::new(
 .with(&[
     (
         "exclusion",
-        "2026-12-20T00:00:00 to 2027-01-03T00:00:00 Europe/Berlin: holidays",
+        "2026-12-20 00:00 to 2027-01-03 00:00 Europe/Berlin: holidays",
     ),
-    ("until", "2027-01-04T09:00:00Z"),
+    ("until", "2027-01-04 09:00Z"),
 ]);
 
 static OUTSIDE_WINDOWS: Code = Code::new(
@@ -42,7 +39,7 @@ static OUTSIDE_WINDOWS: Code = Code::new(
     "its next start is outside its maintenance windows, so it may not start before {until}",
     "wait, or change the policy's maintenance windows or its schedule",
 )
-.with(&[("until", "2026-11-16T21:00:00Z")]);
+.with(&[("until", "2026-11-16 21:00Z")]);
 
 static NEVER_ALLOWED: Code = Code::new(
     "NeverAllowed",

@@ -20,7 +20,7 @@ pub static NOT_SOAKED: Code = Code::new(
     ("have", "1.04"),
     ("need", "2"),
     ("soaking", "2"),
-    ("until", "2026-11-16T12:00:00Z"),
+    ("until", "2026-11-16 12:00Z"),
 ]);
 
 pub(super) static RULE: StartRule =

@@ -13,7 +13,7 @@ static UPGRADE_PLANNED: Code = Code::new(
 .with(&[
     ("to", "4.20.5"),
     ("pool", "workers"),
-    ("at", "2026-11-16T12:00:00Z"),
+    ("at", "2026-11-16 12:00Z"),
 ]);
 
 static UPGRADE_UNDER_WAY: Code = Code::new(
@@ -24,7 +24,7 @@ static UPGRADE_UNDER_WAY: Code = Code::new(
 .with(&[
     ("to", "4.20.5"),
     ("pool", "workers"),
-    ("at", "2026-11-16T12:00:00Z"),
+    ("at", "2026-11-16 12:00Z"),
 ]);
 
 pub(super) static RULE: StartRule = StartRule::new(&[&UPGRADE_PLANNED, &UPGRADE_UNDER_WAY], judge)

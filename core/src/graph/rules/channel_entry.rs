@@ -24,11 +24,11 @@ static NOT_YET_IN_CHANNEL: Code = Code::new(
 .with(&[
     ("version", "4.20.5"),
     ("channel", "stable-4.20"),
-    ("until", "2026-11-16T12:00:00Z"),
+    ("until", "2026-11-16 12:00Z"),
 ]);
 
 /// Makes clusters wait for a release to enter their channel; refuses what is not in it.
-pub(super) static RULE: EdgeRule = EdgeRule::new(&[&NOT_IN_CHANNEL, &NOT_YET_IN_CHANNEL], judge);
+pub(crate) static RULE: EdgeRule = EdgeRule::new(&[&NOT_IN_CHANNEL, &NOT_YET_IN_CHANNEL], judge);
 
 fn judge(q: &EdgeQuestion<'_>) -> Verdict {
     let channel = q.graph.channel(q.cluster.channel.as_str());

@@ -25,7 +25,7 @@ pub struct Enrolled {
 }
 
 impl Enrolled {
-    pub(super) const CODES: &'static [&'static Code] = &[&NOT_ENROLLED];
+    pub(crate) const CODES: &'static [&'static Code] = &[&NOT_ENROLLED];
 }
 
 impl Rule<Edges> for Enrolled {

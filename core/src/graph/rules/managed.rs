@@ -10,7 +10,7 @@ use crate::rules::Rule;
 use crate::verdict::{Code, Verdict};
 use crate::version::Version;
 
-static FLEET_HOLDS: Code = Code::new(
+pub(crate) static FLEET_HOLDS: Code = Code::new(
     "FleetHolds",
     "the fleet's policy does not let this cluster take {version} now",
     "`towpath fleet why` says why, and when it will",
@@ -27,7 +27,7 @@ pub struct Managed {
 }
 
 impl Managed {
-    pub(super) const CODES: &'static [&'static Code] = &[&FLEET_HOLDS];
+    pub(crate) const CODES: &'static [&'static Code] = &[&FLEET_HOLDS];
 
     /// Whether the policy lets the cluster take the edge.
     pub fn lets(&self, edge: Edge, graph: &Graph) -> bool {

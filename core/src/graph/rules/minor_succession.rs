@@ -9,7 +9,7 @@ use crate::rules::Rule;
 use crate::verdict::{Code, Value, Verdict};
 use crate::version::{Minor, Minors, Succession};
 
-static EDGE_SKIPS_MINOR: Code = Code::new(
+pub(crate) static EDGE_SKIPS_MINOR: Code = Code::new(
     "EdgeSkipsMinor",
     "it leads from {from} directly to {to}[, without {between}]; clusters refuse that",
     "go through the minor versions between; `towpath path` finds the way",

@@ -13,13 +13,17 @@ mod source_stale;
 mod targeted_block;
 
 pub use channel_entry::NOT_IN_CHANNEL;
-pub(crate) use channel_entry::not_in_channel;
+pub(crate) use channel_entry::{RULE as CHANNEL_ENTRY, not_in_channel};
 pub use enrolled::Enrolled;
 pub(crate) use hard_block::RULE as HARD_BLOCKS;
 pub use known_risk::KNOWN_RISK;
+#[cfg(test)]
+pub(crate) use managed::FLEET_HOLDS;
 pub use managed::Managed;
+pub(crate) use minor_succession::EDGE_SKIPS_MINOR;
 pub use phased_rollout::{ROLLOUT_WITHOUT_ID, RULE as PHASED_ROLLOUT};
 pub(crate) use risk_not_servable::RULE as RISKS_NOT_SERVABLE;
+pub(crate) use source_stale::RULE as SOURCE_STALE;
 pub(crate) use targeted_block::RULE as TARGETED_BLOCKS;
 
 use jiff::Timestamp;
@@ -66,7 +70,7 @@ impl<'a> Situation<'a> {
 
 /// Rules whose verdict depends on the graph, the edge's blocks and the cluster alone, never on time.
 /// The compiled sheets rely on that, and judge each set of blocks once.
-static STANDING: Policy<Edges> = Policy(&[&BLOCKS, &source_stale::RULE]);
+static STANDING: Policy<Edges> = Policy(&[&BLOCKS, &SOURCE_STALE]);
 static BLOCKS: Policy<Edges> = Policy(&[
     &HARD_BLOCKS,
     &known_risk::RULE,
@@ -74,8 +78,8 @@ static BLOCKS: Policy<Edges> = Policy(&[
     &TARGETED_BLOCKS,
 ]);
 static GRAPH: Policy<Edges> = Policy(&[&STANDING, &PHASED_ROLLOUT]);
-static TIMING: Policy<Edges> = Policy(&[&PHASED_ROLLOUT, &channel_entry::RULE]);
-static ANYWHERE: Policy<Edges> = Policy(&[&GRAPH, &channel_entry::RULE]);
+static TIMING: Policy<Edges> = Policy(&[&PHASED_ROLLOUT, &CHANNEL_ENTRY]);
+static ANYWHERE: Policy<Edges> = Policy(&[&GRAPH, &CHANNEL_ENTRY]);
 
 impl Policy<Edges> {
     /// Rules whose verdict depends on the graph, the edge's blocks and the cluster alone, never on time.

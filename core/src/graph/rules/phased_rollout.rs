@@ -17,10 +17,10 @@ static ROLLOUT_NOT_REACHED: Code = Code::new(
     "wait, or follow a channel whose rollout is over; the rollout's rule is at {rule}",
 )
 .with(&[
-    ("start", "2026-11-16T12:00:00Z"),
-    ("end", "2026-11-18T12:00:00Z"),
+    ("start", "2026-11-16 12:00Z"),
+    ("end", "2026-11-18 12:00Z"),
     ("turn", "18.8 %"),
-    ("until", "2026-11-16T21:00:00Z"),
+    ("until", "2026-11-16 21:00Z"),
     ("rule", "channels/4.20.yaml:7:5"),
 ]);
 
@@ -31,8 +31,8 @@ pub static ROLLOUT_WITHOUT_ID: Code = Code::new(
     "let the cluster send its id, or wait; the rollout's rule is at {rule}",
 )
 .with(&[
-    ("start", "2026-11-16T12:00:00Z"),
-    ("end", "2026-11-18T12:00:00Z"),
+    ("start", "2026-11-16 12:00Z"),
+    ("end", "2026-11-18 12:00Z"),
     ("rule", "channels/4.20.yaml:7:5"),
 ]);
 

@@ -13,13 +13,10 @@ static SOURCE_STALE: Code = Code::new(
     "nothing is offered while {source} cannot be read; the last good copy is of {lastGood}",
     "bring the source back; `/readyz` says what is wrong with it",
 )
-.with(&[
-    ("source", "graph-data"),
-    ("lastGood", "2026-11-16T12:00:00Z"),
-]);
+.with(&[("source", "graph-data"), ("lastGood", "2026-11-16 12:00Z")]);
 
 /// Makes everybody wait while a source is too old.
-pub(super) static RULE: EdgeRule = EdgeRule::new(&[&SOURCE_STALE], judge);
+pub(crate) static RULE: EdgeRule = EdgeRule::new(&[&SOURCE_STALE], judge);
 
 fn judge(q: &EdgeQuestion<'_>) -> Verdict {
     let wait = |stale: &StaleSource| {

@@ -48,6 +48,23 @@ pub(super) fn read(reader: &mut Reader, object: &Object) -> OfVersion {
     }
 }
 
+/// What a HostedCluster says about its cluster. Whether something objects is for the cluster itself to say.
+pub(super) fn read_hosted(reader: &mut Reader, object: &Object) -> OfVersion {
+    let (spec, status) = (object.node.get("spec"), object.node.get("status"));
+    let id = spec
+        .and_then(|spec| spec.get("clusterID"))
+        .and_then(|id| reader.text(id, "an id"));
+    let version = status.and_then(|status| status.get("version"));
+    let has_history = version.is_some_and(|version| version.get("history").is_some());
+    OfVersion {
+        id: Fact::from(id.and_then(ClusterId::new)),
+        channel: Fact::from(spec.and_then(|spec| ChannelName::new(text(spec, "channel")))),
+        history: Fact::from(has_history.then(|| history(reader, version))),
+        objections: Fact::Unknown,
+        failures: Fact::Unknown,
+    }
+}
+
 /// The agent's own ClusterOperator. It repeats what the rules say, so it is no reason of its own.
 const OURS: &str = "towpath";
 

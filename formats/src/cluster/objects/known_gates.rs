@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde::Deserialize;
 use towpath_core::cluster::health::KnownGate;
-use towpath_core::version::Minor;
+use towpath_core::version::{Minor, Version};
 
 const TABLE: &str = include_str!("known-gates.json");
 
@@ -14,12 +14,13 @@ struct Row {
     gate: String,
     description: String,
     only: Option<String>,
-    /// Where the gate is written down.
-    #[allow(dead_code, reason = "for those who read the table")]
-    source: String,
+    /// The first release that has it.
+    since: Option<String>,
+    /// Where the gate is written down. A row without a source is one that nobody has verified.
+    source: Option<String>,
 }
 
-pub(super) fn read() -> Vec<KnownGate> {
+pub(crate) fn read() -> Vec<KnownGate> {
     let rows: Vec<Row> = serde_json::from_str(TABLE).expect("the table is part of the program");
     rows.into_iter().map(gate).collect()
 }
@@ -35,6 +36,11 @@ fn gate(row: Row) -> KnownGate {
         name: row.gate.into(),
         description: row.description.into(),
         only: row.only.map(Arc::from),
+        since: row.since.map(|since| {
+            let since: Result<Version, _> = since.parse();
+            since.expect("a gate names the release that has it first")
+        }),
+        is_verified: row.source.is_some(),
     }
 }
 
@@ -55,5 +61,17 @@ mod tests {
         assert_eq!(names, sorted);
         let first = gates.first().map(|gate| &*gate.name);
         assert_eq!(first, Some("ack-4.8-kube-1.22-api-removals-in-4.9"));
+        let unverified: Vec<&str> = gates
+            .iter()
+            .filter(|gate| !gate.is_verified)
+            .map(|gate| &*gate.name)
+            .collect();
+        assert_eq!(
+            unverified,
+            [
+                "ack-4.14-kube-1.28-api-removals-in-4.15",
+                "ack-4.18-aarch64-bootloader-4.19"
+            ]
+        );
     }
 }

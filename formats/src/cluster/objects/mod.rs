@@ -9,7 +9,9 @@ mod alerts;
 mod api_usage;
 mod cluster_version;
 mod documents;
-mod known_gates;
+mod hosted;
+mod kind;
+pub(crate) mod known_gates;
 mod lifecycles;
 mod must_gather;
 mod nodes;
@@ -25,7 +27,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use towpath_core::agent::ClusterStanding;
 use towpath_core::cluster::health::ClusterHealth;
-use towpath_core::cluster::objects::{Facts, ObjectKind};
+use towpath_core::cluster::objects::{Facts, ObjectKind, Topology};
 use towpath_core::cluster::{ClusterId, Fact};
 use towpath_core::duration::Shape;
 use towpath_core::finding::{Finding, Place};
@@ -34,6 +36,7 @@ use towpath_core::version::Arch;
 
 pub(in crate::cluster) use api_usage::kubernetes;
 pub use api_usage::{AddedRemoval, ApiAdditions};
+pub use kind::Kind;
 pub use standing::OPT_IN;
 
 use crate::SourceFile;
@@ -60,29 +63,6 @@ pub struct ClusterObjects {
     pub counts: BTreeMap<Kind, usize>,
     /// How many objects say nothing about updates.
     pub ignored: usize,
-}
-
-/// Kinds of objects that say something about updates.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Kind {
-    ClusterVersion,
-    /// A part of the platform.
-    ClusterOperator,
-    Node,
-    MachineConfigPool,
-    ClusterServiceVersion,
-    ApiRequestCount,
-    /// Gates or acknowledgements, or something else.
-    ConfigMap,
-    Pod,
-    PodDisruptionBudget,
-    InstallPlan,
-    /// The configuration of the cluster's network.
-    Network,
-    ContainerRuntimeConfig,
-    MachineConfig,
-    /// The operating systems that pools may have.
-    OsImageStream,
 }
 
 /// Whether a file of a directory may hold objects.
@@ -122,7 +102,14 @@ pub fn read_with(
     let version = of(Kind::ClusterVersion)
         .next()
         .map(|object| all.of(object, cluster_version::read));
+    let own_hosted = hosted::own(&found);
+    // Without a ClusterVersion, the HostedCluster says which releases it has had.
+    let version =
+        version.or_else(|| own_hosted.map(|object| all.of(object, cluster_version::read_hosted)));
     let version = version.unwrap_or_default();
+    let topology = hosted::topology(&found, own_hosted);
+    let node_pools = hosted::node_pools(&mut all, &found, own_hosted);
+    let are_its_nodes = own_hosted.is_none() || hosted::are_its_nodes(&mut all, &found);
     let standing = of(Kind::ClusterVersion)
         .next()
         .map(|object| all.of(object, standing::read))
@@ -166,9 +153,12 @@ pub fn read_with(
         operator_objections: Fact::from(given(Kind::ClusterOperator).then_some(by_operators)),
         failures: cluster_version::own(version.failures, &operator_failures),
         operator_failures: Fact::from(given(Kind::ClusterOperator).then_some(operator_failures)),
-        nodes: Fact::from(given(Kind::Node).then_some(nodes)),
+        nodes: Fact::from((given(Kind::Node) && are_its_nodes).then_some(nodes)),
+        topology: topology.clone(),
+        node_pools,
+        // A cluster whose control plane is hosted has none.
         pools: Fact::from(
-            given(Kind::MachineConfigPool)
+            (given(Kind::MachineConfigPool) || topology == Fact::Known(Topology::Hosted))
                 .then(|| pools.into_iter().map(|pool| pool.pool).collect()),
         ),
         operators: Fact::from(
@@ -379,64 +369,3 @@ fn items<'n>(reader: &mut Reader, parent: Option<&'n Node>, name: &str) -> &'n [
 
 /// What helps against objects that are not as a cluster prints them.
 const AGAIN: &str = "print the object again, with `oc get -o yaml`";
-
-impl Kind {
-    pub const ALL: [Self; 14] = [
-        Self::ClusterVersion,
-        Self::ClusterOperator,
-        Self::Node,
-        Self::MachineConfigPool,
-        Self::ClusterServiceVersion,
-        Self::ApiRequestCount,
-        Self::ConfigMap,
-        Self::Pod,
-        Self::PodDisruptionBudget,
-        Self::InstallPlan,
-        Self::Network,
-        Self::ContainerRuntimeConfig,
-        Self::MachineConfig,
-        Self::OsImageStream,
-    ];
-
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::ClusterVersion => "ClusterVersion",
-            Self::ClusterOperator => "ClusterOperator",
-            Self::Node => "Node",
-            Self::MachineConfigPool => "MachineConfigPool",
-            Self::ClusterServiceVersion => "ClusterServiceVersion",
-            Self::ApiRequestCount => "APIRequestCount",
-            Self::ConfigMap => "ConfigMap",
-            Self::Pod => "Pod",
-            Self::PodDisruptionBudget => "PodDisruptionBudget",
-            Self::InstallPlan => "InstallPlan",
-            Self::Network => "Network",
-            Self::ContainerRuntimeConfig => "ContainerRuntimeConfig",
-            Self::MachineConfig => "MachineConfig",
-            Self::OsImageStream => "OSImageStream",
-        }
-    }
-
-    /// The API group; empty for the core.
-    fn group(self) -> &'static str {
-        match self {
-            Self::ClusterVersion | Self::ClusterOperator | Self::Network => "config.openshift.io",
-            Self::Node | Self::ConfigMap | Self::Pod => "",
-            Self::MachineConfigPool
-            | Self::ContainerRuntimeConfig
-            | Self::MachineConfig
-            | Self::OsImageStream => "machineconfiguration.openshift.io",
-            Self::ClusterServiceVersion | Self::InstallPlan => "operators.coreos.com",
-            Self::ApiRequestCount => "apiserver.openshift.io",
-            Self::PodDisruptionBudget => "policy",
-        }
-    }
-
-    /// The kind of that name. Others have kinds of the same name in other groups; without an `apiVersion` it is taken for ours.
-    fn of(api_version: Option<&str>, name: &str) -> Option<Self> {
-        let group =
-            api_version.map(|version| version.split_once('/').map_or("", |(group, _)| group));
-        let mut kinds = Self::ALL.into_iter();
-        kinds.find(|kind| kind.as_str() == name && group.is_none_or(|group| group == kind.group()))
-    }
-}

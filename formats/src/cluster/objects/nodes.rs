@@ -13,6 +13,7 @@ use towpath_core::version::{Arch, Minor};
 
 use super::cluster_version::text;
 use super::documents::Object;
+use super::hosted::node_pool;
 use super::pods::{count, room};
 use super::{AGAIN, items};
 use crate::minors;
@@ -201,7 +202,10 @@ pub(super) fn node(reader: &mut Reader, object: &Object, pools: &[PoolOfNodes]) 
     let others = parts.into_iter().filter_map(|(_, of)| of);
     Node {
         name: object.name.clone(),
-        pool: pool_of(&labels, pools),
+        pool: match pool_of(&labels, pools) {
+            Fact::Unknown => Fact::from(node_pool(object)),
+            known => known,
+        },
         kubelet: Fact::from(kubelet.map(|kubelet| others.fold(kubelet, Minor::min))),
     }
 }

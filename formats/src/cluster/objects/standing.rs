@@ -11,6 +11,7 @@ use towpath_core::agent::{
 };
 use towpath_core::cluster::objects::Progress;
 use towpath_core::fleet::Name;
+use towpath_core::graph::ChannelName;
 use towpath_core::version::Version;
 
 use super::cluster_version::text;
@@ -57,6 +58,7 @@ pub(super) fn read(reader: &mut Reader, object: &Object) -> ClusterStanding {
     let accepted = entries(desired_update.and_then(|node| node.get("acceptRisks")));
     ClusterStanding {
         opt_in: opt_in(object, spec),
+        channel: spec.and_then(|spec| ChannelName::new(text(spec, "channel"))),
         desired: status.and_then(|status| status.get("desired")).map(asked),
         asked: update.map(asked),
         preflight: preflight.map(asked),

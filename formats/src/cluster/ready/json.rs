@@ -82,6 +82,7 @@ fn pool(standing: &PoolStanding) -> Value {
         "state": match standing.lag {
             Lag::Paused => "paused",
             Lag::Behind => "running",
+            Lag::NodePool => "nodePool",
             Lag::NoPool => "unknown",
         },
         "nodes": standing.nodes.len(),

@@ -39,6 +39,9 @@ pub struct ClusterList {
     pub organisations: Vec<ListedOrganisation>,
     /// The clusters, by organisation and id.
     pub clusters: Vec<ClusterState>,
+    /// Clusters of which an API told too little. They stand for themselves until they are understood: nothing starts there, and
+    /// others wait for them.
+    pub not_understood: Vec<ClusterState>,
     /// Where each of `clusters` stands, in the same order.
     pub origins: Vec<Place>,
     pub gates: Vec<VersionGate>,

@@ -9,7 +9,8 @@ use towpath_core::fleet as core;
 
 use super::objection::Offer;
 use super::records::{
-    Approval, Cluster, Gate, Minimum, Organisation, Pause, Policy, Preflight, Soak, Upgrade,
+    Approval, Cluster, Gate, Minimum, MinorColumns, Organisation, Pause, Policy, Preflight, Soak,
+    Upgrade,
 };
 use super::stored::{Join, Stored, Tables, Text, restore_all, store_all};
 use super::{in_order, sort};
@@ -41,6 +42,9 @@ pub(super) struct Rest<'a> {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     preflights: Vec<Preflight<'a>>,
     inherited: BTreeMap<Text<'a>, Minimum<'a>>,
+    /// Decisions from before the rule about minor versions have none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    minors: Option<BTreeMap<Text<'a>, MinorColumns<'a>>>,
 }
 
 impl<'a> Whole<'a> {
@@ -99,6 +103,7 @@ impl<'a> Whole<'a> {
         whole.rest.pauses = store_all(sorted(&input.pauses), &none);
         whole.rest.preflights = store_all(sorted(&input.preflights), &none);
         whole.rest.inherited = Stored::store(&input.inherited, &none);
+        whole.rest.minors = Stored::store(&input.minors, &none);
         whole
     }
 
@@ -128,6 +133,7 @@ impl<'a> Whole<'a> {
         input.pauses = self.rest.pauses.restore(join)?;
         input.preflights = self.rest.preflights.restore(join)?;
         input.inherited = self.rest.inherited.restore(join)?;
+        input.minors = self.rest.minors.restore(join)?;
         sort(&mut input);
         Ok(input)
     }

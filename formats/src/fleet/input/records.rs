@@ -8,7 +8,7 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use towpath_core::{finding, fleet as core};
+use towpath_core::{finding, fleet as core, version};
 
 use super::stored::{Join, Parallel, Risk, Stored, Tables, Text, ThePart};
 
@@ -238,5 +238,26 @@ objects! {
     core::Minimum as Minimum {
         version: Option<Text<'a>>,
         of_workload: BTreeMap<Text<'a>, Text<'a>>,
+    }
+
+    version::MinorRow as MinorColumns {
+        next: Vec<Text<'a>>,
+        skips: Vec<Text<'a>>,
+        kubernetes: Option<Text<'a>>,
+        kubelet_skew: Option<u8>,
+        hosted_kubelet_skew: Option<u8>,
+        is_eus: bool,
+        unverified: Vec<Text<'a>>,
+    }
+}
+
+/// The table of minor versions: the columns of each.
+impl<'a> Stored<'a, version::Minors> for BTreeMap<Text<'a>, MinorColumns<'a>> {
+    fn store(from: &'a version::Minors, tables: &Tables<'a>) -> Self {
+        Stored::store(from.rows(), tables)
+    }
+    fn restore(self, join: &mut Join) -> Result<version::Minors, String> {
+        let rows: BTreeMap<version::Minor, version::MinorRow> = Stored::restore(self, join)?;
+        Ok(version::Minors::new(rows))
     }
 }

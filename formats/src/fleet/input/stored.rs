@@ -13,7 +13,7 @@ use towpath_core::cluster::{ClusterId, Fact, Platform};
 use towpath_core::finding::Severity;
 use towpath_core::fleet as core;
 use towpath_core::graph::{ChannelName, Pattern};
-use towpath_core::version::{Arch, Version};
+use towpath_core::version::{Arch, Minor, MinorFact, Version};
 
 use super::codes;
 
@@ -227,6 +227,7 @@ macro_rules! values {
 
 values! {
     bool as bool: |from, _| *from, |from, _| Ok(from);
+    u8 as u8: |from, _| *from, |from, _| Ok(from);
     u32 as u32: |from, _| *from, |from, _| Ok(from);
     i64 as i64: |from, _| *from, |from, _| Ok(from);
     core::UpgradeId as i64: |id, _| id.0, |id, _| Ok(core::UpgradeId(id));
@@ -290,6 +291,12 @@ values! {
         |text, join| remembered(&mut join.patterns, &text, |text| {
             Pattern::new(text).map_err(|error| format!("{text:?}: {error}"))
         });
+    Minor as Text<'a>:
+        |minor, _| said(minor),
+        |text, _| is_one(Minor::parse(&text), &text, "minor version");
+    MinorFact as Text<'a>:
+        |fact, _| text(fact.name()),
+        |text, _| is_one(MinorFact::ALL.into_iter().find(|fact| fact.name() == text), &text, "fact");
     Version as Text<'a>:
         |version, _| said(version),
         |text, join| remembered(&mut join.versions, &text, |text| {

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use jiff::civil::{Date, DateTime};
 use towpath_core::fleet::{CHANNEL_GROUPS, Exclusion, Name, PreflightDemand, UpgradePolicy};
 use towpath_core::graph::Pattern;
+use towpath_core::moment::WallClock;
 use towpath_core::version::Version;
 
 use super::known::SharedValues;
@@ -262,7 +263,11 @@ fn exclusion(reader: &mut Reader, known: &mut SharedValues, node: &Node) -> Opti
         .map(|why| known.name(why));
     let (from, until) = (from?, until?);
     if from >= until {
-        let problem = format!("it ends at {until}, which is not after its beginning at {from}");
+        let problem = format!(
+            "it ends at {}, which is not after its beginning at {}",
+            WallClock(until),
+            WallClock(from)
+        );
         reader.error("bad-exclusion", node, problem, "correct `from` or `until`");
         return None;
     }

@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 use towpath_core::cluster::Fact;
-use towpath_core::graph::{ExplainedRelease, ReleaseStanding, Risk};
+use towpath_core::graph::{EdgeStatus, ExplainedRelease, ReleaseStanding, Risk};
 
 use super::ExplainReport;
 use crate::graph::cincinnati;
-use crate::verdict::reasons;
+use crate::path::commands::{begin, set_channel};
+use crate::verdict::{reasons, share};
 use crate::words::platform_warning;
 
 /// Everything there is to say.
@@ -54,12 +55,26 @@ fn candidate(told: &ExplainReport<'_>, candidate: &ExplainedRelease) -> Value {
         "to": candidate.to.to_string(),
         "payload": release.map(|release| &*release.payload),
         "url": release.and_then(|release| release.metadata.get("url")).map(|url| &**url),
+        "kind": candidate.kind().name(),
         "answer": candidate.verdict.answer.word(),
+        "share": candidate.share.map(share),
         "offered": candidate.verdict.is_offered(),
         "offeredFrom": candidate.offered_from(told.at.now).map(|from| from.to_string()),
         "risks": candidate.risks(told.at).iter().map(|risk| risk.name.as_str()).collect::<Vec<_>>(),
         "reasons": reasons(&candidate.verdict.reasons),
+        "commands": commands(told, candidate),
     })
+}
+
+/// What takes the update; nothing if the cluster would refuse it.
+fn commands(told: &ExplainReport<'_>, candidate: &ExplainedRelease) -> Vec<String> {
+    let has_risks = match candidate.kind() {
+        EdgeStatus::Offered => false,
+        EdgeStatus::Conditional => true,
+        _ => return Vec::new(),
+    };
+    let channel = &told.at.cluster.channel;
+    vec![set_channel(channel), begin(&candidate.to, has_risks)]
 }
 
 /// What is known, or nothing.

@@ -91,6 +91,16 @@ pub(crate) fn parsed<T>(
     value: Option<String>,
     read: impl Fn(&str) -> Option<T>,
 ) -> Result<Option<T>, BadRequest> {
+    parsed_as(name, form_of(name), value, read)
+}
+
+/// The same, where something else is to be written than under that name elsewhere.
+pub(crate) fn parsed_as<T>(
+    name: &str,
+    form: &str,
+    value: Option<String>,
+    read: impl Fn(&str) -> Option<T>,
+) -> Result<Option<T>, BadRequest> {
     let read = |text: &str| {
         if text.chars().any(char::is_control) {
             None
@@ -100,7 +110,6 @@ pub(crate) fn parsed<T>(
     };
     let wrong = |value: &str| {
         let shown: String = value.chars().take(64).collect();
-        let form = form_of(name);
         BadRequest::InvalidParams(format!("{name} {shown:?} cannot be read; write {form}"))
     };
     value

@@ -3,13 +3,18 @@
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use towpath_core::cluster::Platform;
-use towpath_core::graph::{Audience, RolloutStop, RolloutWindow, Share};
+use towpath_core::graph::{
+    Audience, FromVersion, NamedRule, RolloutStop, RolloutWindow, Share, Window,
+};
+
+/// A curve has one point more than steps.
+const CURVE_STEPS: i32 = 32;
 
 pub fn json(rows: &[RolloutWindow], now: Timestamp) -> Value {
     json!({"at": now.to_string(), "rollouts": rows.iter().map(|row| rollout(row, now)).collect::<Vec<_>>()})
 }
 
-fn rollout(row: &RolloutWindow, now: Timestamp) -> Value {
+pub(crate) fn rollout(row: &RolloutWindow, now: Timestamp) -> Value {
     let reaches = |thousandths| {
         row.window
             .reaches(Share::thousandths(thousandths))
@@ -25,9 +30,44 @@ fn rollout(row: &RolloutWindow, now: Timestamp) -> Value {
         "ramp": row.window.ramp.name(),
         "share": row.window.share(now).as_fraction(),
         "reaches": {"10": reaches(100), "50": reaches(500), "90": reaches(900), "100": reaches(1000)},
+        "curve": curve(&row.window),
+        "place": row.rule.as_ref().map(|rule| rule.origin.to_string()),
+        "name": row.rule.as_ref().map(name),
         "from": row.from.keys().map(ToString::to_string).collect::<Vec<_>>(),
         "blocked": row.stops.iter().map(stop).collect::<Vec<_>>(),
     })
+}
+
+/// The share at instants that divide the window evenly; both ends are among them.
+fn curve(window: &Window) -> Vec<Value> {
+    let length = window.end.duration_since(window.start);
+    if length.is_zero() {
+        return vec![json!([window.start.to_string(), 1.0])];
+    }
+    let point = |number: i32| {
+        let at = match number {
+            CURVE_STEPS => window.end,
+            number => window
+                .start
+                .saturating_add(length / CURVE_STEPS * number)
+                .unwrap_or(window.end),
+        };
+        let at = Timestamp::from_second(at.as_second()).unwrap_or(at);
+        // To six places: enough for a picture, and read back as the same number everywhere.
+        let share = (window.share(at).as_fraction() * 1e6).round() / 1e6;
+        json!([at.to_string(), share])
+    };
+    (0..=CURVE_STEPS).map(point).collect()
+}
+
+/// Which edges the rule is about, in the words of graph data.
+fn name(rule: &NamedRule) -> &str {
+    match &rule.from_version {
+        None => "default",
+        Some(FromVersion::Minor) => "minor",
+        Some(FromVersion::Patch) => "patch",
+        Some(FromVersion::Other(other)) => other,
+    }
 }
 
 fn stop(stop: &RolloutStop) -> Value {

@@ -5,5 +5,6 @@ mod request;
 mod text;
 
 pub use json::json;
+pub(crate) use json::rollout;
 pub use request::{RolloutsRequest, read};
 pub use text::{Bars, text};

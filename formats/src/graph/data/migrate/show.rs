@@ -11,7 +11,7 @@ use towpath_core::graph::ChannelName;
 use towpath_core::version::ReleaseName;
 
 use super::{Migrated, Migration, Stays, Tally};
-use crate::words::joined;
+use crate::words::{joined, second};
 use crate::{SourceFile, findings};
 
 /// How many releases are named where many could be.
@@ -181,11 +181,8 @@ fn channels(text: &mut String, migration: &Migration) {
 
 fn starts(text: &mut String, migration: &Migration, stays: &Stays) {
     let starts = &migration.starts;
-    let oldest = stays
-        .oldest()
-        .map(|time| time.to_string())
-        .unwrap_or_default();
-    let unknown = Timestamp::UNIX_EPOCH;
+    let oldest = stays.oldest().map(second).unwrap_or_default();
+    let unknown = second(Timestamp::UNIX_EPOCH);
     let releases = |tally: &Tally| named(&tally.releases);
     let lines = [
         (

@@ -1,0 +1,212 @@
+//! `towpath rollouts`: what is rolled out, and the change of graph data that halts, resumes, slows down or speeds up a rollout.
+//!
+//! A change is printed as a diff. Only --write puts it into a directory. Who commits it decides.
+
+mod write;
+
+use std::io::IsTerminal;
+
+use anyhow::anyhow;
+use clap::{Args, Subcommand};
+use towpath_core::graph::ChannelName;
+use towpath_core::version::Version;
+use towpath_formats::change::steering::{self, HaltNote, Steer, SteerRequest};
+use towpath_formats::graph::data;
+use towpath_formats::graph::rollouts::{self as told, Bars};
+use towpath_formats::timespan::TimeSpan;
+
+use crate::cli::failure;
+use crate::clock::NowArgs;
+use crate::config::SourceArgs;
+use crate::graph::rollouts::{self, RolloutsArgs};
+use crate::output::OutputArgs;
+use crate::sources::{Needs, Sources};
+use crate::terminal::room;
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum RolloutsCommand {
+    /// Show every rollout window that is running or planned.
+    #[command(after_help = "Example:\n  towpath rollouts list")]
+    List(RolloutsArgs),
+    /// Show the windows of one release.
+    #[command(after_help = "Example:\n  towpath rollouts show 4.20.4")]
+    Show(RolloutShowArgs),
+    /// Stop offering a release to everybody: one new file in blocked-edges.
+    #[command(
+        after_help = "Example:\n  towpath rollouts halt 4.20.4 --message 'Nodes stay NotReady.' --url https://issues.example.com/1 --graph-data ./graph-data --releases releases.json --write"
+    )]
+    Halt(HaltArgs),
+    /// Undo a halt: remove exactly the file that it made.
+    #[command(
+        after_help = "Example:\n  towpath rollouts resume 4.20.4 --graph-data ./graph-data --releases releases.json --write"
+    )]
+    Resume(RolloutResumeArgs),
+    /// Make a running rollout slower. Everybody keeps what they have been shown.
+    #[command(
+        after_help = "Example:\n  towpath rollouts slow 4.20.4 --factor 2 --within 1h --graph-data ./graph-data --releases releases.json"
+    )]
+    Slow(PaceArgs),
+    /// Make a running rollout faster. Everybody keeps what they have been shown.
+    #[command(
+        after_help = "Example:\n  towpath rollouts speed-up 4.20.4 --factor 2 --graph-data ./graph-data --releases releases.json"
+    )]
+    SpeedUp(PaceArgs),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RolloutShowArgs {
+    /// The release that is rolled out.
+    #[arg(value_name = "RELEASE")]
+    release: Version,
+    #[command(flatten)]
+    sources: SourceArgs,
+    #[command(flatten)]
+    now: NowArgs,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SteerArgs {
+    /// The release that is rolled out.
+    #[arg(value_name = "RELEASE")]
+    release: Version,
+    /// Write the change into the directory of --graph-data. If presubmit refuses it, nothing is written.
+    #[arg(long)]
+    write: bool,
+    /// Write it even if presubmit refuses it.
+    #[arg(long, requires = "write")]
+    even_if_refused: bool,
+    #[command(flatten)]
+    sources: SourceArgs,
+    #[command(flatten)]
+    now: NowArgs,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct HaltArgs {
+    #[command(flatten)]
+    steer: SteerArgs,
+    /// The name of the block.
+    #[arg(long, value_name = "NAME")]
+    name: Option<String>,
+    /// Why it is halted.
+    #[arg(long, value_name = "TEXT")]
+    message: Option<String>,
+    /// Where the problem is discussed.
+    #[arg(long, value_name = "URL")]
+    url: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RolloutResumeArgs {
+    #[command(flatten)]
+    steer: SteerArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct PaceArgs {
+    #[command(flatten)]
+    steer: SteerArgs,
+    /// A channel that lists the release, if several files do.
+    #[arg(long, value_name = "NAME")]
+    channel: Option<String>,
+    /// How much slower or faster: above 1, up to 100.
+    #[arg(long, value_name = "NUMBER", default_value = "2", value_parser = steering::factor)]
+    factor: u32,
+    /// In which time the change is merged and served.
+    #[arg(long, value_name = "DURATION", default_value = "1h")]
+    within: TimeSpan,
+}
+
+/// Runs a command about rollouts.
+pub(crate) fn execute(command: RolloutsCommand) -> anyhow::Result<bool> {
+    match command {
+        RolloutsCommand::List(args) => rollouts::rollouts(args),
+        RolloutsCommand::Show(args) => show(&args),
+        RolloutsCommand::Halt(args) => {
+            let note = HaltNote::new(args.name, args.message, args.url).map_err(|e| anyhow!(e))?;
+            steer(&args.steer, None, Steer::Halt(note))
+        }
+        RolloutsCommand::Resume(args) => steer(&args.steer, None, Steer::Resume),
+        RolloutsCommand::Slow(args) => {
+            let pace = Steer::Slow(args.factor, args.within.signed());
+            steer(&args.steer, args.channel.as_deref(), pace)
+        }
+        RolloutsCommand::SpeedUp(args) => {
+            let pace = Steer::SpeedUp(args.factor, args.within.signed());
+            steer(&args.steer, args.channel.as_deref(), pace)
+        }
+    }
+}
+
+fn show(args: &RolloutShowArgs) -> anyhow::Result<bool> {
+    let now = args.now.at();
+    let settings = args.sources.settings(Needs::GraphDataAndReleases, None)?;
+    let sources = Sources::read(settings, now)?;
+    let mut rows = towpath_core::graph::rollouts(&sources.graph()?, now);
+    rows.retain(|row| row.to == args.release);
+    let text = || told::text(&rows, now, bars(), room());
+    args.output
+        .print(sources.origin(), text, || told::json(&rows, now))?;
+    Ok(true)
+}
+
+/// Whether presubmit lets the change through, or somebody wanted it all the same.
+fn steer(args: &SteerArgs, channel: Option<&str>, steer: Steer) -> anyhow::Result<bool> {
+    let now = args.now.at();
+    let settings = args.sources.settings(Needs::GraphDataAndReleases, None)?;
+    let sources = Sources::read(settings, now)?;
+    let contents = sources.contents()?;
+    if !contents.unread.is_empty() {
+        return Err(failure(&contents.unread));
+    }
+    let channel = channel.map(|name| {
+        ChannelName::new(name).ok_or_else(|| anyhow!("{name:?} is not the name of a channel"))
+    });
+    let request = SteerRequest {
+        channel: channel.transpose()?,
+        to: args.release.clone(),
+        steer,
+    };
+    let plan =
+        steering::plan(&contents.files, &request, now).map_err(|problem| anyhow!(problem))?;
+    let graph = |files: &[_]| {
+        let (data, _) = data::read(files).map_err(|findings| failure(&findings))?;
+        sources.graph_of(&data)
+    };
+    let (before, after) = (
+        graph(&contents.files)?,
+        graph(&plan.applied(&contents.files))?,
+    );
+    let effect = plan.effect(&before, &after);
+    let is_let_through = effect.is_let_through();
+    let is_written = args.write && (is_let_through || args.even_if_refused);
+    if is_written {
+        write::write(&plan.change, sources.directory())?;
+    }
+    let text = || {
+        let written = match (args.write, is_written) {
+            (true, true) => format!("\nWritten: {}\n", plan.change.path),
+            (true, false) => "\nNothing was written: presubmit refuses it.\n".to_owned(),
+            (false, _) => String::new(),
+        };
+        steering::text(&plan, &effect, bars(), room()) + &written
+    };
+    let json = || {
+        let mut told = steering::json(&plan, &effect);
+        told["written"] = is_written.into();
+        told
+    };
+    args.output.print(sources.origin(), text, json)?;
+    Ok(is_let_through || is_written)
+}
+
+fn bars() -> Bars {
+    match std::io::stdout().is_terminal() {
+        true => Bars::Blocks,
+        false => Bars::Ascii,
+    }
+}

@@ -1,0 +1,2 @@
+// Style sheets are imported for esbuild alone.
+declare module "*.css" {}

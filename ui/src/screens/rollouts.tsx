@@ -1,0 +1,301 @@
+// Rollouts: every window that is open or to come, as a curve over time; and what would change it, as a diff.
+
+import type { JSX } from "preact";
+import { at, change, here, link, param } from "../address";
+import { useAnswer } from "../api/answer";
+import { url } from "../api/client";
+import type { ScreenProps } from "../app";
+import { Answered, Code, Diff, Empty, Mark, Section, Shape, Time } from "../components/basics";
+import { Findings } from "../components/reasons";
+import type { Finding } from "../api/types";
+import { Dialog } from "../components/dialog";
+import { Choice, Field, Question } from "../components/fields";
+import { Table, type Column } from "../components/table";
+import { Curve, type CurvePoint } from "../components/curve";
+import { exact, percent } from "../clock";
+
+interface Rollout {
+  channel: string;
+  to: string;
+  architectures: string[];
+  state: "running" | "toCome";
+  start: string;
+  end: string;
+  ramp: string;
+  share: number;
+  reaches: Record<string, string>;
+  from: string[];
+  blocked: { origin: string; everybody: boolean; platforms: string[]; from: string[] }[];
+  curve?: CurvePoint[];
+  place?: string | null;
+  name?: string | null;
+}
+
+interface RolloutsAnswer {
+  at: string;
+  rollouts: Rollout[];
+}
+
+interface Change {
+  at: string;
+  action: string;
+  to: string;
+  summary: string;
+  /** A file without a text goes. */
+  files: { path: string; diff: string; text: string | null }[];
+  before: Rollout[];
+  after: Rollout[];
+  warnings: string[];
+  /** Until then what is said here holds. */
+  servedBy: string;
+  /** Whether presubmit lets the change through. */
+  letThrough: boolean;
+  findings: Finding[];
+}
+
+const ACTIONS = [
+  { action: "halt", text: "Halt" },
+  { action: "resume", text: "Resume" },
+  { action: "slow", text: "Slow down" },
+  { action: "speed-up", text: "Speed up" },
+] as const;
+
+/** What may be said about a change; what is not said is as the API has it. */
+const CHOICES: Record<string, { name: string; label: string; placeholder: string; wide?: boolean }[]> = {
+  halt: [
+    { name: "message", label: "message for clusters", placeholder: "what is wrong", wide: true },
+    { name: "url", label: "link", placeholder: "https://…", wide: true },
+  ],
+  slow: [
+    { name: "factor", label: "times slower", placeholder: "2" },
+    { name: "within", label: "served within", placeholder: "1h" },
+  ],
+  "speed-up": [
+    { name: "factor", label: "times faster", placeholder: "2" },
+    { name: "within", label: "served within", placeholder: "1h" },
+  ],
+};
+
+const NO_CHOICES = { factor: null, within: null, message: null, url: null };
+
+const keyOf = (rollout: Rollout): string => [rollout.channel, rollout.to, rollout.architectures.join("+"), rollout.start, rollout.end, rollout.from[0]].join(" ");
+
+export function RolloutsScreen(_: ScreenProps): JSX.Element {
+  const answer = useAnswer<RolloutsAnswer>(url("/api/v1/rollouts", { now: at.value }));
+  return (
+    <>
+      <div class="screen-head">
+        <h1>Rollouts</h1>
+        <p class="muted">Each cluster is reached at its own instant between start and end.</p>
+      </div>
+      <Answered answer={answer} what="rollouts">
+        {(data) => (data.rollouts.length === 0 ? <None /> : <All data={data} />)}
+      </Answered>
+      {param("change") && <ChangeDialog />}
+    </>
+  );
+}
+
+function None(): JSX.Element {
+  return (
+    <Empty title="No rollout is open or to come">
+      <p>Every update that is offered is offered to everybody at once. A phased rollout is a rule in a channel's file:</p>
+      <Code label="A phased rollout" text={"phasedRollouts:\n- fromVersion: patch\n  duration: P4D"} />
+      <p>It begins when a release enters the channel, and ends after the duration.</p>
+    </Empty>
+  );
+}
+
+function All({ data }: { data: RolloutsAnswer }): JSX.Element {
+  const channel = param("channel");
+  const to = param("to");
+  const state = param("state");
+  const wanted = (rollout: Rollout) => (!channel || rollout.channel === channel) && (!to || rollout.to === to) && (!state || rollout.state === state);
+  const shown = data.rollouts.filter(wanted);
+  const names = [...new Set(data.rollouts.map((rollout) => rollout.channel))];
+  // What is over in an instant has no curve to look at.
+  const curves = shown.filter((rollout) => rollout.start !== rollout.end);
+  const running = data.rollouts.filter((rollout) => rollout.state === "running").length;
+  return (
+    <>
+      <Question label="Which rollouts">
+        <Field name="channel" label="channel" placeholder="all" suggestions={names} width="wide" />
+        <Field name="to" label="to release" placeholder="all" />
+        <Choice name="state" label="state" options={[{ value: "", text: "open and to come" }, { value: "running", text: "open" }, { value: "toCome", text: "to come" }]} />
+      </Question>
+      <p class="muted">{running} open, {data.rollouts.length - running} to come, as of {exact(Date.parse(data.at))}. {shown.length < data.rollouts.length && `${shown.length} are shown.`}</p>
+      <div class="rollouts">
+        {curves.slice(0, 40).map((rollout) => <RolloutCard key={keyOf(rollout)} rollout={rollout} now={Date.parse(data.at)} />)}
+      </div>
+      {curves.length > 40 && <p class="muted">Forty are drawn; the table has all {shown.length}.</p>}
+      <Section title="All windows">
+        <RolloutTable rollouts={shown} />
+      </Section>
+    </>
+  );
+}
+
+function RolloutCard({ rollout, now }: { rollout: Rollout; now: number }): JSX.Element {
+  const open = rollout.state === "running";
+  return (
+    <article class="card rollout" aria-label={`${rollout.to} in ${rollout.channel}`}>
+      <header class="rollout-head">
+        <h2><a href={link("/graph", { channel: rollout.channel, to: rollout.to, from: rollout.from[rollout.from.length - 1] })}>{rollout.to}</a> <span class="muted">in {rollout.channel}</span></h2>
+        <span class="row">
+          {rollout.blocked.some((block) => block.everybody) && <Mark kind="blocked">blocked</Mark>}
+          <Mark kind={open ? "phasing" : "quiet"}>{open ? "open" : "to come"}</Mark>
+        </span>
+      </header>
+      <p class="rollout-share"><strong class="number">{percent(rollout.share)}</strong> <span class="muted">of clusters reached</span></p>
+      <Curve points={rollout.curve ?? straight(rollout)} now={now} start={rollout.start} end={rollout.end} share={rollout.share} label={`Share of clusters reached by ${rollout.to} in ${rollout.channel}`} />
+      <dl class="facts">
+        <dt>start</dt><dd><Time at={rollout.start} exactly /></dd>
+        <dt>half</dt><dd><Time at={rollout.reaches["50"]} exactly /></dd>
+        <dt>end</dt><dd><Time at={rollout.end} exactly /></dd>
+        <dt>ramp</dt><dd>{rollout.ramp}{rollout.name && <>, rule <code>{rollout.name}</code></>}</dd>
+        {rollout.place && (<><dt>written at</dt><dd><code>{rollout.place}</code></dd></>)}
+        <dt>from</dt><dd>{named(rollout.from)}</dd>
+        <dt>for</dt><dd>{rollout.architectures.join(", ")}</dd>
+      </dl>
+      {rollout.blocked.map((block) => (
+        <p key={block.origin} class="note note-blocked small-text">
+          <Shape tone="blocked" /> Blocked {block.everybody ? "for everybody" : `on ${block.platforms.join(", ")}`}, from {named(block.from)}: <code>{block.origin}</code>
+        </p>
+      ))}
+      <Outcomes />
+      <div class="buttons">
+        {ACTIONS.map(({ action, text }) => (
+          <button key={action} type="button" class="small" onClick={() => change({ change: action, in: rollout.channel, release: rollout.to, ...NO_CHOICES })}>{text}</button>
+        ))}
+      </div>
+    </article>
+  );
+}
+
+/** What became of a rollout on clusters of ours. Nobody collects that yet, and it says so. */
+function Outcomes(): JSX.Element {
+  return (
+    <div class="outcomes">
+      <dl>
+        {["offered", "took", "failed"].map((name) => (
+          <div key={name}>
+            <dt>{name}</dt>
+            <dd>not known</dd>
+          </div>
+        ))}
+      </dl>
+      <p class="muted small-text">This service does not collect outcomes yet.</p>
+    </div>
+  );
+}
+
+/** A straight line, for a service that says only start and end. */
+function straight(rollout: Rollout): CurvePoint[] {
+  const reached = ["10", "50", "90"].flatMap((mark): CurvePoint[] => (rollout.reaches[mark] ? [[rollout.reaches[mark]!, Number(mark) / 100]] : []));
+  return [[rollout.start, 0], ...reached, [rollout.end, 1]];
+}
+
+function named(versions: readonly string[]): string {
+  if (versions.length <= 3) return versions.join(", ");
+  return `${versions.length} releases, ${versions[0]} to ${versions[versions.length - 1]}`;
+}
+
+const COLUMNS: Column<Rollout>[] = [
+  { key: "to", title: "Release", head: true, sort: (one) => one.to, cell: (one) => <a href={link("/graph", { channel: one.channel, to: one.to, from: one.from[one.from.length - 1] })}>{one.to}</a> },
+  { key: "channel", title: "Channel", sort: (one) => one.channel, cell: (one) => <code>{one.channel}</code> },
+  { key: "state", title: "State", sort: (one) => one.state, cell: (one) => (one.state === "running" ? "open" : "to come") },
+  { key: "share", title: "Reached", numeric: true, sort: (one) => one.share, cell: (one) => percent(one.share) },
+  { key: "start", title: "Start", sort: (one) => one.start, cell: (one) => <Time at={one.start} /> },
+  { key: "end", title: "End", sort: (one) => one.end, cell: (one) => <Time at={one.end} /> },
+  { key: "ramp", title: "Ramp", sort: (one) => one.ramp, cell: (one) => one.ramp },
+  { key: "from", title: "From", cell: (one) => named(one.from) },
+  { key: "blocked", title: "Blocked", cell: (one) => (one.blocked.length === 0 ? <span class="muted">no</span> : one.blocked.some((block) => block.everybody) ? "for everybody" : "in part") },
+  { key: "offered", title: "Offered", cell: () => <span class="muted">not known</span> },
+  { key: "took", title: "Took it", cell: () => <span class="muted">not known</span> },
+  { key: "failed", title: "Failed", cell: () => <span class="muted">not known</span> },
+  { key: "place", title: "Written at", cell: (one) => (one.place ? <code>{one.place}</code> : <span class="muted">–</span>) },
+];
+
+function RolloutTable({ rollouts }: { rollouts: readonly Rollout[] }): JSX.Element {
+  return <Table caption="Windows that are open or to come. Offered, took it and failed are not known: this service does not collect outcomes yet." showCaption columns={COLUMNS} rows={rollouts} rowKey={keyOf} empty={<p>No window is like that.</p>} />;
+}
+
+/** A change of graph data that halts, resumes or bends a rollout: to look at, to copy, to commit. Nothing is changed here. */
+function ChangeDialog(): JSX.Element {
+  const action = param("change");
+  const choices = CHOICES[action] ?? [];
+  const text = ACTIONS.find((one) => one.action === action)?.text ?? action;
+  const answer = useAnswer<Change>(url("/api/v1/rollouts/change", { channel: param("in"), to: param("release"), action, ...Object.fromEntries(choices.map(({ name }) => [name, param(name)])), now: at.value }));
+  const close = () => change({ change: null, in: null, release: null, ...NO_CHOICES });
+  return (
+    <Dialog title={`${text}: ${param("release")} in ${param("in")}`} onClose={close} wide>
+      <p>This is the change of graph data that does it. Nothing happens until somebody commits it: copy it into your repository.</p>
+      <div class="row">
+        <div class="tabs" role="group" aria-label="What to do">
+          {ACTIONS.map((one) => (
+            <a key={one.action} href={here({ change: one.action })} aria-current={one.action === action ? "page" : undefined}>{one.text}</a>
+          ))}
+        </div>
+      </div>
+      {choices.length > 0 && (
+        <div class="question">
+          {choices.map(({ name, label, placeholder, wide }) => <Field key={name} name={name} label={label} placeholder={placeholder} width={wide ? "wide" : "short"} />)}
+        </div>
+      )}
+      <Answered answer={answer} what="the change">
+        {(data) => (
+          <div class="stack-fill">
+            <p><strong>{data.summary}</strong></p>
+            {data.warnings.map((warning) => <p key={warning} class="note note-conditional"><Shape tone="conditional" /> {warning}</p>)}
+            {data.findings.length === 0 ? (
+              <p class="row"><Mark kind="yes">Presubmit has nothing against it</Mark></p>
+            ) : (
+              <>
+                <p class="row"><Mark kind={data.letThrough ? "warning" : "no"}>{data.letThrough ? "Presubmit lets it through, and says" : "Presubmit refuses it"}</Mark></p>
+                <Findings findings={data.findings} />
+              </>
+            )}
+            {data.servedBy !== data.at && <p class="muted">This holds if it is served by <Time at={data.servedBy} exactly />.</p>}
+            <Windows before={data.before} after={data.after} />
+            {data.files.length === 0 && <p class="muted">There is nothing to change.</p>}
+            {data.files.map((file) => (
+              <div key={file.path} class="stack-fill">
+                <h3><code>{file.path}</code></h3>
+                <Diff text={file.diff} label={`Change of ${file.path}`} />
+                {file.text === null && <p>The file goes.</p>}
+                {file.text && (
+                  <details>
+                    <summary>The whole file</summary>
+                    <Code text={file.text} label={`${file.path} after the change`} copy="Copy file" />
+                  </details>
+                )}
+              </div>
+            ))}
+          </div>
+        )}
+      </Answered>
+    </Dialog>
+  );
+}
+
+/** The windows before and after, side by side. */
+function Windows({ before, after }: { before: readonly Rollout[]; after: readonly Rollout[] }): JSX.Element | null {
+  const rows = [...before.map((rollout) => ({ when: "before", rollout })), ...after.map((rollout) => ({ when: "after", rollout }))];
+  if (rows.length === 0) return null;
+  return (
+    <Table
+      caption="The windows before and after the change"
+      showCaption
+      rows={rows}
+      rowKey={(row, index) => `${row.when} ${index}`}
+      columns={[
+        { key: "when", title: "", head: true, cell: (row) => row.when },
+        { key: "from", title: "From", cell: (row) => named(row.rollout.from ?? []) },
+        { key: "share", title: "Reached", numeric: true, cell: (row) => percent(row.rollout.share) },
+        { key: "start", title: "Start", cell: (row) => <Time at={row.rollout.start} /> },
+        { key: "end", title: "End", cell: (row) => <Time at={row.rollout.end} exactly /> },
+        { key: "ramp", title: "Ramp", cell: (row) => row.rollout.ramp },
+      ]}
+    />
+  );
+}
