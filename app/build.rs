@@ -18,7 +18,7 @@ fn main() {
         Some(commit) => format!("{version} ({commit})"),
         None => version,
     };
-    println!("cargo:rustc-env=TOWPATH_VERSION={long}");
+    println!("cargo:rustc-env=BUILT_VERSION={long}");
 }
 
 /// The first twelve digits of the commit that is checked out.

@@ -25,7 +25,7 @@ use crate::terminal::{aside, room};
 use crate::{environment, example, log, serve, server};
 
 /// The version, and the commit if it is known.
-pub(crate) const VERSION: &str = env!("TOWPATH_VERSION");
+pub(crate) const VERSION: &str = env!("BUILT_VERSION");
 
 /// The commit, if it is known.
 pub(crate) fn commit() -> Option<&'static str> {

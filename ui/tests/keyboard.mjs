@@ -45,9 +45,7 @@ async function howToGetThere({ site, open, visit, settled, close, ask, hold }) {
 async function whatWaits({ site, open, visit, settled, close, ask, hold }) {
   const page = await open();
   await visit(page, `${site.fleet}/`);
-  await page.keyboard.press("g");
-  await page.keyboard.press("f");
-  await page.getByRole("heading", { name: "Fleet" }).waitFor();
+  await goTo(page, "f", "/fleet");
   await settled(page);
   await tabTo(page, (on) => on.text === "production");
   await page.keyboard.press("Enter");
@@ -68,14 +66,13 @@ async function pauseAnOrganisation({ site, open, visit, settled, close, ask, hol
   const page = await open({ token: site.administrator });
   const paused = async () => (await ask(`${site.fleet}/api/v1/fleet/acts`)).acts.filter((act) => act.kind === "pause" && act.organisation === "acme" && !act.sector);
   await visit(page, `${site.fleet}/`);
-  await page.keyboard.press("g");
-  await page.keyboard.press("f");
-  await page.getByRole("heading", { name: "Fleet" }).waitFor();
+  await goTo(page, "f", "/fleet");
   await settled(page);
   await act(page, "Pause…", { organisation: "acme", by: "grace", why: "INC-2" });
   const [pause] = await paused();
   hold(pause?.by === "grace" && pause.why === "INC-2", `the service recorded ${JSON.stringify(pause)}`);
-  await act(page, "Resume…", { organisation: "acme", by: "grace", why: "INC-2 is over" });
+  // The service keeps neither a name nor a reason of a resume, so the dialog asks for none.
+  await act(page, "Resume…", { organisation: "acme" });
   hold((await paused()).length === 0, "the pause is still there");
   await close(page);
 }
@@ -85,12 +82,23 @@ async function act(page, button, { organisation, by, why }) {
   await tabTo(page, (on) => on.text === button);
   await page.keyboard.press("Enter");
   await page.getByRole("dialog").waitFor();
-  await type(page, "act-organisation", organisation);
-  await type(page, "by", by, { enter: false });
-  await type(page, "why", why);
+  await type(page, "act-organisation", organisation, { enter: by === undefined });
+  if (by !== undefined) {
+    await type(page, "by", by, { enter: false });
+    await type(page, "why", why);
+  }
   await page.getByText("The service has recorded it.").waitFor();
   await page.keyboard.press("Escape");
   await page.getByRole("dialog").waitFor({ state: "detached" });
+}
+
+/** Presses `g` and a letter. The page gives up on `g` alone after a moment, which a slow machine may need between the two. */
+async function goTo(page, letter, path) {
+  for (let tries = 0; tries < 20 && new URL(page.url()).pathname !== path; tries += 1) {
+    await page.keyboard.press("g");
+    await page.keyboard.press(letter);
+  }
+  await page.waitForURL((address) => address.pathname === path);
 }
 
 /** Types into the field of that name. */
