@@ -1,6 +1,6 @@
 //! An attempt: one cluster's update to one release, and how it ended.
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 
 use crate::cluster::{ClusterId, Fact, Platform};
 use crate::fleet::Name;
@@ -17,7 +17,9 @@ pub struct Attempt {
     pub platform: Fact<Platform>,
     pub arch: Arch,
     pub started_at: Timestamp,
-    /// None: it is under way.
+    /// When the cluster had the new version, healthy or not. None: not yet, or never.
+    pub completed_at: Option<Timestamp>,
+    /// None: it is under way, or complete and still watched.
     pub ending: Option<Ending>,
 }
 
@@ -81,9 +83,60 @@ impl Attempt {
             arch: self.arch.clone(),
         }
     }
+
+    /// What it counts as, where an update may take so long.
+    pub(super) fn outcome_within(&self, limit: SignedDuration, ending: Ending) -> Outcome {
+        let is_slow = |at: Timestamp| at.duration_since(self.started_at) > limit;
+        match self.completed_at.is_some_and(is_slow) {
+            true => Outcome::Failed,
+            false => ending.outcome,
+        }
+    }
+
+    /// What is known of its end at an instant. It has failed once it takes too long, whatever comes of it later.
+    pub(super) fn ending_at(&self, now: Timestamp, limit: SignedDuration) -> Option<Ending> {
+        let too_long = self
+            .started_at
+            .saturating_add(limit)
+            .unwrap_or(Timestamp::MAX);
+        let ending = self.ending.filter(|ending| ending.known_at <= now);
+        let completed_at = self.completed_at.filter(|at| *at <= now);
+        let is_too_long = match (completed_at, ending) {
+            (Some(at), _) => at > too_long,
+            (None, Some(_)) => false,
+            (None, None) => now > too_long,
+        };
+        let failed = Ending {
+            known_at: too_long,
+            outcome: Outcome::Failed,
+        };
+        match ending {
+            Some(ending) if ending.known_at <= too_long => Some(ending),
+            _ if is_too_long => Some(failed),
+            ending => ending,
+        }
+    }
+
+    /// Which of several reports about one cluster and release counts: the first attempt, as it was known first.
+    pub(super) fn order(&self) -> impl Ord + '_ {
+        let first_known = (self.ending.is_none(), self.ending);
+        let completed = (self.completed_at.is_none(), self.completed_at);
+        (
+            self.started_at,
+            first_known,
+            completed,
+            &self.organisation,
+            &self.from,
+        )
+    }
 }
 
 impl Scope {
+    /// Whether it is all clusters.
+    pub fn is_all(&self) -> bool {
+        *self == Self::default()
+    }
+
     /// Whether it has clusters of this class. One whose platform is unknown is in every scope.
     pub fn has(&self, class: &Class) -> bool {
         let on = |wanted: &Platform| class.platform.known().is_none_or(|own| own == wanted);

@@ -2,7 +2,56 @@
 //!
 //! An attempt is one cluster's update to one release. Attempts of a class are compared with history and with what other
 //! clusters do at the same time. Nothing here reads a clock or a store: attempts come in, an assessment comes out.
+//! docs/feedback.md has the mathematics.
 
+mod against_history;
+mod against_others;
+mod assess;
+mod assessment;
 mod attempt;
+mod bits;
+mod goes_on;
+mod history;
+mod narrowest;
+mod rate;
+mod scopes;
+mod settings;
+mod steps;
+mod trials;
+mod visible;
 
+pub use assess::assess;
+pub use assessment::{Answer, Assessment, Halt, HeldBack, ScopeEvidence, Way};
 pub use attempt::{Attempt, Class, Ending, Outcome, Scope};
+pub use bits::Bits;
+pub use history::{Group, History, Past};
+pub use rate::FailureRate;
+pub use settings::{FeedbackPolicy, Mode, WatchSettings};
+pub use visible::attempts_needed;
+
+/// What is counted against a release.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Signal {
+    Failed,
+    Degraded,
+}
+
+impl Signal {
+    pub const ALL: [Self; 2] = [Self::Failed, Self::Degraded];
+
+    /// Whether an outcome is this.
+    pub fn is(self, outcome: Outcome) -> bool {
+        match self {
+            Self::Failed => outcome == Outcome::Failed,
+            Self::Degraded => outcome == Outcome::Degraded,
+        }
+    }
+
+    /// Its part of the evidence, as a logarithm.
+    fn weight(self) -> Bits {
+        match self {
+            Self::Failed => Bits::of_ratio(3, 4),
+            Self::Degraded => Bits::of_ratio(1, 4),
+        }
+    }
+}
