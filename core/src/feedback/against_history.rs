@@ -22,11 +22,11 @@ pub(super) struct AgainstHistory {
     pub(super) strongest: Vec<Bits>,
     /// When evidence was enough, and in which scopes, in the order of the trials.
     pub(super) enough: Vec<Enough>,
-    /// Evidence was enough only with this organisation.
+    /// UpdateEvidence was enough only with this organisation.
     pub(super) only_with: Option<usize>,
 }
 
-/// Evidence was enough in these scopes.
+/// UpdateEvidence was enough in these scopes.
 #[derive(Debug, Clone)]
 pub(super) struct Enough {
     /// When all that it needs was known.
@@ -82,7 +82,7 @@ impl Walk<'_> {
                 }
             }
         }
-        // Evidence grows with bad endings alone.
+        // UpdateEvidence grows with bad endings alone.
         if let Some(at) = trial.went_wrong_at() {
             self.since = self.since.max(at);
             self.look();

@@ -14,8 +14,8 @@ use super::against_others::{Compared, against_others};
 use super::trials::{Trial, Trials};
 use super::visible::{attempts_needed, needed, rate_seen};
 use super::{
-    Answer, Assessment, Attempt, Bits, FailureRate, Halt, HeldBack, History, Outcome,
-    ScopeEvidence, Signal, WatchSettings, Way, goes_on, narrowest,
+    Assessment, Attempt, Bits, FailureRate, Halt, HaltWay, HeldBack, History, Outcome,
+    ScopeEvidence, Signal, WatchAnswer, WatchSettings, goes_on, narrowest,
 };
 
 /// Assesses a release at an instant. `attempts` are all there are at this time, at other releases too, and those under way too.
@@ -40,9 +40,9 @@ pub fn assess(
         let halted = |halt: &Halt| halt.scope.is_all() || halt.scope == evidence.scope;
         ScopeEvidence {
             answer: match (halts.iter().any(halted), ruled_out[scope]) {
-                (true, _) => Answer::Halt,
-                (false, true) => Answer::GoOn,
-                (false, false) => Answer::Inconclusive,
+                (true, _) => WatchAnswer::Halt,
+                (false, true) => WatchAnswer::GoOn,
+                (false, false) => WatchAnswer::Inconclusive,
             },
             against_history: past.strongest[scope],
             against_others: compared[scope].largest.0,
@@ -56,7 +56,7 @@ pub fn assess(
         at: now,
         answer: match halts.is_empty() {
             true => scopes[0].answer,
-            false => Answer::Halt,
+            false => WatchAnswer::Halt,
         },
         held_back: held_back.filter(|_| halts.is_empty()),
         halts,
@@ -78,7 +78,7 @@ fn by_history(
         let ours: Vec<(usize, Bits)> = enough.scopes.iter().filter(is_ours).copied().collect();
         halts.extend(narrowest::best(&ours).map(|(scope, evidence)| Halt {
             scope: trials.scopes[scope].0.clone(),
-            way: Way::AgainstHistory,
+            way: HaltWay::AgainstHistory,
             since: enough.since,
             evidence,
             needed: needed - trials.scopes[scope].1,
@@ -127,7 +127,7 @@ fn by_others(
     let (scope, evidence) = narrowest::best(&with_evidence)?;
     Some(Halt {
         scope: trials.scopes[scope].0.clone(),
-        way: Way::AgainstOthers,
+        way: HaltWay::AgainstOthers,
         since: since[scope],
         evidence,
         needed: needed - trials.scopes[scope].1,
@@ -158,7 +158,7 @@ fn evidence(trials: &Trials, scope: usize, settings: &WatchSettings) -> ScopeEvi
     let known = count(&|trial| trial.ending.is_some());
     ScopeEvidence {
         scope: trials.scopes[scope].0.clone(),
-        answer: Answer::Inconclusive,
+        answer: WatchAnswer::Inconclusive,
         attempts: own.len() as u64,
         known,
         failed: count(&|trial| trial.is_bad(Signal::Failed)),

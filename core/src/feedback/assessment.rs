@@ -5,10 +5,10 @@ use jiff::Timestamp;
 use crate::fleet::Name;
 use crate::version::Version;
 
-use super::{Bits, FailureRate, Scope};
+use super::{Bits, FailureRate, HaltScope};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Answer {
+pub enum WatchAnswer {
     /// It fails too often: stop offering it.
     Halt,
     /// The tolerated failure rate is ruled out.
@@ -19,7 +19,7 @@ pub enum Answer {
 
 /// By which of both tests it is halted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Way {
+pub enum HaltWay {
     /// It fails more often than updates did before, and others do not fail as much at the same time.
     AgainstHistory,
     /// It fails more often than other updates at the same time.
@@ -29,8 +29,8 @@ pub enum Way {
 /// Whom to stop offering the release.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Halt {
-    pub scope: Scope,
-    pub way: Way,
+    pub scope: HaltScope,
+    pub way: HaltWay,
     /// When all that it needs was known.
     pub since: Timestamp,
     /// The evidence at that time, and what it had to reach.
@@ -50,9 +50,9 @@ pub enum HeldBack {
 /// What is known of the clusters of a scope.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ScopeEvidence {
-    pub scope: Scope,
+    pub scope: HaltScope,
     /// A scope that is not halted and not ruled good is inconclusive, though another may be halted.
-    pub answer: Answer,
+    pub answer: WatchAnswer,
     pub attempts: u64,
     /// Those whose outcome is known.
     pub known: u64,
@@ -76,7 +76,7 @@ pub struct ScopeEvidence {
 pub struct Assessment {
     pub release: Version,
     pub at: Timestamp,
-    pub answer: Answer,
+    pub answer: WatchAnswer,
     /// Whom to stop offering it, in the order of their times; empty unless the answer is to halt.
     pub halts: Vec<Halt>,
     pub held_back: Option<HeldBack>,
@@ -85,7 +85,7 @@ pub struct Assessment {
     pub scopes: Vec<ScopeEvidence>,
 }
 
-impl Answer {
+impl WatchAnswer {
     pub fn code(self) -> &'static str {
         match self {
             Self::Halt => "halt",
@@ -95,7 +95,7 @@ impl Answer {
     }
 }
 
-impl Way {
+impl HaltWay {
     pub fn code(self) -> &'static str {
         match self {
             Self::AgainstHistory => "against-history",

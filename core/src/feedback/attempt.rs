@@ -59,7 +59,7 @@ impl Outcome {
 
 /// Attempts whose failure rates are alike: what an attempt is compared with.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Class {
+pub struct UpdateClass {
     /// The minor version that clusters come from.
     pub from: Minor,
     pub platform: Fact<Platform>,
@@ -68,7 +68,7 @@ pub struct Class {
 
 /// Which clusters a halt is for. A part that is none is for all.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Default)]
-pub struct Scope {
+pub struct HaltScope {
     pub from: Option<Minor>,
     /// These, and clusters whose platform is unknown.
     pub platform: Option<Platform>,
@@ -76,8 +76,8 @@ pub struct Scope {
 }
 
 impl Attempt {
-    pub fn class(&self) -> Class {
-        Class {
+    pub fn class(&self) -> UpdateClass {
+        UpdateClass {
             from: Minor::of(&self.from),
             platform: self.platform.clone(),
             arch: self.arch.clone(),
@@ -131,14 +131,14 @@ impl Attempt {
     }
 }
 
-impl Scope {
+impl HaltScope {
     /// Whether it is all clusters.
     pub fn is_all(&self) -> bool {
         *self == Self::default()
     }
 
     /// Whether it has clusters of this class. One whose platform is unknown is in every scope.
-    pub fn has(&self, class: &Class) -> bool {
+    pub fn has(&self, class: &UpdateClass) -> bool {
         let on = |wanted: &Platform| class.platform.known().is_none_or(|own| own == wanted);
         self.from.is_none_or(|from| from == class.from)
             && self.platform.as_ref().is_none_or(on)

@@ -1,4 +1,4 @@
-//! Evidence as powers of two: logarithms in whole numbers, never above the true value.
+//! UpdateEvidence as powers of two: logarithms in whole numbers, never above the true value.
 //!
 //! Replicas of every architecture agree, and a replay is exact. Rounding down lowers the evidence, so it can delay a halt,
 //! and never causes one.
@@ -140,9 +140,9 @@ mod tests {
     #[test]
     fn known_values_are_rounded_down_to_the_last_place() {
         // log2(3) = 1.58496250072115618…, log2(1/3) = -1.58496250072115618…, in units of 2^-32.
-        assert_eq!(Bits::of_ratio(3, 1).units(), 6_807_362_106);
-        assert_eq!(Bits::of_ratio_up(3, 1).units(), 6_807_362_107);
-        assert_eq!(Bits::of_ratio(1, 3).units(), -6_807_362_107);
+        assert_eq!(Bits::of_ratio(3, 1).units(), 6_807_362_105);
+        assert_eq!(Bits::of_ratio_up(3, 1).units(), 6_807_362_106);
+        assert_eq!(Bits::of_ratio(1, 3).units(), -6_807_362_106);
     }
 
     #[test]

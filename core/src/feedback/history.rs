@@ -20,7 +20,7 @@ const ENOUGH_TO_TELL: usize = 100;
 
 /// Updates whose failure rates are alike: a class, where the minor version changes and where it does not.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Group {
+pub struct UpdateGroup {
     pub is_minor_update: bool,
     pub from: Minor,
     pub platform: Option<Platform>,
@@ -29,7 +29,7 @@ pub struct Group {
 
 /// What became of the updates of a group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Past {
+pub struct PastOutcomes {
     pub attempts: u64,
     pub failed: u64,
     pub degraded: u64,
@@ -39,10 +39,10 @@ pub struct Past {
 
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct History {
-    pub groups: BTreeMap<Group, Past>,
+    pub groups: BTreeMap<UpdateGroup, PastOutcomes>,
 }
 
-impl Group {
+impl UpdateGroup {
     pub fn of(attempt: &Attempt) -> Self {
         Self {
             is_minor_update: Minor::of(&attempt.from) != Minor::of(&attempt.to),
@@ -61,14 +61,18 @@ impl History {
     pub fn before(release: &Version, attempts: &[Attempt], settings: &WatchSettings) -> Self {
         let own = attempts.iter().filter(|a| a.to == *release);
         let first = own.map(|a| a.started_at).min().unwrap_or(Timestamp::MAX);
-        let mut groups: BTreeMap<Group, Vec<&Attempt>> = BTreeMap::new();
+        let mut groups: BTreeMap<UpdateGroup, Vec<&Attempt>> = BTreeMap::new();
         for attempt in attempts {
             let known = attempt.ending.is_some_and(|e| e.known_at < first);
             if known && attempt.to != *release {
-                groups.entry(Group::of(attempt)).or_default().push(attempt);
+                groups
+                    .entry(UpdateGroup::of(attempt))
+                    .or_default()
+                    .push(attempt);
             }
         }
-        let past = |(group, attempts): (Group, Vec<&Attempt>)| (group, past(&attempts, settings));
+        let past =
+            |(group, attempts): (UpdateGroup, Vec<&Attempt>)| (group, past(&attempts, settings));
         Self {
             groups: groups.into_iter().map(past).collect(),
         }
@@ -77,7 +81,7 @@ impl History {
     /// The most that the rate of a group is taken to be.
     pub fn base_rate(
         &self,
-        group: &Group,
+        group: &UpdateGroup,
         signal: Signal,
         settings: &WatchSettings,
     ) -> FailureRate {
@@ -94,13 +98,13 @@ impl History {
     }
 
     /// How long an update of a group may take before it counts as failed.
-    pub fn limit(&self, group: &Group, settings: &WatchSettings) -> SignedDuration {
+    pub fn limit(&self, group: &UpdateGroup, settings: &WatchSettings) -> SignedDuration {
         let usual = self.groups.get(group).and_then(|past| past.usual_limit);
         usual.map_or(settings.horizon, |usual| usual.max(settings.horizon))
     }
 }
 
-impl Past {
+impl PastOutcomes {
     fn bad(&self, signal: Signal) -> u64 {
         match signal {
             Signal::Failed => self.failed,
@@ -109,7 +113,7 @@ impl Past {
     }
 }
 
-fn past(attempts: &[&Attempt], settings: &WatchSettings) -> Past {
+fn past(attempts: &[&Attempt], settings: &WatchSettings) -> PastOutcomes {
     let attempts = of_last_releases(attempts);
     let took = |a: &&Attempt| Some(a.completed_at?.duration_since(a.started_at));
     let mut took: Vec<SignedDuration> = attempts.iter().filter_map(took).collect();
@@ -124,7 +128,7 @@ fn past(attempts: &[&Attempt], settings: &WatchSettings) -> Past {
         };
         attempts.iter().filter(is).count() as u64
     };
-    Past {
+    PastOutcomes {
         attempts: attempts.len() as u64,
         failed: count(Outcome::Failed),
         degraded: count(Outcome::Degraded),

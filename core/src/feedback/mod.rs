@@ -3,6 +3,10 @@
 //! An attempt is one cluster's update to one release. Attempts of a class are compared with history and with what other
 //! clusters do at the same time. Nothing here reads a clock or a store: attempts come in, an assessment comes out.
 //! docs/feedback.md has the mathematics.
+//!
+//! ```text
+//! report ─evidence→ Testimony ─follow→ Followed (stored) ─at a time→ Attempt ─count→ Tallies
+//! ```
 
 mod against_history;
 mod against_others;
@@ -10,23 +14,35 @@ mod assess;
 mod assessment;
 mod attempt;
 mod bits;
+mod evidence;
+mod follow;
 mod goes_on;
 mod history;
+mod limits;
 mod narrowest;
 mod rate;
 mod scopes;
 mod settings;
 mod steps;
+mod tally;
+mod told;
 mod trials;
 mod visible;
 
 pub use assess::assess;
-pub use assessment::{Answer, Assessment, Halt, HeldBack, ScopeEvidence, Way};
-pub use attempt::{Attempt, Class, Ending, Outcome, Scope};
+pub use assessment::{Assessment, Halt, HaltWay, HeldBack, ScopeEvidence, WatchAnswer};
+pub use attempt::{Attempt, Ending, HaltScope, Outcome, UpdateClass};
 pub use bits::Bits;
-pub use history::{Group, History, Past};
+pub use evidence::{
+    DEGRADED_WITHIN, Followed, KEPT_FOR, MAX_OF_CLUSTER, UpdateEvidence, UpdateStart,
+};
+pub use follow::{Testimony, follow};
+pub use history::{History, PastOutcomes, UpdateGroup};
+pub use limits::TimeLimits;
 pub use rate::FailureRate;
 pub use settings::{FeedbackPolicy, Mode, WatchSettings};
+pub use tally::{ClassKey, OutcomeTally, Tallies};
+pub use told::{HistoryStep, Told};
 pub use visible::attempts_needed;
 
 /// What is counted against a release.

@@ -6,7 +6,7 @@
 use crate::cluster::Platform;
 use crate::version::{Minor, Version};
 
-use super::{Bits, Group, Scope};
+use super::{Bits, HaltScope, UpdateGroup};
 
 /// Architectures that OpenShift has.
 const ARCHITECTURES: [&str; 5] = ["amd64", "arm64", "multi", "ppc64le", "s390x"];
@@ -15,27 +15,27 @@ const MINORS: u64 = 32;
 
 /// The scopes that clusters of a group are in, with their weights: 3/4 for all clusters, 1/12 for each of platform,
 /// architecture and minor version.
-pub(super) fn scopes(group: &Group, release: &Version) -> Vec<(Scope, Bits)> {
-    let mut scopes = vec![(Scope::default(), weight_of_all())];
+pub(super) fn scopes(group: &UpdateGroup, release: &Version) -> Vec<(HaltScope, Bits)> {
+    let mut scopes = vec![(HaltScope::default(), weight_of_all())];
     let of_platform = group.platform.clone().filter(is_known);
     if let Some(platform) = of_platform {
-        let scope = Scope {
+        let scope = HaltScope {
             platform: Some(platform),
-            ..Scope::default()
+            ..HaltScope::default()
         };
         scopes.push((scope, Bits::of_ratio(1, 12 * Platform::KNOWN.len() as u64)));
     }
     if ARCHITECTURES.contains(&group.arch.as_str()) {
-        let scope = Scope {
+        let scope = HaltScope {
             arch: Some(group.arch.clone()),
-            ..Scope::default()
+            ..HaltScope::default()
         };
         scopes.push((scope, Bits::of_ratio(1, 12 * ARCHITECTURES.len() as u64)));
     }
     if let Some(weight) = weight_of_minor(group.from, Minor::of(release)) {
-        let scope = Scope {
+        let scope = HaltScope {
             from: Some(group.from),
-            ..Scope::default()
+            ..HaltScope::default()
         };
         scopes.push((scope, weight));
     }

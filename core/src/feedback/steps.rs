@@ -16,12 +16,12 @@ pub(super) struct Bets(pub(super) [Bits; ALTERNATIVES]);
 
 /// What a good and a bad outcome add.
 #[derive(Debug, Clone)]
-pub(super) struct Steps {
+pub(super) struct BetSteps {
     pub(super) good: Bets,
     pub(super) bad: Bets,
 }
 
-impl Steps {
+impl BetSteps {
     pub(super) fn against(base: FailureRate) -> Self {
         let alternatives = alternatives(base);
         let all = base.wide() + base.rest();

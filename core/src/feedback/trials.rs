@@ -10,9 +10,10 @@ use jiff::Timestamp;
 use crate::fleet::Name;
 use crate::version::Version;
 
-use super::steps::Steps;
+use super::steps::BetSteps;
 use super::{
-    Attempt, Bits, Ending, FailureRate, Group, History, Scope, Signal, WatchSettings, scopes,
+    Attempt, Bits, Ending, FailureRate, HaltScope, History, Signal, UpdateGroup, WatchSettings,
+    scopes,
 };
 
 /// One cluster's attempt at one release. Numbers stand for names.
@@ -30,7 +31,7 @@ pub(super) struct GroupFacts {
     /// The scopes that its clusters are in; the first is for all clusters.
     pub(super) scopes: Vec<usize>,
     pub(super) base_rates: [FailureRate; 2],
-    pub(super) steps: [Steps; 2],
+    pub(super) steps: [BetSteps; 2],
 }
 
 #[derive(Debug)]
@@ -41,7 +42,7 @@ pub(super) struct Trials {
     pub(super) others: Vec<Trial>,
     pub(super) groups: Vec<GroupFacts>,
     /// With their weights; the first is for all clusters.
-    pub(super) scopes: Vec<(Scope, Bits)>,
+    pub(super) scopes: Vec<(HaltScope, Bits)>,
     pub(super) organisations: Vec<Name>,
 }
 
@@ -73,13 +74,13 @@ impl Trials {
             own: Vec::new(),
             others: Vec::new(),
             groups: Vec::new(),
-            scopes: vec![(Scope::default(), scopes::weight_of_all())],
+            scopes: vec![(HaltScope::default(), scopes::weight_of_all())],
             organisations: Vec::new(),
         };
-        let mut groups: BTreeMap<Group, usize> = BTreeMap::new();
+        let mut groups: BTreeMap<UpdateGroup, usize> = BTreeMap::new();
         let mut organisations: BTreeMap<&Name, usize> = BTreeMap::new();
         for attempt in counted {
-            let group = Group::of(attempt);
+            let group = UpdateGroup::of(attempt);
             let limit = history.limit(&group, settings);
             let number = *groups
                 .entry(group)
@@ -106,7 +107,7 @@ impl Trials {
 
     fn number(
         &mut self,
-        group: &Group,
+        group: &UpdateGroup,
         release: &Version,
         history: &History,
         settings: &WatchSettings,
@@ -123,7 +124,7 @@ impl Trials {
         self.groups.push(GroupFacts {
             scopes: numbers,
             base_rates,
-            steps: base_rates.map(Steps::against),
+            steps: base_rates.map(BetSteps::against),
         });
         self.groups.len() - 1
     }

@@ -1,6 +1,6 @@
 //! How many attempts it takes until a failure rate is seen.
 
-use super::steps::Steps;
+use super::steps::BetSteps;
 use super::{Bits, FailureRate, Signal, WatchSettings, scopes};
 
 /// A rate that needs more failures than this is as good as invisible.
@@ -14,7 +14,7 @@ pub fn attempts_needed(
     settings: &WatchSettings,
 ) -> Option<u64> {
     let needed = needed(settings) - scopes::weight_of_all() - Signal::Failed.weight();
-    let steps = Steps::against(base.as_base());
+    let steps = BetSteps::against(base.as_base());
     let spare = u64::from(settings.organisations.saturating_sub(1));
     let all = rate.wide() + rate.rest();
     let attempts = |failures: u64| (failures * all).div_ceil(rate.wide().max(1));
