@@ -80,7 +80,7 @@ impl Bits {
 
     /// In tenths, rounded down; for text and JSON.
     pub fn tenths(self) -> i64 {
-        (i128::from(self.0) * 10 >> PLACES) as i64
+        ((i128::from(self.0) * 10) >> PLACES) as i64
     }
 }
 

@@ -16,13 +16,8 @@ pub(super) fn passing(weighted: &[Bits], needed: Bits) -> Vec<usize> {
     let is_enough = |(rank, (evidence, _)): &(usize, &(Bits, usize))| {
         *evidence >= needed - Bits::of_ratio(*rank as u64 + 1, 1)
     };
-    let last = order
-        .iter()
-        .enumerate()
-        .filter(is_enough)
-        .map(|(rank, _)| rank)
-        .last();
-    let count = last.map_or(0, |rank| rank + 1);
+    let mut ranks = order.iter().enumerate();
+    let count = ranks.rfind(is_enough).map_or(0, |(rank, _)| rank + 1);
     let mut passing: Vec<usize> = order[..count].iter().map(|(_, scope)| *scope).collect();
     passing.sort_unstable();
     passing
