@@ -20,6 +20,7 @@ mod http;
 mod memory;
 mod nginx;
 mod page;
+mod page_browser;
 mod path;
 mod real_data;
 mod reloads;
@@ -48,7 +49,7 @@ pub(crate) enum Bench {
     Fleet(FleetOptions),
     /// Ways between random releases of all the real data. Exit 1 if a bar is missed.
     Path(Options),
-    /// Pictures of channels, as the page asks for them. Exit 1 if a bar is missed.
+    /// Pictures of channels, as the page asks for them, and the page in a browser. Exit 1 if a bar is missed.
     Page(Options),
     /// Graphs per second with ten clients of the event stream, in turns with none. Exit 1 if a bar is missed.
     Events(Options),

@@ -13,8 +13,9 @@ use super::http::{self, Encoding};
 use super::scratch::Scratch;
 use super::table::{Table, shown_micros};
 use super::towpath::{Inputs, Towpath};
-use super::{Options, median, real_data, tools};
+use super::{Options, median, page_browser, real_data, tools};
 use crate::Outcome;
+use crate::page as page_chores;
 use crate::say::say;
 
 /// The biggest real channel.
@@ -50,6 +51,7 @@ const CASES: [Case; 3] = [
 /// Asks, prints, and says whether a bar was missed.
 pub(super) fn run(options: &Options) -> anyhow::Result<Outcome> {
     let source = real_data::find()?;
+    page_chores::install_for_browser()?;
     let binary = tools::build_towpath(&options.profile)?;
     let scratch = Scratch::new("page")?;
     let mut bars = Bars::default();
@@ -57,14 +59,18 @@ pub(super) fn run(options: &Options) -> anyhow::Result<Outcome> {
         "releases", "channels", "drawn", "updates", "answers", "gzip", "p50", "slowest", "kept",
         "graph", "ratio", "bars",
     ]);
+    let mut in_browser = String::new();
     for file in ["releases-amd64.json", "releases-five-archs.json"] {
         let inputs = Inputs::new(&source.join("graph-data"), &source.join(file));
         let towpath = Towpath::start(&binary, &inputs, &scratch)?;
         for case in &CASES {
             table.row(measured(file, case, &towpath, &mut bars)?);
         }
+        let browser = page_browser::measured(&towpath, &mut bars)?;
+        in_browser += &format!("\nthe page in Chromium, {file}\n{browser}");
     }
     say(format!("\npictures of channels, for amd64\n{table}"))?;
+    say(in_browser)?;
     match bars.missed() {
         [] => say("every bar is met")?,
         missed => missed

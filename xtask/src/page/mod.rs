@@ -42,8 +42,7 @@ pub(crate) fn run(page: Option<Page>) -> anyhow::Result<Outcome> {
             build_into(&folder().join("dist")).map(|()| Outcome::Good)
         }
         Some(Page::Screenshots) => {
-            install_missing()?;
-            npm::install(&folder())?;
+            install_for_browser()?;
             pictures::take()
         }
     }
@@ -53,6 +52,12 @@ pub(crate) fn run(page: Option<Page>) -> anyhow::Result<Outcome> {
 pub(crate) fn install_missing() -> anyhow::Result<()> {
     packages::install_missing(&PACKAGES)?;
     packages::install(&[FONTS.0], &[Path::new(FONTS.1)])
+}
+
+/// The same, and the scripts that drive the browser.
+pub(crate) fn install_for_browser() -> anyhow::Result<()> {
+    install_missing()?;
+    npm::install(&folder())
 }
 
 fn check() -> anyhow::Result<Outcome> {
