@@ -19,6 +19,7 @@ pub mod intake;
 pub mod lint;
 pub mod mirror;
 pub mod moment;
+pub mod nodes;
 pub mod path;
 pub mod picture;
 pub mod rate;

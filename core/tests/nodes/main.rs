@@ -1,0 +1,4 @@
+//! Nodes: what replaces things on them, a few at a time.
+
+mod cluster;
+mod daemons;
