@@ -29,6 +29,23 @@ interface Rollout {
   curve?: CurvePoint[];
   place?: string | null;
   name?: string | null;
+  /** Null: this service has no fleet, or no cluster has reported. */
+  outcomes?: Outcomes | null;
+}
+
+interface OutcomeCount {
+  offered: number;
+  started: number;
+  underWay: number;
+  done: number;
+  failed: number;
+  degraded: number;
+}
+
+interface Outcomes extends OutcomeCount {
+  classes: (OutcomeCount & { fromMinor: string; platform: string | null; arch: string })[];
+  /** How many classes are left out. */
+  moreClasses: number;
 }
 
 interface RolloutsAnswer {
@@ -162,7 +179,7 @@ function RolloutCard({ rollout, now }: { rollout: Rollout; now: number }): JSX.E
           <Shape tone="blocked" /> Blocked {block.everybody ? "for everybody" : `on ${block.platforms.join(", ")}`}, from {named(block.from)}: <code>{block.origin}</code>
         </p>
       ))}
-      <Outcomes />
+      <OutcomesOf rollout={rollout} />
       <div class="buttons">
         {ACTIONS.map(({ action, text }) => (
           <button key={action} type="button" class="small" onClick={() => change({ change: action, in: rollout.channel, release: rollout.to, ...NO_CHOICES })}>{text}</button>
@@ -172,19 +189,46 @@ function RolloutCard({ rollout, now }: { rollout: Rollout; now: number }): JSX.E
   );
 }
 
-/** What became of a rollout on clusters of ours. Nobody collects that yet, and it says so. */
-function Outcomes(): JSX.Element {
+const COUNTS: { key: keyof OutcomeCount; title: string }[] = [
+  { key: "offered", title: "offered" },
+  { key: "started", title: "started" },
+  { key: "underWay", title: "under way" },
+  { key: "done", title: "done" },
+  { key: "failed", title: "failed" },
+  { key: "degraded", title: "degraded" },
+];
+
+/** What became of a release on clusters of ours, each counted once. */
+function OutcomesOf({ rollout }: { rollout: Rollout }): JSX.Element {
+  const outcomes = rollout.outcomes;
+  if (!outcomes) return <p class="muted small-text outcomes">No outcomes: no cluster of a fleet reports to this service.</p>;
   return (
     <div class="outcomes">
       <dl>
-        {["offered", "took", "failed"].map((name) => (
-          <div key={name}>
-            <dt>{name}</dt>
-            <dd>not known</dd>
+        {COUNTS.map(({ key, title }) => (
+          <div key={key}>
+            <dt>{title}</dt>
+            <dd class="number">{outcomes[key]}</dd>
           </div>
         ))}
       </dl>
-      <p class="muted small-text">This service does not collect outcomes yet.</p>
+      {outcomes.classes.length > 0 && (
+        <details>
+          <summary>By minor version, platform and architecture</summary>
+          <Table
+            caption={`What became of ${rollout.to}, by class`}
+            rows={outcomes.classes}
+            rowKey={(one) => `${one.fromMinor} ${one.platform} ${one.arch}`}
+            columns={[
+              { key: "from", title: "From", head: true, cell: (one) => one.fromMinor },
+              { key: "platform", title: "Platform", cell: (one) => one.platform ?? <span class="muted">unknown</span> },
+              { key: "arch", title: "Architecture", cell: (one) => one.arch },
+              ...COUNTS.map(({ key, title }) => ({ key, title, numeric: true, cell: (one: OutcomeCount) => one[key] })),
+            ]}
+          />
+          {outcomes.moreClasses > 0 && <p class="muted small-text">{outcomes.moreClasses} classes with fewer updates are left out.</p>}
+        </details>
+      )}
     </div>
   );
 }
@@ -210,14 +254,15 @@ const COLUMNS: Column<Rollout>[] = [
   { key: "ramp", title: "Ramp", sort: (one) => one.ramp, cell: (one) => one.ramp },
   { key: "from", title: "From", cell: (one) => named(one.from) },
   { key: "blocked", title: "Blocked", cell: (one) => (one.blocked.length === 0 ? <span class="muted">no</span> : one.blocked.some((block) => block.everybody) ? "for everybody" : "in part") },
-  { key: "offered", title: "Offered", cell: () => <span class="muted">not known</span> },
-  { key: "took", title: "Took it", cell: () => <span class="muted">not known</span> },
-  { key: "failed", title: "Failed", cell: () => <span class="muted">not known</span> },
+  ...["offered", "started", "done", "failed", "degraded"].map((key): Column<Rollout> => {
+    const count = (one: Rollout) => one.outcomes?.[key as keyof OutcomeCount];
+    return { key, title: key[0]!.toUpperCase() + key.slice(1), numeric: true, sort: (one) => count(one) ?? -1, cell: (one) => count(one) ?? <span class="muted">–</span> };
+  }),
   { key: "place", title: "Written at", cell: (one) => (one.place ? <code>{one.place}</code> : <span class="muted">–</span>) },
 ];
 
 function RolloutTable({ rollouts }: { rollouts: readonly Rollout[] }): JSX.Element {
-  return <Table caption="Windows that are open or to come. Offered, took it and failed are not known: this service does not collect outcomes yet." showCaption columns={COLUMNS} rows={rollouts} rowKey={keyOf} empty={<p>No window is like that.</p>} />;
+  return <Table caption="Windows that are open or to come, and what became of the release on clusters of the fleet" showCaption columns={COLUMNS} rows={rollouts} rowKey={keyOf} empty={<p>No window is like that.</p>} />;
 }
 
 /** A change of graph data that halts, resumes or bends a rollout: to look at, to copy, to commit. Nothing is changed here. */
