@@ -9,6 +9,7 @@ use towpath_formats::SourceFile;
 
 use super::*;
 use crate::sources::address::{Intervals, SourceSpec};
+use crate::sources::WindowGuard;
 use crate::sources::reader::Access;
 
 fn now() -> Timestamp {
@@ -35,6 +36,7 @@ fn intake() -> Intake {
         },
         max_shrink_percent: 10,
         allow: BTreeMap::new(),
+        windows: WindowGuard::default(),
         access: Access::default(),
         signatures: None,
     })
