@@ -1,0 +1,9 @@
+//! Feedback: its policy's file, what a watch says in words and as JSON, and its decisions as the log keeps them.
+
+mod json;
+pub mod policy;
+pub mod record;
+mod text;
+
+pub use json::{assessment, scope as scope_json};
+pub use text::{halt_message, scope_words, text};
