@@ -91,8 +91,8 @@ fn all_clusters() -> BTreeSet<HaltScope> {
 fn each_mode_does_what_its_name_says_and_each_halt_once() {
     let attempts = a_bad_release(120);
     let nothing = HaltsSoFar::default();
-    let standing = HaltsSoFar {
-        standing: all_clusters(),
+    let made = HaltsSoFar {
+        made: all_clusters(),
         ..HaltsSoFar::default()
     };
     let proposed = HaltsSoFar {
@@ -103,9 +103,9 @@ fn each_mode_does_what_its_name_says_and_each_halt_once() {
         (Mode::Observe, &nothing, "nothing"),
         (Mode::Propose, &nothing, "propose"),
         (Mode::Propose, &proposed, "nothing"),
-        (Mode::Propose, &standing, "nothing"),
+        (Mode::Propose, &made, "nothing"),
         (Mode::Enforce, &nothing, "enforce"),
-        (Mode::Enforce, &standing, "nothing"),
+        (Mode::Enforce, &made, "nothing"),
         // Whoever only proposed it has not stopped anything.
         (Mode::Enforce, &proposed, "enforce"),
     ] {
@@ -160,11 +160,11 @@ fn attempts_at_halted_releases_are_no_history() {
         ..attempt(number, "org1", outcome)
     };
     attempts.extend((0..300).map(|n| before(n, "4.20.2", Outcome::Failed)));
-    let so_far = |standing| {
+    let so_far = |made| {
         BTreeMap::from([(
             version("4.20.2"),
             HaltsSoFar {
-                standing,
+                made,
                 ..HaltsSoFar::default()
             },
         )])

@@ -42,6 +42,7 @@ mod reports;
 mod rows;
 mod schema;
 mod upgrades;
+mod watch_answers;
 
 use std::future::Future;
 use std::sync::Arc;
@@ -63,6 +64,7 @@ pub use people::Acknowledgement;
 pub use prune::{PruningCounts, PruningTimes, Retention};
 pub use reports::{BatchOutcome, ClusterReport, MAX_BATCH, RecordOutcome};
 pub use upgrades::UpgradeSelection;
+pub use watch_answers::KeptAnswer;
 
 use backend::Place;
 use error::is_refused_password;

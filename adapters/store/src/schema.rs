@@ -16,7 +16,7 @@ pub(crate) const KNOWN: i64 = MIGRATIONS.len() as i64;
 const MIGRATION_LOCK: i64 = 0x0074_6f77_7061_7468;
 
 const MIGRATIONS: &[&[&str]] = &[
-    FIRST, AGENTS, BOUNDS, IMPORTED, CHANNELS, PREFLIGHTS, ATTEMPTS,
+    FIRST, AGENTS, BOUNDS, IMPORTED, CHANNELS, PREFLIGHTS, ATTEMPTS, WATCHES,
 ];
 
 const FIRST: &[&str] = &[
@@ -120,6 +120,11 @@ const ATTEMPTS: &[&str] = &[
      limit_seconds BIGINT, first_at BIGINT NOT NULL, changed BIGINT NOT NULL, PRIMARY KEY (cluster, to_version))",
     "CREATE INDEX attempts_changed ON attempts (changed)",
     "CREATE INDEX attempts_first ON attempts (first_at)",
+];
+
+const WATCHES: &[&str] = &[
+    // What a watch last said about each release.
+    "CREATE TABLE watch_answers (release KEY PRIMARY KEY, body TEXT NOT NULL, at BIGINT NOT NULL)",
 ];
 
 /// Migrates clusters from before bindings existed: those last seen in a list are bound, with all their time. Their rows
@@ -320,6 +325,10 @@ pub(crate) const TABLES: &[(&str, &[(&str, Kind)])] = {
                 ("changed", Int),
             ],
         ),
+        (
+            "watch_answers",
+            &[("release", Text), ("body", Text), ("at", Int)],
+        ),
     ]
 };
 
@@ -346,6 +355,7 @@ pub(crate) fn since(table: &str, column: &str) -> i64 {
         ("upgrades", "channel") => 5,
         ("preflights", _) => 6,
         ("attempts", _) => 7,
+        ("watch_answers", _) => 8,
         ("imported_soak" | "kept_lists", _) => 4,
         ("agent_updates", "reported_at")
         | ("leases", "term_ms")

@@ -28,10 +28,11 @@ pub struct WatchedRelease {
     pub settings: WatchSettings,
 }
 
-/// What was done about a release already: halts that stand, and halts that were proposed to people.
+/// What was done about a release already: halts that stand or stood, and halts that were proposed to people. One that people undid
+/// is not made again.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct HaltsSoFar {
-    pub standing: BTreeSet<HaltScope>,
+    pub made: BTreeSet<HaltScope>,
     pub proposed: BTreeSet<HaltScope>,
 }
 
@@ -129,7 +130,7 @@ impl WatchInput<'_> {
         let (release, settings) = (&watched.release, &watched.settings);
         let is_halted = |version: &Version| {
             let so_far = self.so_far.get(version);
-            so_far.is_some_and(|so_far| !so_far.standing.is_empty())
+            so_far.is_some_and(|so_far| !so_far.made.is_empty())
         };
         let good: Vec<Attempt> = self
             .attempts
@@ -176,11 +177,11 @@ impl WatchCase {
     }
 
     fn act(&self, halts: &[Halt]) -> WatchAct {
-        let HaltsSoFar { standing, proposed } = &self.so_far;
+        let HaltsSoFar { made, proposed } = &self.so_far;
         let is_in = |all: &BTreeSet<HaltScope>, halt: &Halt| {
             all.contains(&HaltScope::default()) || all.contains(&halt.scope)
         };
-        let new = halts.iter().filter(|halt| !is_in(standing, halt));
+        let new = halts.iter().filter(|halt| !is_in(made, halt));
         let (halts, act): (Vec<Halt>, fn(Vec<Halt>) -> WatchAct) = match self.settings.mode {
             Mode::Observe => return WatchAct::Nothing,
             Mode::Propose => {

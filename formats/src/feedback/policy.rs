@@ -46,8 +46,6 @@ pub struct FeedbackFile {
 pub enum ProposalDestination {
     /// Files of graph data are written into this directory.
     Directory(String),
-    /// They are committed to a branch of a git repository.
-    Branch { repository: String, branch: String },
     /// They are posted to this address.
     Webhook(String),
 }
@@ -97,7 +95,7 @@ fn fill(reader: &mut Reader, record: Record<'_>, file: &mut FeedbackFile) {
     let proposes = all.any(|settings| settings.mode == Mode::Propose);
     if proposes && record.get("propose").is_none() {
         let problem = "a channel has the mode propose, and nothing says where to";
-        let remedy = "add `propose:` with a directory, a branch or a webhook";
+        let remedy = "add `propose:` with a directory or a webhook";
         reader.error("missing-field", record.node, problem.to_owned(), remedy);
     }
 }
@@ -163,61 +161,23 @@ fn settings(reader: &mut Reader, node: &Node, usual: &WatchSettings) -> WatchSet
 }
 
 fn destination(reader: &mut Reader, node: &Node) -> Option<ProposalDestination> {
-    let record = reader.record(
-        node,
-        "propose",
-        &["directory", "repository", "branch", "webhook"],
-    )?;
+    let record = reader.record(node, "propose", &["directory", "webhook"])?;
     let mut text = |name: &'static str| {
         let node = record.get(name)?;
         reader.name(node, name).map(str::to_owned)
     };
-    let given = [
-        text("directory"),
-        text("repository"),
-        text("branch"),
-        text("webhook"),
-    ];
-    let is_webhook = |url: &str| url.starts_with("https://") || url.starts_with("http://");
-    match given {
-        [Some(directory), None, None, None] => Some(ProposalDestination::Directory(directory)),
-        [None, Some(repository), Some(branch), None] if is_branch(&branch) => {
-            Some(ProposalDestination::Branch { repository, branch })
-        }
-        [None, Some(_), Some(branch), None] => {
-            let problem = format!("{:?} is not the name of a branch", shown(&branch));
-            let remedy =
-                "use letters, digits, `-`, `_`, `.` and `/`, and begin with a letter or digit";
-            reader.error("bad-name", node, problem, remedy);
-            None
-        }
-        [None, None, None, Some(url)] if is_webhook(&url) => {
-            Some(ProposalDestination::Webhook(url))
-        }
-        [None, None, None, Some(url)] => {
-            let problem = format!("{:?} is not an address", shown(&url));
-            reader.error("bad-value", node, problem, "begin it with https://");
-            None
-        }
-        _ => {
-            let problem = "a proposal goes to exactly one place".to_owned();
-            let remedy = "write `directory`, or `repository` and `branch`, or `webhook`";
-            reader.error("bad-value", node, problem, remedy);
-            None
-        }
-    }
-}
-
-/// Whether git takes it as a branch, and never as an option or as another ref.
-fn is_branch(name: &str) -> bool {
-    let is_ours = |byte: u8| byte.is_ascii_alphanumeric() || b"-_./".contains(&byte);
-    name.starts_with(|first: char| first.is_ascii_alphanumeric())
-        && name.bytes().all(is_ours)
-        && !name.contains("..")
-        && !name.contains("//")
-        && !name.contains("/.")
-        && !name.ends_with(['/', '.'])
-        && !name.ends_with(".lock")
+    let is_address = |url: &str| url.starts_with("https://") || url.starts_with("http://");
+    let (problem, remedy) = match (text("directory"), text("webhook")) {
+        (Some(directory), None) => return Some(ProposalDestination::Directory(directory)),
+        (None, Some(url)) if is_address(&url) => return Some(ProposalDestination::Webhook(url)),
+        (None, Some(url)) => (format!("{:?} is not an address", shown(&url)), "begin it with https://"),
+        _ => (
+            "a proposal goes to exactly one place".to_owned(),
+            "write `directory` or `webhook`",
+        ),
+    };
+    reader.error("bad-value", node, problem, remedy);
+    None
 }
 
 /// Reads a rate in percent, with at most four decimals.

@@ -76,7 +76,7 @@ pub(crate) fn words(body: &Value) -> Option<String> {
 }
 
 /// A value as its text.
-struct AsText<T>(T);
+pub(super) struct AsText<T>(pub(super) T);
 
 impl<T: Display> Serialize for AsText<T> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -99,7 +99,7 @@ struct CasePart {
     at: AsText<Timestamp>,
     settings: SettingsPart,
     history: Vec<GroupPart>,
-    standing: Vec<ScopePart>,
+    made: Vec<ScopePart>,
     proposed: Vec<ScopePart>,
 }
 
@@ -130,7 +130,7 @@ struct GroupPart {
 
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-struct ScopePart {
+pub(super) struct ScopePart {
     from: Option<String>,
     platform: Option<String>,
     arch: Option<String>,
@@ -200,7 +200,7 @@ pub fn from_parts<'p>(
         },
         attempts: attempts_of(attempts)?,
         so_far: HaltsSoFar {
-            standing: scopes(case.standing)?,
+            made: scopes(case.made)?,
             proposed: scopes(case.proposed)?,
         },
         at: case.at.0,
@@ -243,7 +243,7 @@ fn case_part(case: &WatchCase) -> CasePart {
             delay: AsText(settings.delay),
         },
         history: case.history.groups.iter().map(group).collect(),
-        standing: scopes(&case.so_far.standing),
+        made: scopes(&case.so_far.made),
         proposed: scopes(&case.so_far.proposed),
     }
 }
@@ -277,7 +277,7 @@ fn group(part: GroupPart) -> Result<(UpdateGroup, PastOutcomes), String> {
     Ok((group, past))
 }
 
-fn scope_part(scope: &HaltScope) -> ScopePart {
+pub(super) fn scope_part(scope: &HaltScope) -> ScopePart {
     ScopePart {
         from: scope.from.map(|minor| minor.to_string()),
         platform: scope
@@ -288,7 +288,7 @@ fn scope_part(scope: &HaltScope) -> ScopePart {
     }
 }
 
-fn scopes(parts: Vec<ScopePart>) -> Result<BTreeSet<HaltScope>, String> {
+pub(super) fn scopes(parts: Vec<ScopePart>) -> Result<BTreeSet<HaltScope>, String> {
     let scope = |part: ScopePart| {
         Ok(HaltScope {
             from: part.from.as_deref().map(minor).transpose()?,

@@ -83,6 +83,7 @@ impl Place {
 
 /// Makes a store what it was under schema 6.
 pub const SCHEMA_SIX: &[&str] = &[
+    "DROP TABLE watch_answers",
     "DROP TABLE attempts",
     "UPDATE towpath_schema SET version = 6",
 ];
@@ -91,6 +92,7 @@ pub const SCHEMA_SIX: &[&str] = &[
 pub const SCHEMA_TWO: &[&str] = &[
     "ALTER TABLE upgrades DROP COLUMN channel",
     "DROP TABLE preflights",
+    "DROP TABLE watch_answers",
     "DROP TABLE attempts",
     "DROP TABLE imported_soak",
     "DROP TABLE kept_lists",

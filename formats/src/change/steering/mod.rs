@@ -29,7 +29,7 @@ const MAX_NAMED: usize = 8;
 /// The name of a halt, if nobody gives another.
 const HALTED: &str = "RolloutHalted";
 /// How the file of a halt begins.
-const MARK: &str = "# Halted by `towpath rollouts halt`";
+pub(crate) const MARK: &str = "# Halted by `towpath rollouts halt`";
 
 /// What is to be done.
 #[derive(Debug, Clone, PartialEq, Eq)]
