@@ -10,6 +10,7 @@ pub mod audit;
 pub mod change;
 pub mod cluster;
 pub mod duration;
+pub mod feedback;
 pub mod findings;
 pub mod fleet;
 pub mod graph;

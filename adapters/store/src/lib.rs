@@ -13,7 +13,8 @@
 //! 2. the counter of upgrades: [`Store::claim`], [`Store::adopt`], [`Store::transition`] and [`Store::pause`] lock it, so
 //!    they run one after the other even under different leases. A claim reads the pauses after it has the row. So once
 //!    `pause` has returned, no claim that it covers can succeed;
-//! 3. the counter of decisions.
+//! 3. the counter of decisions;
+//! 4. the counter of halts: [`Store::halt`] and [`Store::undo_halt`] lock it, and nothing else.
 //!
 //! Reports lock none of these. They lock the rows of their clusters, in the order of their ids.
 //!
@@ -21,6 +22,7 @@
 //! is unknown. Reports can be sent again; a scheduler first reads the active upgrades.
 
 mod agent_updates;
+mod attempts;
 mod backend;
 mod backup;
 mod changes;
@@ -29,6 +31,7 @@ mod claims;
 mod clusters;
 mod decisions;
 mod error;
+mod halts;
 mod imported_soak;
 mod kept_list;
 mod lease;
@@ -41,6 +44,7 @@ mod reports;
 mod rows;
 mod schema;
 mod upgrades;
+mod watch_answers;
 
 use std::future::Future;
 use std::sync::Arc;
@@ -49,18 +53,23 @@ use std::time::Duration;
 use sqlx::any::AnyRow;
 use sqlx::{Any, AnyConnection, AnyPool, Transaction};
 
+pub use attempts::{AttemptChanges, MAX_TESTIMONIES};
 pub use backend::Backend;
 pub use changes::{ChangeMark, Changes};
 pub use claims::{Claim, ClaimOutcome, Lock, Need, Refusal, Start};
 pub use clusters::{DepartedCluster, StoredCluster};
 pub use decisions::{ChainCheckpoint, ChainState, InputPart, MAX_PART_BYTES, StoredDecision};
 pub use error::{Result, StoreError};
+pub use halts::{
+    HaltMark, HaltOutcome, MAX_STANDING_HALTS, NewHalt, StoredHalt, Undo, UndoOutcome,
+};
 pub use lease::Lease;
 pub use password::StoreAddress;
 pub use people::Acknowledgement;
 pub use prune::{PruningCounts, PruningTimes, Retention};
 pub use reports::{BatchOutcome, ClusterReport, MAX_BATCH, RecordOutcome};
 pub use upgrades::UpgradeSelection;
+pub use watch_answers::KeptAnswer;
 
 use backend::Place;
 use error::is_refused_password;

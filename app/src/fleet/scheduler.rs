@@ -12,6 +12,7 @@ use anyhow::Context;
 use jiff::{SignedDuration, Timestamp};
 use tokio::sync::Notify;
 use towpath_core::cluster::ClusterId;
+use towpath_core::feedback::KEPT_FOR;
 use towpath_core::finding::Finding;
 use towpath_core::fleet::{
     ChannelFollowers, Decision, FleetInput, FleetPlanner, Name, OfferBook, Start, Upgrade,
@@ -20,7 +21,8 @@ use towpath_core::fleet::{
 use towpath_core::version::Minors;
 use towpath_formats::fleet::{input, log};
 use towpath_store::{
-    ChangeMark, Claim, ClaimOutcome, ClusterReport, InputPart, Lease, Lock, Need, Retention, Store,
+    ChangeMark, Claim, ClaimOutcome, ClusterReport, InputPart, Lease, Lock, Need, PruningCounts,
+    Retention, Store,
 };
 
 use super::facts::{self, Files, FleetReading, Offers, StoredFleet};
@@ -203,13 +205,15 @@ impl Scheduler {
         let keep = Retention {
             now,
             before,
+            attempts_before: clock.checked_sub(KEPT_FOR).unwrap_or(before),
             oldest_needed: oldest_needed(clusters).cloned(),
         };
         for _ in 0..PRUNE_STEPS {
             match self.store.prune(lease, &keep).await {
-                Ok(pruned) if (pruned.spans, pruned.sums, pruned.decisions) == (0, 0, 0) => return,
+                Ok(pruned) if pruned == PruningCounts::default() => return,
                 Ok(pruned) => {
                     let (spans, sums, decisions) = (pruned.spans, pruned.sums, pruned.decisions);
+                    let attempts = pruned.attempts;
                     // Whoever keeps the log can tell whether somebody else has cut the chain.
                     let checkpoint = pruned
                         .checkpoint
@@ -218,6 +222,7 @@ impl Scheduler {
                         spans,
                         sums,
                         decisions,
+                        attempts,
                         checkpoint,
                         "data older than --keep-for was pruned"
                     );

@@ -87,6 +87,11 @@ pub(super) fn against_others(
         .collect()
 }
 
+/// The stretch of time in which something began.
+pub(super) fn stretch_of(started_at: Timestamp) -> i64 {
+    started_at.as_second().div_euclid(STRETCH_SECONDS)
+}
+
 fn events(trials: &Trials, without: Option<usize>) -> Vec<Event> {
     let mut events = Vec::new();
     for (is_own, all) in [(true, &trials.own), (false, &trials.others)] {
@@ -114,7 +119,7 @@ impl Comparison<'_> {
             true => self.trials.own[event.trial],
             false => self.trials.others[event.trial],
         };
-        let stretch = trial.started_at.as_second().div_euclid(STRETCH_SECONDS);
+        let stretch = stretch_of(trial.started_at);
         if self.left_out.contains(&(trial.organisation, stretch)) {
             return;
         }

@@ -28,6 +28,7 @@ mod tally;
 mod told;
 mod trials;
 mod visible;
+mod watch;
 
 pub use assess::assess;
 pub use assessment::{Assessment, Halt, HaltWay, HeldBack, ScopeEvidence, WatchAnswer};
@@ -44,6 +45,10 @@ pub use settings::{FeedbackPolicy, Mode, WatchSettings};
 pub use tally::{ClassKey, OutcomeTally, Tallies};
 pub use told::{HistoryStep, Told};
 pub use visible::attempts_needed;
+pub use watch::{
+    HaltsSoFar, WatchAct, WatchCase, WatchDecision, WatchInput, WatchJudgement, WatchedRelease,
+    watch, watched_releases,
+};
 
 /// What is counted against a release.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

@@ -23,7 +23,7 @@ impl FailureRate {
         Self(if parts < WHOLE { parts } else { WHOLE })
     }
 
-    pub fn parts(self) -> u32 {
+    pub const fn parts(self) -> u32 {
         self.0
     }
 

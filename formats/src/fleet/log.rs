@@ -10,6 +10,7 @@ use towpath_core::hex;
 use super::json::decision;
 use super::text;
 use super::text::first_rows;
+use crate::feedback::record;
 use crate::room::Room;
 use crate::words::{first_names, joined, minute, second};
 
@@ -35,7 +36,7 @@ pub struct DecisionRow {
     /// Its number.
     pub seq: i64,
     pub at: Timestamp,
-    /// What it started: the cluster and where it goes.
+    /// What it started: the cluster and where it goes; or what a watch said.
     pub starts: Vec<String>,
     /// How many clusters each rule held back.
     pub held: BTreeMap<RuleId, u64>,
@@ -50,6 +51,19 @@ impl DecisionRow {
             at: decided.at,
             starts: decided.starts.iter().map(start).collect(),
             held: Filter::default().holds(desk, decided.at),
+            replay,
+        }
+    }
+}
+
+impl DecisionRow {
+    /// A watch's decision, as the log has it.
+    pub fn of_watch(entry: &LogEntry, replay: Replay) -> Self {
+        Self {
+            seq: entry.seq,
+            at: entry.at,
+            starts: vec![entry.words()],
+            held: BTreeMap::new(),
             replay,
         }
     }
@@ -94,6 +108,9 @@ impl LogEntry {
 
     /// What it did, in a few words.
     fn words(&self) -> String {
+        if let Some(words) = record::words(&self.body) {
+            return words;
+        }
         let text = |value: &Value| value.as_str().unwrap_or("?").to_owned();
         let starts = self.list("starts").iter();
         let starts: Vec<String> = starts

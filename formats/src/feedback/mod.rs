@@ -1,0 +1,11 @@
+//! Feedback: its policy's file, what a watch says in words and as JSON, and its decisions as the log keeps them.
+
+mod json;
+pub mod kept;
+pub mod policy;
+pub mod proposal;
+pub mod record;
+mod text;
+
+pub use json::{assessment, json, scope as scope_json};
+pub use text::{all_text, halt_message, scope_words, text};
