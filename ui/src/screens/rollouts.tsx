@@ -5,6 +5,7 @@ import { at, change, here, link, param } from "../address";
 import { useAnswer } from "../api/answer";
 import { url } from "../api/client";
 import type { ScreenProps } from "../app";
+import { session } from "../session";
 import { Answered, Code, Diff, Empty, Mark, Section, Shape, Time } from "../components/basics";
 import { Findings } from "../components/reasons";
 import type { Finding } from "../api/types";
@@ -46,6 +47,30 @@ interface Outcomes extends OutcomeCount {
   classes: (OutcomeCount & { fromMinor: string; platform: string | null; arch: string })[];
   /** How many classes are left out. */
   moreClasses: number;
+}
+
+interface Watched {
+  release: string;
+  answer: "halt" | "go-on" | "inconclusive";
+  /** The answer and its evidence in words. */
+  sentence: string;
+  mode: string;
+  toleratedPerMillion: number;
+  scopes: {
+    scope: { fromMinor: string | null; platform: string | null; architecture: string | null };
+    answer: Watched["answer"];
+    attempts: number;
+    known: number;
+    failed: number;
+    degraded: number;
+    basePerMillion: number;
+    visiblePerMillion: number | null;
+  }[];
+}
+
+interface WatchAnswer {
+  at: string | null;
+  releases: Watched[];
 }
 
 interface RolloutsAnswer {
@@ -99,6 +124,7 @@ const keyOf = (rollout: Rollout): string => [rollout.channel, rollout.to, rollou
 
 export function RolloutsScreen(_: ScreenProps): JSX.Element {
   const answer = useAnswer<RolloutsAnswer>(url("/api/v1/rollouts", { now: at.value }));
+  const watch = useAnswer<WatchAnswer>(session.value?.hasFleet && !at.value ? url("/api/v1/fleet/watch") : null, { topic: "fleet" });
   return (
     <>
       <div class="screen-head">
@@ -106,7 +132,7 @@ export function RolloutsScreen(_: ScreenProps): JSX.Element {
         <p class="muted">Each cluster is reached at its own instant between start and end.</p>
       </div>
       <Answered answer={answer} what="rollouts">
-        {(data) => (data.rollouts.length === 0 ? <None /> : <All data={data} />)}
+        {(data) => (data.rollouts.length === 0 ? <None /> : <All data={data} watch={watch.data?.releases ?? []} />)}
       </Answered>
       {param("change") && <ChangeDialog />}
     </>
@@ -123,7 +149,7 @@ function None(): JSX.Element {
   );
 }
 
-function All({ data }: { data: RolloutsAnswer }): JSX.Element {
+function All({ data, watch }: { data: RolloutsAnswer; watch: readonly Watched[] }): JSX.Element {
   const channel = param("channel");
   const to = param("to");
   const state = param("state");
@@ -142,7 +168,7 @@ function All({ data }: { data: RolloutsAnswer }): JSX.Element {
       </Question>
       <p class="muted">{running} open, {data.rollouts.length - running} to come, as of {exact(Date.parse(data.at))}. {shown.length < data.rollouts.length && `${shown.length} are shown.`}</p>
       <div class="rollouts">
-        {curves.slice(0, 40).map((rollout) => <RolloutCard key={keyOf(rollout)} rollout={rollout} now={Date.parse(data.at)} />)}
+        {curves.slice(0, 40).map((rollout) => <RolloutCard key={keyOf(rollout)} rollout={rollout} now={Date.parse(data.at)} watched={watch.find((one) => one.release === rollout.to)} />)}
       </div>
       {curves.length > 40 && <p class="muted">Forty are drawn; the table has all {shown.length}.</p>}
       <Section title="All windows">
@@ -152,7 +178,7 @@ function All({ data }: { data: RolloutsAnswer }): JSX.Element {
   );
 }
 
-function RolloutCard({ rollout, now }: { rollout: Rollout; now: number }): JSX.Element {
+function RolloutCard({ rollout, now, watched }: { rollout: Rollout; now: number; watched: Watched | undefined }): JSX.Element {
   const open = rollout.state === "running";
   return (
     <article class="card rollout" aria-label={`${rollout.to} in ${rollout.channel}`}>
@@ -180,6 +206,7 @@ function RolloutCard({ rollout, now }: { rollout: Rollout; now: number }): JSX.E
         </p>
       ))}
       <OutcomesOf rollout={rollout} />
+      {watched && <WatchOf watched={watched} />}
       <div class="buttons">
         {ACTIONS.map(({ action, text }) => (
           <button key={action} type="button" class="small" onClick={() => change({ change: action, in: rollout.channel, release: rollout.to, ...NO_CHOICES })}>{text}</button>
@@ -231,6 +258,47 @@ function OutcomesOf({ rollout }: { rollout: Rollout }): JSX.Element {
       )}
     </div>
   );
+}
+
+const ANSWERS = {
+  halt: { kind: "no", text: "halt" },
+  "go-on": { kind: "yes", text: "go on" },
+  inconclusive: { kind: "quiet", text: "inconclusive" },
+} as const;
+
+/** What the watch says of a release, with its evidence. */
+function WatchOf({ watched }: { watched: Watched }): JSX.Element {
+  const answer = ANSWERS[watched.answer];
+  const rate = (perMillion: number) => `${perMillion / 10_000} %`;
+  return (
+    <div class="outcomes" role="group" aria-label={`What the watch says of ${watched.release}`}>
+      <p class="row"><Mark kind={answer.kind}>{answer.text}</Mark> <span class="muted small-text">the watch, mode {watched.mode}</span></p>
+      <p class="small-text">{watched.sentence}</p>
+      <details>
+        <summary>The evidence</summary>
+        <Table
+          caption={`What the watch knows of ${watched.release}`}
+          rows={watched.scopes.filter((one) => one.attempts > 0)}
+          rowKey={(one) => scopeName(one.scope)}
+          empty={<p>No attempt is known yet.</p>}
+          columns={[
+            { key: "scope", title: "Clusters", head: true, cell: (one) => scopeName(one.scope) },
+            { key: "answer", title: "Answer", cell: (one) => ANSWERS[one.answer].text },
+            { key: "known", title: "Known", numeric: true, cell: (one) => `${one.known} of ${one.attempts}` },
+            { key: "failed", title: "Failed", numeric: true, cell: (one) => one.failed },
+            { key: "degraded", title: "Degraded", numeric: true, cell: (one) => one.degraded },
+            { key: "usual", title: "Usual rate", numeric: true, cell: (one) => rate(one.basePerMillion) },
+            { key: "seen", title: "Seen by now", numeric: true, cell: (one) => (one.visiblePerMillion === null ? "nothing" : `${rate(one.visiblePerMillion)} or more`) },
+          ]}
+        />
+      </details>
+    </div>
+  );
+}
+
+function scopeName({ fromMinor, platform, architecture }: Watched["scopes"][number]["scope"]): string {
+  const parts = [fromMinor && `from ${fromMinor}`, platform && `on ${platform}`, architecture && `with ${architecture}`].filter(Boolean);
+  return parts.length === 0 ? "all" : parts.join(" ");
 }
 
 /** A straight line, for a service that says only start and end. */
