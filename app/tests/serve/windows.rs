@@ -30,7 +30,11 @@ fn change(site: &Site, from: &str, to: &str) {
 }
 
 fn serve(site: &Site, options: &[&str]) -> Towpath {
-    site.serve(&site.text("graph-data"), &site.text("releases.json"), options)
+    site.serve(
+        &site.text("graph-data"),
+        &site.text("releases.json"),
+        options,
+    )
 }
 
 /// The clusters that see the edge now.
@@ -79,11 +83,17 @@ fn a_changed_window_is_taken_and_told_everywhere() {
         (Some("WARN"), Some("rollout-loses"))
     );
     towpath.until("it is served", |t| shown(t).len() < before.len());
-    assert_eq!((changes(&towpath, "taken"), changes(&towpath, "refused")), (1, 0));
+    assert_eq!(
+        (changes(&towpath, "taken"), changes(&towpath, "refused")),
+        (1, 0)
+    );
     let told = told(&towpath);
     assert_eq!(told["result"], "taken");
     let sentence = told["sentences"][0].as_str().unwrap();
-    assert!(sentence.contains("would lose what they have been shown"), "{sentence}");
+    assert!(
+        sentence.contains("would lose what they have been shown"),
+        "{sentence}"
+    );
     // The next copy changes nothing about windows, so what was said before stays; one that does takes its place.
     fs::write(site.block(), "to: 4.20.1\nfrom: .*\n").unwrap();
     site.read(&towpath, "graph-data", "changed");
@@ -126,9 +136,13 @@ fn a_changed_window_is_refused_if_that_is_asked_for_and_its_blocks_hold() {
     assert_eq!(told(&towpath)["result"], "refused");
     // The same copy again is no news.
     site.read(&towpath, "graph-data", "refused");
-    assert_eq!((changes(&towpath, "taken"), changes(&towpath, "refused")), (0, 1));
     assert_eq!(
-        source(&towpath, "graph-data")["problem"]["sentence"], sentence,
+        (changes(&towpath, "taken"), changes(&towpath, "refused")),
+        (0, 1)
+    );
+    assert_eq!(
+        source(&towpath, "graph-data")["problem"]["sentence"],
+        sentence,
         "what is told does not change with every read"
     );
     let allow = r#"{"source":"graph-data","allow":["window"]}"#;
@@ -144,7 +158,11 @@ fn what_harms_nobody_is_taken_and_so_is_what_is_allowed_by_name() {
     let strict = serve(&site, &["--refuse-changed-windows"]);
     let lenient = serve(
         &site,
-        &["--refuse-changed-windows", "--allow-window-change", "4.20.4"],
+        &[
+            "--refuse-changed-windows",
+            "--allow-window-change",
+            "4.20.4",
+        ],
     );
     // Of edges from older minor versions, no window is open to anybody but of 4.20.4; and a block is no window.
     fs::write(site.block(), "to: 4.20.1\nfrom: .*\n").unwrap();
@@ -154,7 +172,10 @@ fn what_harms_nobody_is_taken_and_so_is_what_is_allowed_by_name() {
     fs::remove_file(site.block()).unwrap();
     for towpath in [&strict, &lenient] {
         site.read(towpath, "graph-data", "changed");
-        assert_eq!(source(towpath, "graph-data")["changedWindows"], serde_json::Value::Null);
+        assert_eq!(
+            source(towpath, "graph-data")["changedWindows"],
+            serde_json::Value::Null
+        );
     }
     let before = shown(&lenient);
     change(&site, "P4D", "P8D");
