@@ -213,9 +213,9 @@ fn a_held_release_is_there_and_nobody_is_offered_an_edge_to_it() {
         INTO_MAY,
         &["2020-05-12T12:00Z stable-4.9", "2030-01-01T00:00Z fast-4.9"],
         expect![[r#"
-            2020-05-12T12:00:00Z stable-4.9
+            2020-05-12T12:00Z stable-4.9
                 has 4.8.5, 4.9.7, 4.9.8
-            2030-01-01T00:00:00Z fast-4.9
+            2030-01-01T00:00Z fast-4.9
                 has 4.8.5, 4.9.7, 4.9.8
         "#]],
     );
@@ -237,12 +237,12 @@ versions:";
             "2020-05-12T12:00Z fast-4.9",
         ],
         expect![[r#"
-            2020-05-20T00:00:00Z stable-4.9
+            2020-05-20T00:00Z stable-4.9
                 has 4.8.5, 4.9.7, 4.9.8
-            2020-05-21T00:00:00Z stable-4.9
+            2020-05-21T00:00Z stable-4.9
                 has 4.8.5, 4.9.7, 4.9.8
                 4.9.7 -> 4.9.8
-            2020-05-12T12:00:00Z fast-4.9
+            2020-05-12T12:00Z fast-4.9
                 has 4.8.5, 4.9.7, 4.9.8
                 4.8.5 -> 4.9.8
                 4.9.7 -> 4.9.8
@@ -254,7 +254,10 @@ versions:";
 fn a_channel_may_start_later_than_others_of_its_file_and_a_release_in_one_channel() {
     let text = MAY
         .1
-        .replace("- name: stable-4.9\n", "- name: stable-4.9\n  start: 2020-03-01T00:00Z\n")
+        .replace(
+            "- name: stable-4.9\n",
+            "- name: stable-4.9\n  start: 2020-03-01T00:00Z\n",
+        )
         .replace(
             "12T12:00Z}",
             "12T12:00Z, starts: {stable-4.9: 2020-05-19T12:00Z}}",
@@ -276,15 +279,15 @@ fn a_channel_may_start_later_than_others_of_its_file_and_a_release_in_one_channe
                 has nothing
             2020-02-29T23:59:59Z fast-4.9
                 has 4.8.5, 4.9.7
-            2020-03-01T00:00:00Z stable-4.9
+            2020-03-01T00:00Z stable-4.9
                 has 4.8.5, 4.9.7
-            2020-05-12T12:00:00Z fast-4.9
+            2020-05-12T12:00Z fast-4.9
                 has 4.8.5, 4.9.7, 4.9.8
                 4.8.5 -> 4.9.8
                 4.9.7 -> 4.9.8
             2020-05-19T11:59:59Z stable-4.9
                 has 4.8.5, 4.9.7
-            2020-05-21T12:00:00Z stable-4.9
+            2020-05-21T12:00Z stable-4.9
                 has 4.8.5, 4.9.7, 4.9.8
                 4.9.7 -> 4.9.8
         "#]],

@@ -283,10 +283,9 @@ impl Source {
                 &allow,
             )
         });
-        let is_taken = matches!(judgement, Judgement::Taken(_));
-        self.note_windows(windows, is_taken, is_known, now);
         match judgement {
             Judgement::Refused(findings) => {
+                self.note_windows(windows, false, is_known, now);
                 self.reads.refused += 1;
                 self.refused = Some(copy.digest.clone());
                 self.unused = Some((
@@ -307,6 +306,7 @@ impl Source {
                     self.vanished
                         .note(&before.summary.payloads, &copy.summary.payloads, now);
                 }
+                self.note_windows(windows, true, is_known, now);
                 self.next = Some(SourceCopy { counting, ..copy });
                 // They come back if no graph can be made of it.
                 let stricter = std::mem::take(&mut self.stricter);

@@ -264,14 +264,14 @@ impl EdgeMatch {
     }
 }
 
-/// As one reads it: `default`, `patch`, `patch updates to 4.20.4`, `4.20.3 to 4.20.4`.
+/// As one reads it: `default`, `patch`, `updates to 4.20.4`, `patch updates to 4.20.4`, `4.20.3 to 4.20.4`.
 impl fmt::Display for EdgeMatch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Any => f.write_str("default"),
             Self::Kind(kind) => f.write_str(kind.name()),
-            Self::To(to, None) => write!(f, "to {to}"),
-            Self::To(to, Some(kind)) => write!(f, "{} to {to}", kind.name()),
+            Self::To(to, None) => write!(f, "updates to {to}"),
+            Self::To(to, Some(kind)) => write!(f, "{} updates to {to}", kind.name()),
             Self::Edge { from, to } => write!(f, "{from} to {to}"),
         }
     }

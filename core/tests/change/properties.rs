@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use towpath_core::change::{Only, PresubmitOptions, diff, presubmit};
 use towpath_core::cluster::{Cluster, ClusterId, Fact, Platform};
 use towpath_core::finding::Finding;
-use towpath_core::graph::rules::{Edges, PHASED_ROLLOUT};
+use towpath_core::graph::rules::Edges;
 use towpath_core::graph::{
     ChannelName, Edge, Graph, Membership, Position, Situation, Window, recommend,
 };
@@ -42,7 +42,10 @@ fn any_data() -> impl Strategy<Value = String> {
         prop::bool::weighted(0.1),
     );
     let special = (
-        prop_oneof![Just("held".to_owned()), (0u8..9).prop_map(|days| format!("P{days}D"))],
+        prop_oneof![
+            Just("held".to_owned()),
+            (0u8..9).prop_map(|days| format!("P{days}D"))
+        ],
         prop::option::of(0..VERSIONS.len()),
         0..VERSIONS.len(),
         prop::option::of(8u8..16),
@@ -264,8 +267,8 @@ proptest! {
         let refuses = refuses_loss(&findings);
         for id in ids.into_iter().map(Some).chain([None]) {
             let cluster = cluster(id, None);
-            let after = offered(&new, &PHASED_ROLLOUT, &cluster, now);
-            let lost = offered(&base, &PHASED_ROLLOUT, &cluster, now).into_iter().any(|edge| !after.contains(&edge));
+            let after = offered(&new, Policy::timing(), &cluster, now);
+            let lost = offered(&base, Policy::timing(), &cluster, now).into_iter().any(|edge| !after.contains(&edge));
             prop_assert!(refuses || !lost, "{:?} loses", cluster.id);
         }
     }

@@ -156,7 +156,7 @@ fn rollouts(reader: &mut Reader, nodes: &[Node], schema: Schema) -> Vec<RolloutR
                     format!("there are two rules for fromVersion {}", kind.name())
                 }
                 named @ (EdgeMatch::To(..) | EdgeMatch::Edge { .. }) => {
-                    format!("there are two rules for updates {named}")
+                    format!("there are two rules for {named}")
                 }
             };
             reader.error("duplicate-rule", node, problem, "keep one of them");
@@ -418,7 +418,7 @@ fn check_starts(reader: &mut Reader, nodes: &[Node], channels: &[ChannelSpec]) {
             continue;
         };
         for (name, node) in fields {
-            if !channels.iter().any(|one| one.name.as_str() == name.text) {
+            if !channels.iter().any(|one| *one.name.as_str() == *name.text) {
                 let problem = format!("this file has no channel {:?}", name.text);
                 let remedy = "name a channel of this file, or remove the start";
                 reader.error("unknown-channel", node, problem, remedy);
