@@ -27,8 +27,8 @@ use towpath_web::{
 
 pub(crate) use self::fleet::{AcmSettings, FleetSettings, HandsSettings, OcmSettings};
 pub(crate) use self::redact::written;
-pub(crate) use self::sources::{SignatureOption, SourceArgs, SourceOptions};
 use self::sources::one_or_many;
+pub(crate) use self::sources::{SignatureOption, SourceArgs, SourceOptions};
 use crate::clock::NowArgs;
 use crate::listen::ListenAddress;
 use crate::sources::address::{Intervals, Location};

@@ -28,9 +28,7 @@ use towpath_web::{ChangedWindows, Snapshot, SourceHealth};
 use super::SourceSettings;
 use super::address::{Edges, Location, Role};
 use super::reader::SourceReading;
-use super::source::{
-    CopyContent, CopyOutcome, CopyReading, Source, SourceCopy, WindowCheck,
-};
+use super::source::{CopyContent, CopyOutcome, CopyReading, Source, SourceCopy, WindowCheck};
 use super::stricter::StricterParts;
 
 /// All sources, and what is known of each.

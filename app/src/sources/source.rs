@@ -52,7 +52,10 @@ pub(super) enum WindowCheck {
     /// Its channels are those of the copy in use, or there is nothing to compare them with.
     Same,
     /// What presubmit has against them, and whether that is held against the copy.
-    Compared { findings: Vec<Finding>, refuse: bool },
+    Compared {
+        findings: Vec<Finding>,
+        refuse: bool,
+    },
 }
 
 /// A copy that can be used.

@@ -19,6 +19,7 @@ fn site() -> Site {
     for file in fs::read_dir(site.path("graph-data/blocked-edges")).unwrap() {
         fs::remove_file(file.unwrap().path()).unwrap();
     }
+    site.repository();
     site
 }
 
@@ -30,7 +31,11 @@ fn change(site: &Site, from: &str, to: &str) {
 }
 
 fn serve(site: &Site, options: &[&str]) -> Towpath {
-    site.serve(&site.text("graph-data"), &site.text("releases.json"), options)
+    site.serve(
+        &site.text("graph-data"),
+        &site.text("releases.json"),
+        options,
+    )
 }
 
 /// The clusters that see the edge now.
@@ -70,6 +75,7 @@ fn a_changed_window_is_taken_and_told_everywhere() {
     let rollouts = towpath.get("/api/v1/rollouts").json();
     assert_eq!(rollouts["changedWindows"], serde_json::json!([]));
     change(&site, "P4D", "P8D");
+    site.commit(1);
     site.read(&towpath, "graph-data", "changed");
     let logged = towpath.log_line("new graph data changes windows");
     assert_eq!(logged["level"], "WARN");
@@ -79,18 +85,26 @@ fn a_changed_window_is_taken_and_told_everywhere() {
         (Some("WARN"), Some("rollout-loses"))
     );
     towpath.until("it is served", |t| shown(t).len() < before.len());
-    assert_eq!((changes(&towpath, "taken"), changes(&towpath, "refused")), (1, 0));
+    assert_eq!(
+        (changes(&towpath, "taken"), changes(&towpath, "refused")),
+        (1, 0)
+    );
     let told = told(&towpath);
     assert_eq!(told["result"], "taken");
     let sentence = told["sentences"][0].as_str().unwrap();
-    assert!(sentence.contains("would lose what they have been shown"), "{sentence}");
+    assert!(
+        sentence.contains("would lose what they have been shown"),
+        "{sentence}"
+    );
     // The next copy changes nothing about windows, so what was said before stays; one that does takes its place.
     fs::write(site.block(), "to: 4.20.1\nfrom: .*\n").unwrap();
+    site.commit(2);
     site.read(&towpath, "graph-data", "changed");
     towpath.until("it stays", |t| {
         source(t, "graph-data")["changedWindows"]["at"] == told["at"]
     });
     change(&site, "P8D", "P1D");
+    site.commit(3);
     site.read(&towpath, "graph-data", "changed");
     towpath.until("too many gain it at once", |t| {
         let told = source(t, "graph-data")["changedWindows"]["sentences"][0].clone();
@@ -107,6 +121,7 @@ fn a_changed_window_is_refused_if_that_is_asked_for_and_its_blocks_hold() {
     assert!(before.len() > 20);
     change(&site, "P4D", "P8D");
     fs::write(site.block(), "to: 4.20.1\nfrom: .*\n").unwrap();
+    site.commit(4);
     site.read(&towpath, "graph-data", "refused");
     towpath.until("the block of the refused copy holds", |t| {
         !edges(&t.graph("channel=fast-4.20&platform=GCP")).contains(&OTHER_EDGE.to_owned())
@@ -126,9 +141,13 @@ fn a_changed_window_is_refused_if_that_is_asked_for_and_its_blocks_hold() {
     assert_eq!(told(&towpath)["result"], "refused");
     // The same copy again is no news.
     site.read(&towpath, "graph-data", "refused");
-    assert_eq!((changes(&towpath, "taken"), changes(&towpath, "refused")), (0, 1));
     assert_eq!(
-        source(&towpath, "graph-data")["problem"]["sentence"], sentence,
+        (changes(&towpath, "taken"), changes(&towpath, "refused")),
+        (0, 1)
+    );
+    assert_eq!(
+        source(&towpath, "graph-data")["problem"]["sentence"],
+        sentence,
         "what is told does not change with every read"
     );
     let allow = r#"{"source":"graph-data","allow":["window"]}"#;
@@ -144,25 +163,36 @@ fn what_harms_nobody_is_taken_and_so_is_what_is_allowed_by_name() {
     let strict = serve(&site, &["--refuse-changed-windows"]);
     let lenient = serve(
         &site,
-        &["--refuse-changed-windows", "--allow-window-change", "4.20.4"],
+        &[
+            "--refuse-changed-windows",
+            "--allow-window-change",
+            "4.20.4",
+        ],
     );
     // Of edges from older minor versions, no window is open to anybody but of 4.20.4; and a block is no window.
     fs::write(site.block(), "to: 4.20.1\nfrom: .*\n").unwrap();
+    site.commit(5);
     for towpath in [&strict, &lenient] {
         site.read(towpath, "graph-data", "changed");
     }
     fs::remove_file(site.block()).unwrap();
+    site.commit(6);
     for towpath in [&strict, &lenient] {
         site.read(towpath, "graph-data", "changed");
-        assert_eq!(source(towpath, "graph-data")["changedWindows"], serde_json::Value::Null);
+        assert_eq!(
+            source(towpath, "graph-data")["changedWindows"],
+            serde_json::Value::Null
+        );
     }
     let before = shown(&lenient);
     change(&site, "P4D", "P8D");
+    site.commit(7);
     site.read(&lenient, "graph-data", "changed");
     lenient.until("it is served", |t| shown(t).len() < before.len());
     site.read(&strict, "graph-data", "refused");
     // The one before comes back to its source, and all is well.
     change(&site, "P8D", "P4D");
+    site.commit(8);
     site.read(&strict, "graph-data", "unchanged");
     strict.until("all is well", |t| {
         let health = source(t, "graph-data");
@@ -180,6 +210,7 @@ fn what_changed_while_the_service_was_away_is_noticed_too() {
     let before = shown(&towpath);
     drop(towpath);
     change(&site, "P4D", "P8D");
+    site.commit(9);
     let again = serve(&site, &options);
     again.until("it is refused", |t| {
         source(t, "graph-data")["problem"]["kind"] == "window-changed"

@@ -7,8 +7,8 @@ use towpath_core::graph::Graph;
 use towpath_core::intake::Ages;
 use towpath_formats::agent::stamp::{self, Nonce};
 use towpath_web::{
-    FleetAnswer, Limits, Reads, ReloadDoor, Snapshot, SourceHealth, SourceReads, TokenKeys, WindowChanges,
-    WakeOutcome,
+    FleetAnswer, Limits, Reads, ReloadDoor, Snapshot, SourceHealth, SourceReads, TokenKeys,
+    WakeOutcome, WindowChanges,
 };
 
 use crate::door::{Door, KEY, NOW, Response, admin_token, bearer, cluster, cluster_token, told};

@@ -8,8 +8,8 @@ use towpath_core::intake::Ages;
 use towpath_formats::SourceFile;
 
 use super::*;
-use crate::sources::address::{Intervals, SourceSpec};
 use crate::sources::WindowGuard;
+use crate::sources::address::{Intervals, SourceSpec};
 use crate::sources::reader::Access;
 
 fn now() -> Timestamp {
