@@ -125,9 +125,12 @@ async fn copy(source: &mut Tx, target: &mut Tx) -> Result<()> {
             .await?;
     }
     // Changes are numbered by each database in its own way; a lease is nobody's, but its token goes on.
-    sqlx::query("UPDATE clusters SET changed = 0")
-        .execute(target.on())
-        .await?;
+    for text in [
+        "UPDATE clusters SET changed = 0",
+        "UPDATE attempts SET changed = 0",
+    ] {
+        sqlx::query(text).execute(target.on()).await?;
+    }
     sqlx::query("UPDATE leases SET owner = '', expires_ms = 0")
         .execute(target.on())
         .await?;

@@ -15,7 +15,7 @@
 use sqlx::Row;
 
 use crate::clusters::{DepartedCluster, StoredCluster, changed_since};
-use crate::{Backend, Result, Store};
+use crate::{Backend, Result, Store, Tx};
 
 /// A position in the changes. The default has seen nothing.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -33,19 +33,32 @@ impl Store {
     /// The changes since the mark. It may repeat changes, but never misses any.
     pub async fn clusters_changed_since(&self, mark: ChangeMark) -> Result<Changes> {
         let mut tx = self.snapshot().await?;
-        let next = match tx.backend {
-            Backend::Sqlite => "SELECT value + 1 FROM counters WHERE name = 'changes'",
-            Backend::Postgres => {
-                "SELECT CAST(CAST(pg_snapshot_xmin(pg_current_snapshot()) AS TEXT) AS BIGINT)"
-            }
-        };
-        let next = ChangeMark(sqlx::query(next).fetch_one(tx.on()).await?.try_get(0)?);
-        let since = if mark.0 > next.0 { 0 } else { mark.0 };
-        let (clusters, forgotten) = changed_since(&mut tx, Some(since)).await?;
+        let next = next_mark(&mut tx).await?;
+        let (clusters, forgotten) = changed_since(&mut tx, Some(mark.within(next))).await?;
         Ok(Changes {
             clusters,
             forgotten,
             mark: next,
         })
     }
+}
+
+impl ChangeMark {
+    /// Where to read from. A mark ahead of the database is from before a fail-over: then from the beginning.
+    pub(crate) fn within(self, next: Self) -> i64 {
+        if self.0 > next.0 { 0 } else { self.0 }
+    }
+}
+
+/// The mark of a snapshot.
+pub(crate) async fn next_mark(tx: &mut Tx) -> Result<ChangeMark> {
+    let next = match tx.backend {
+        Backend::Sqlite => "SELECT value + 1 FROM counters WHERE name = 'changes'",
+        Backend::Postgres => {
+            "SELECT CAST(CAST(pg_snapshot_xmin(pg_current_snapshot()) AS TEXT) AS BIGINT)"
+        }
+    };
+    Ok(ChangeMark(
+        sqlx::query(next).fetch_one(tx.on()).await?.try_get(0)?,
+    ))
 }

@@ -8,6 +8,7 @@ use futures_util::TryStreamExt;
 use sqlx::any::AnyRow;
 use sqlx::{AssertSqlSafe, Row};
 
+use crate::attempts::{ATTEMPT, followed};
 use crate::rows::{
     self, CLUSTER, CLUSTER_BEFORE_BINDINGS, Interner, SPAN, UPGRADE, UPGRADE_BEFORE_CHANNELS,
 };
@@ -52,6 +53,19 @@ const NEVER: &[(&str, &str)] = &[
         "the upgrade has a number that was not given out",
         "SELECT CAST(id AS TEXT) FROM upgrades WHERE id > (SELECT value FROM counters WHERE name = 'upgrades')",
     ),
+    (
+        "an attempt of the cluster is from before it was first seen",
+        "SELECT DISTINCT cluster FROM attempts WHERE first_at > started_at OR first_at > failed_at OR first_at > completed_at \
+         OR first_at > degraded_at",
+    ),
+    (
+        "an attempt of the cluster has half a start",
+        "SELECT DISTINCT cluster FROM attempts WHERE (started_at IS NULL) <> (from_version IS NULL)",
+    ),
+    (
+        "an attempt of the cluster may take no time at all",
+        "SELECT DISTINCT cluster FROM attempts WHERE limit_seconds <= 0",
+    ),
 ];
 
 impl Store {
@@ -79,7 +93,9 @@ pub(crate) async fn check(tx: &mut Tx) -> Result<Vec<String>> {
         return Ok(problems);
     }
     let is_there = |query: &str| {
-        found >= schema::since("soak_sums", "cluster") || !query.contains("soak_sums")
+        ["soak_sums", "attempts"]
+            .into_iter()
+            .all(|table| found >= schema::since(table, "cluster") || !query.contains(table))
     };
     for (what, query) in NEVER.iter().filter(|(_, query)| is_there(query)) {
         let rows = sqlx::query(*query).fetch_all(tx.on()).await?;
@@ -129,6 +145,16 @@ async fn readable(tx: &mut Tx, found: i64, problems: &mut Vec<String>) -> Result
         &format!("SELECT {SPAN} FROM all_spans"),
         problems,
         |row: &AnyRow| rows::span(row).map(drop),
+    )
+    .await?;
+    if found < schema::since("attempts", "cluster") {
+        return Ok(());
+    }
+    read_all(
+        tx,
+        &format!("SELECT {ATTEMPT} FROM attempts"),
+        problems,
+        |row: &AnyRow| followed(row, &mut Interner::default()).map(drop),
     )
     .await
 }

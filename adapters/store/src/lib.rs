@@ -21,6 +21,7 @@
 //! is unknown. Reports can be sent again; a scheduler first reads the active upgrades.
 
 mod agent_updates;
+mod attempts;
 mod backend;
 mod backup;
 mod changes;
@@ -49,6 +50,7 @@ use std::time::Duration;
 use sqlx::any::AnyRow;
 use sqlx::{Any, AnyConnection, AnyPool, Transaction};
 
+pub use attempts::{AttemptChanges, MAX_TESTIMONIES};
 pub use backend::Backend;
 pub use changes::{ChangeMark, Changes};
 pub use claims::{Claim, ClaimOutcome, Lock, Need, Refusal, Start};

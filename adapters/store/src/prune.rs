@@ -5,6 +5,7 @@
 //! - **Sums** of versions below every cluster's version are removed: a cluster only needs the soak of higher versions.
 //! - **Decisions** are verified and then removed, oldest first. A checkpoint keeps the hash of the last removed one, so that
 //!   the chain can be verified from there. The newest decision always stays.
+//! - **Attempts** are removed once what is known of them is older than is taken from reports. So none comes back.
 
 use std::collections::BTreeSet;
 
@@ -36,6 +37,8 @@ pub struct Retention {
     pub now: Timestamp,
     /// Older spans and decisions are removed.
     pub before: Timestamp,
+    /// Attempts that were first seen earlier are removed.
+    pub attempts_before: Timestamp,
     /// The lowest version that any cluster runs. Nobody needs the soak of lower versions. None: all sums stay.
     pub oldest_needed: Option<Version>,
 }
@@ -47,6 +50,7 @@ pub struct PruningCounts {
     /// Sums of versions that nobody needs.
     pub sums: u64,
     pub decisions: u64,
+    pub attempts: u64,
     /// The new checkpoint of the chain, if decisions were removed.
     pub checkpoint: Option<ChainCheckpoint>,
 }
@@ -108,12 +112,44 @@ impl Store {
             None => 0,
         };
         let (decisions, checkpoint) = bounded(self.drop_old_decisions(lease, keep)).await?;
+        let attempts = bounded(self.drop_old_attempts(lease, keep)).await?;
         Ok(PruningCounts {
             spans,
             sums,
             decisions,
+            attempts,
             checkpoint,
         })
+    }
+
+    async fn drop_old_attempts(&self, lease: &Lease, keep: &Retention) -> Result<u64> {
+        let before = nanoseconds(keep.attempts_before)?;
+        let mut tx = self.act(lease).await?;
+        let text = format!(
+            "SELECT DISTINCT cluster FROM attempts WHERE first_at < $1 ORDER BY cluster LIMIT {CLUSTERS_AT_ONCE}"
+        );
+        let found = sqlx::query(AssertSqlSafe(text))
+            .bind(before)
+            .fetch_all(tx.on())
+            .await?;
+        let ids: Vec<[String; 1]> = found
+            .iter()
+            .map(|row| Ok([rows::text(row, 0)?]))
+            .collect::<Result<_>>()?;
+        if ids.is_empty() {
+            return Ok(0);
+        }
+        let ids = json!(ids).to_string();
+        // Reports lock their clusters in this order, too, before they write attempts.
+        let lock =
+            "SELECT id FROM clusters WHERE id IN (SELECT value->>0 FROM {rows}) ORDER BY id {lock}";
+        tx.fetch(lock, &ids).await?;
+        let delete = format!(
+            "DELETE FROM attempts WHERE cluster IN (SELECT value->>0 FROM {{rows}}) AND first_at < {before}"
+        );
+        let dropped = tx.execute(&delete, &ids).await?;
+        tx.commit().await?;
+        Ok(dropped)
     }
 
     async fn sum_up_old_spans(&self, lease: &Lease, keep: &Retention) -> Result<u64> {

@@ -13,6 +13,7 @@ use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
 use sqlx::Row;
 use towpath_core::cluster::ClusterId;
+use towpath_core::feedback::{HistoryStep, Testimony, TimeLimits, Told};
 use towpath_core::fleet::{
     AgentOutcome, AgentUpdate, Authority, ClusterState, Identity, Name, NotAsBound, Observation,
     PreflightResult, Span, SpanChange, observe, observe_late,
@@ -20,6 +21,7 @@ use towpath_core::fleet::{
 use towpath_core::version::Version;
 
 use crate::agent_updates::{Arrival, ReportedUpdates, are_fit};
+use crate::attempts;
 use crate::error::is_race;
 use crate::preflights::write_results;
 use crate::prune::limit_spans;
@@ -45,6 +47,12 @@ pub struct ClusterReport {
     pub updates: Vec<AgentUpdate>,
     /// What became of preflights.
     pub preflights: Vec<PreflightResult>,
+    /// The versions that it has run or tried to, newest first.
+    pub history: Vec<HistoryStep>,
+    /// Whether the cluster says that an update of it fails.
+    pub is_failing: bool,
+    /// How long updates that start now may take.
+    pub limits: Arc<TimeLimits>,
     /// Earlier time does not count as soak, because the report arrived too late. None: all time counts.
     pub counts_from: Option<Timestamp>,
 }
@@ -155,6 +163,7 @@ impl Store {
         let mut closed: Vec<Span> = Vec::new();
         let mut recorded = Vec::with_capacity(reports.len());
         let mut answers: Vec<&ClusterReport> = Vec::new();
+        let mut testimonies: Vec<Testimony> = Vec::new();
         for report in reports {
             let at = known
                 .get_mut(&report.state.id)
@@ -166,7 +175,11 @@ impl Store {
             answers.push(report);
             recorded.push(match told.take(report) {
                 Arrival::Again => RecordOutcome::Nothing,
-                Arrival::First => at.join(report, allowance, &mut closed),
+                Arrival::First => {
+                    // Also of one that came late: what it tells of updates is as true as before.
+                    testimonies.push(at.testimony(report));
+                    at.join(report, allowance, &mut closed)
+                }
             });
         }
         known.retain(|_, known| known.report.is_some() || known.bound_from.is_some());
@@ -185,6 +198,7 @@ impl Store {
         }
         let outcomes = told.write(&mut tx).await?;
         write_results(&mut tx, &answers).await?;
+        attempts::write(&mut tx, &testimonies).await?;
         tx.inner.commit().await?;
         Ok(BatchOutcome { recorded, outcomes })
     }
@@ -201,6 +215,9 @@ impl ClusterReport {
             id: None,
             updates,
             preflights: Vec::new(),
+            history: Vec::new(),
+            is_failing: false,
+            limits: Arc::default(),
             counts_from: None,
         }
     }
@@ -222,6 +239,7 @@ impl ClusterReport {
             state.id.as_str(),
             &state.organisation,
             &state.name,
+            state.arch.as_str(),
             &self.body,
         ]
         .into_iter()
@@ -274,6 +292,29 @@ impl<'a> KnownCluster<'a> {
         });
         self.name = name;
         Ok(())
+    }
+
+    /// What the report tells of the cluster's updates. Whose the cluster is counts only on the word of somebody in charge.
+    fn testimony(&self, report: &ClusterReport) -> Testimony {
+        let state = &report.state;
+        let told = Told {
+            version: &state.version,
+            desired: state.going_to.as_ref(),
+            history: &report.history,
+            is_failing: report.is_failing,
+            is_healthy: state.health.is_healthy(),
+            updates: &report.updates,
+            at: state.last_seen,
+        };
+        let bound_to = self.bound_to.as_ref();
+        Testimony {
+            cluster: state.id.clone(),
+            organisation: bound_to.map_or_else(Name::default, |to| to.organisation.clone()),
+            platform: state.platform.clone(),
+            arch: state.arch.clone(),
+            evidence: told.evidence(),
+            limits: report.limits.clone(),
+        }
     }
 
     fn join(

@@ -15,7 +15,9 @@ pub(crate) const KNOWN: i64 = MIGRATIONS.len() as i64;
 /// The key of the lock under which PostgreSQL migrates: "towpath" in ASCII.
 const MIGRATION_LOCK: i64 = 0x0074_6f77_7061_7468;
 
-const MIGRATIONS: &[&[&str]] = &[FIRST, AGENTS, BOUNDS, IMPORTED, CHANNELS, PREFLIGHTS];
+const MIGRATIONS: &[&[&str]] = &[
+    FIRST, AGENTS, BOUNDS, IMPORTED, CHANNELS, PREFLIGHTS, ATTEMPTS,
+];
 
 const FIRST: &[&str] = &[
     // A cluster, its last report, and its newest span, which reaches from span_from to last_seen on its version and in its
@@ -108,6 +110,16 @@ const PREFLIGHTS: &[&str] = &[
     "CREATE TABLE preflights (cluster KEY NOT NULL, version KEY NOT NULL, from_version TEXT NOT NULL, request TEXT NOT NULL, \
      by_whom TEXT NOT NULL, state TEXT NOT NULL, why TEXT NOT NULL, risks TEXT NOT NULL, at BIGINT NOT NULL, \
      at_once BIGINT NOT NULL, PRIMARY KEY (cluster, version))",
+];
+
+const ATTEMPTS: &[&str] = &[
+    // What is known of each cluster's update to each release. Without a start it is not counted. first_at is the earliest of its
+    // times.
+    "CREATE TABLE attempts (cluster KEY NOT NULL, to_version KEY NOT NULL, organisation TEXT NOT NULL, platform TEXT, \
+     arch TEXT NOT NULL, from_version TEXT, started_at BIGINT, failed_at BIGINT, completed_at BIGINT, degraded_at BIGINT, \
+     limit_seconds BIGINT, first_at BIGINT NOT NULL, changed BIGINT NOT NULL, PRIMARY KEY (cluster, to_version))",
+    "CREATE INDEX attempts_changed ON attempts (changed)",
+    "CREATE INDEX attempts_first ON attempts (first_at)",
 ];
 
 /// Migrates clusters from before bindings existed: those last seen in a list are bound, with all their time. Their rows
@@ -290,6 +302,24 @@ pub(crate) const TABLES: &[(&str, &[(&str, Kind)])] = {
                 ("at_once", Int),
             ],
         ),
+        (
+            "attempts",
+            &[
+                ("cluster", Text),
+                ("to_version", Text),
+                ("organisation", Text),
+                ("platform", Text),
+                ("arch", Text),
+                ("from_version", Text),
+                ("started_at", Int),
+                ("failed_at", Int),
+                ("completed_at", Int),
+                ("degraded_at", Int),
+                ("limit_seconds", Int),
+                ("first_at", Int),
+                ("changed", Int),
+            ],
+        ),
     ]
 };
 
@@ -315,6 +345,7 @@ pub(crate) fn since(table: &str, column: &str) -> i64 {
     match (table, column) {
         ("upgrades", "channel") => 5,
         ("preflights", _) => 6,
+        ("attempts", _) => 7,
         ("imported_soak" | "kept_lists", _) => 4,
         ("agent_updates", "reported_at")
         | ("leases", "term_ms")

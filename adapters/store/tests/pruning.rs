@@ -36,6 +36,7 @@ fn keep(since_hour: i64, now_hour: i64) -> Retention {
     Retention {
         now: at(now_hour),
         before: at(since_hour),
+        attempts_before: at(since_hour),
         oldest_needed: None,
     }
 }

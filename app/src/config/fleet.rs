@@ -36,6 +36,8 @@ pub(crate) struct FleetSettings {
     pub(crate) pass_every: Duration,
     pub(crate) allowance: SignedDuration,
     pub(crate) minors: Option<PathBuf>,
+    /// Attempts of clusters that do not report.
+    pub(crate) outcomes: Option<PathBuf>,
     /// Whether metrics have AUS's names too.
     pub(crate) aus_metrics: bool,
     /// The API that manages the clusters.
@@ -207,6 +209,9 @@ impl ServeOptions {
             if aus_metrics {
                 bail!("--aus-metrics tells of a fleet; add --fleet DIR, or remove it");
             }
+            if self.outcomes.is_some() {
+                bail!("--outcomes tells of a fleet; add --fleet DIR, or remove it");
+            }
             return Ok(None);
         };
         let reads = match (self.open_reads, &self.token_keys) {
@@ -230,6 +235,7 @@ impl ServeOptions {
             pass_every: pass.unsigned(),
             allowance: allowance.signed(),
             minors: self.minors.clone(),
+            outcomes: self.outcomes.clone(),
             aus_metrics,
             hands,
         }))

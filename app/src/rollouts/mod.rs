@@ -12,14 +12,16 @@ use towpath_core::graph::ChannelName;
 use towpath_core::version::Version;
 use towpath_formats::change::steering::{self, HaltNote, Steer, SteerRequest};
 use towpath_formats::graph::data;
-use towpath_formats::graph::rollouts::{self as told, Bars};
+use towpath_formats::graph::rollouts::{self as told, Bars, OutcomeDetail};
 use towpath_formats::timespan::TimeSpan;
 
 use crate::cli::failure;
 use crate::clock::NowArgs;
 use crate::config::SourceArgs;
+use crate::fleet::OutcomeArgs;
 use crate::graph::rollouts::{self, RolloutsArgs};
 use crate::output::OutputArgs;
+use crate::server::{Question, ServerArgs};
 use crate::sources::{Needs, Sources};
 use crate::terminal::room;
 
@@ -62,6 +64,10 @@ pub(crate) struct RolloutShowArgs {
     sources: SourceArgs,
     #[command(flatten)]
     now: NowArgs,
+    #[command(flatten)]
+    outcomes: OutcomeArgs,
+    #[command(flatten)]
+    server: ServerArgs,
     #[command(flatten)]
     output: OutputArgs,
 }
@@ -143,14 +149,27 @@ pub(crate) fn execute(command: RolloutsCommand) -> anyhow::Result<bool> {
 }
 
 fn show(args: &RolloutShowArgs) -> anyhow::Result<bool> {
+    if let Some(server) = args.server.given() {
+        let now = args.now.given().map(|now| now.to_string());
+        let to = Some(args.release.to_string());
+        let question = Question::new("/api/v1/rollouts", [("now", now), ("to", to)]);
+        return server.show(args.output, &question);
+    }
     let now = args.now.at();
     let settings = args.sources.settings(Needs::GraphDataAndReleases, None)?;
     let sources = Sources::read(settings, now)?;
-    let mut rows = towpath_core::graph::rollouts(&sources.graph()?, now);
+    let graph = sources.graph()?;
+    let mut rows = towpath_core::graph::rollouts(&graph, now);
     rows.retain(|row| row.to == args.release);
-    let text = || told::text(&rows, now, bars(), room());
-    args.output
-        .print(sources.origin(), text, || told::json(&rows, now))?;
+    let outcomes = args.outcomes.read(&graph, now)?;
+    let text = || {
+        let by_class = OutcomeDetail::Classes;
+        let outcomes = told::outcomes_text(&rows, outcomes.as_ref(), by_class, room());
+        told::text(&rows, now, bars(), room()) + &outcomes
+    };
+    args.output.print(sources.origin(), text, || {
+        told::json(&rows, outcomes.as_ref(), now)
+    })?;
     Ok(true)
 }
 

@@ -81,10 +81,17 @@ impl Place {
     }
 }
 
+/// Makes a store what it was under schema 6.
+pub const SCHEMA_SIX: &[&str] = &[
+    "DROP TABLE attempts",
+    "UPDATE towpath_schema SET version = 6",
+];
+
 /// Makes a store what it was under schema 2.
 pub const SCHEMA_TWO: &[&str] = &[
     "ALTER TABLE upgrades DROP COLUMN channel",
     "DROP TABLE preflights",
+    "DROP TABLE attempts",
     "DROP TABLE imported_soak",
     "DROP TABLE kept_lists",
     "ALTER TABLE agent_updates DROP COLUMN reported_at",

@@ -12,6 +12,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use towpath_core::cluster::{ClusterId, Fact, Platform};
+use towpath_core::feedback::HistoryStep;
 use towpath_core::fleet::{
     AgentUpdate, Binding, ClusterState, Health, Labels, Name, NodePool, PreflightResult, Product,
 };
@@ -138,6 +139,17 @@ impl Report {
             acknowledged_gates: Default::default(),
             available_channels: Fact::Unknown,
         }
+    }
+
+    /// The versions it has run or tried to, newest first, as the counting of outcomes wants them.
+    pub fn steps(&self) -> Vec<HistoryStep> {
+        let step = |entry: &HistoryEntry| HistoryStep {
+            version: entry.version.clone(),
+            is_complete: entry.state == "Completed",
+            started_at: entry.started,
+            ended_at: entry.completed,
+        };
+        self.history.iter().map(step).collect()
     }
 
     /// The version it is on its way to, if it is on its way.
