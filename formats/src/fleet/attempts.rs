@@ -167,7 +167,7 @@ mod tests {
         let now = "2026-11-16T12:00:00Z".parse().unwrap();
         let text = lines.join("\n");
         let (told, findings) = read(
-            &Place::from("attempts.jsonl"),
+            &Place::file("attempts.jsonl"),
             text.as_bytes(),
             &Arc::default(),
             now,
