@@ -88,6 +88,11 @@ const NOT_RUN: &[(&str, &str, &str)] = &[
         "needs a running service; scenarios/serve asks one",
     ),
     (
+        "docs/rollouts.md",
+        "towpath rollouts show 4.20.4 --server",
+        "needs a running service with a fleet; app/tests/serve/outcomes.rs asks one",
+    ),
+    (
         "docs/signatures.md",
         "towpath releases verify 4.15.0",
         "needs Red Hat's signatures; scenarios/signatures has others",

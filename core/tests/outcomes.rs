@@ -9,10 +9,14 @@ use jiff::{SignedDuration, Timestamp};
 use proptest::prelude::*;
 use towpath_core::cluster::{ClusterId, Fact, Platform};
 use towpath_core::feedback::{
-    Ending, Followed, HistoryStep, MAX_OF_CLUSTER, Outcome, OutcomeTally, Tallies, Testimony,
-    TimeLimits, Told, UpdateClass, UpdateEvidence, UpdateStart, follow,
+    Ending, FleetOutcomes, Followed, HistoryStep, MAX_OF_CLUSTER, Outcome, OutcomeTally, Tallies,
+    Testimony, TimeLimits, Told, UpdateClass, UpdateEvidence, UpdateStart, follow,
 };
-use towpath_core::fleet::{AgentOutcome, AgentUpdate};
+use towpath_core::fleet::{
+    AgentOutcome, AgentUpdate, Binding, ClusterState, GraphObjection, Health, Offer, Product,
+};
+use towpath_core::graph::ChannelName;
+use towpath_core::verdict::{Answer, Verdict};
 use towpath_core::version::{Arch, Minor, Version};
 
 fn at(minute: i64) -> Timestamp {
@@ -407,6 +411,76 @@ fn tallies_count_in_all_and_by_class() {
         [expected]
     );
     assert_eq!(of_release[&version("4.16.3")].all.under_way(), 1);
+}
+
+/// A cluster on 4.16.1 that the graph has something against, or nothing.
+fn offered(cluster: &str, offers: Vec<Offer>) -> ClusterState {
+    ClusterState {
+        id: ClusterId::new(cluster).unwrap(),
+        name: cluster.into(),
+        organisation: "acme".into(),
+        binding: Binding::Bound,
+        version: version("4.16.1"),
+        going_to: None,
+        version_since: at(0),
+        last_seen: at(0),
+        health: Health::Healthy,
+        channel: None,
+        available_channels: Fact::Unknown,
+        arch: Arch::default(),
+        platform: Fact::Unknown,
+        labels: BTreeMap::new(),
+        product: Product::Standalone,
+        sts: Fact::Unknown,
+        wif: Fact::Unknown,
+        offers: offers.into(),
+        acknowledged_gates: Default::default(),
+    }
+}
+
+#[test]
+fn a_release_is_offered_to_those_whom_its_window_has_reached_by_now() {
+    let release = || Offer::free(version("4.16.2"));
+    let held = |until: Option<i64>| {
+        let answer = match until {
+            Some(minute) => Answer::Wait {
+                until: Some(at(minute)),
+            },
+            None => Answer::Refuse,
+        };
+        let verdict = Verdict {
+            answer,
+            ..Verdict::recommend()
+        };
+        let objection = GraphObjection {
+            verdict,
+            risks: Default::default(),
+        };
+        Offer {
+            objection: Some(Box::new(objection)),
+            ..release()
+        }
+    };
+    let elsewhere = Offer {
+        channel: ChannelName::new("fast-4.16"),
+        ..release()
+    };
+    let clusters = [
+        offered("a", vec![release(), Offer::free(version("4.16.3"))]),
+        offered("b", vec![held(Some(30))]),
+        offered("c", vec![held(None)]),
+        offered("d", vec![elsewhere]),
+        offered("e", vec![]),
+    ];
+    let counted = |minute: i64| {
+        let outcomes = FleetOutcomes::of(&clusters, [], at(minute));
+        assert_eq!(outcomes.clusters, 5);
+        let of_release = &outcomes.releases[&version("4.16.2")];
+        let in_classes: u64 = of_release.classes.values().map(|one| one.offered).sum();
+        assert_eq!(in_classes, of_release.all.offered);
+        of_release.all.offered
+    };
+    assert_eq!([29, 30].map(counted), [1, 2]);
 }
 
 /// A true course of one cluster: when it sets out, fails, completes, and is not well.

@@ -12,12 +12,13 @@ use http::{Response, StatusCode};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 use towpath_core::cluster::{ClusterId, Fact, Platform};
+use towpath_core::feedback::FleetOutcomes;
 use towpath_core::graph::rules::{Edges, Enrolled};
 use towpath_core::graph::{Situation, explain, rollouts};
 use towpath_core::rules::Rule;
 use towpath_core::version::Minors;
 use towpath_formats::graph::explain::{self as format, ExplainReport, ExplainRequest, Form};
-use towpath_formats::graph::rollouts as told_rollouts;
+use towpath_formats::graph::rollouts::{self as told_rollouts, OutcomeDetail};
 use towpath_formats::room::Room;
 
 use crate::body::{self, AnswerBody};
@@ -111,17 +112,39 @@ pub(crate) fn rollouts_question(service: &Arc<Service>, request: &Parts) -> OrRe
     let snapshot = service.snapshot().ok_or_else(not_ready)?;
     let service = service.clone();
     let form = asked.form.unwrap_or_else(|| accepted(request));
-    Ok(Box::new(move |_| match (form, asked.now) {
-        (Form::Json, None) => service.rollouts.answer(&service, &snapshot),
-        (form, now) => {
-            let now = now.unwrap_or_else(|| service.now());
-            let rows = rollouts(snapshot.graph(), now);
-            match form {
-                Form::Text => plain(told_rollouts::text(&rows, now, asked.bars, asked.room)),
-                Form::Json => {
-                    let told = with_changed_windows(told_rollouts::json(&rows, now), &service);
-                    body::json(StatusCode::OK, format!("{told:#}\n"))
+    // Outcomes are of now; a question about another time has none.
+    let outcomes = match asked.now {
+        None => service.outcomes.load_full(),
+        Some(_) => None,
+    };
+    Ok(Box::new(move |_| {
+        let now = asked.now.unwrap_or_else(|| service.now());
+        if let (Form::Json, None, None) = (form, asked.now, &asked.to) {
+            return service.rollouts.answer(&service, &snapshot, outcomes, now);
+        }
+        let mut rows = rollouts(snapshot.graph(), now);
+        rows.retain(|row| asked.to.as_ref().is_none_or(|to| row.to == *to));
+        let detail = match asked.to {
+            Some(_) => OutcomeDetail::Classes,
+            None => OutcomeDetail::Releases,
+        };
+        match form {
+            Form::Text => {
+                let mut text = told_rollouts::text(&rows, now, asked.bars, asked.room);
+                if asked.to.is_some() || outcomes.is_some() {
+                    text += &told_rollouts::outcomes_text(
+                        &rows,
+                        outcomes.as_deref(),
+                        detail,
+                        asked.room,
+                    );
                 }
+                plain(text)
+            }
+            Form::Json => {
+                let told = told_rollouts::json(&rows, outcomes.as_deref(), now);
+                let told = with_changed_windows(told, &service);
+                body::json(StatusCode::OK, format!("{told:#}\n"))
             }
         }
     }))
@@ -139,27 +162,40 @@ pub(crate) struct Rollouts(pub(crate) Mutex<Option<CachedRollouts>>);
 
 pub(crate) struct CachedRollouts {
     digest: String,
+    outcomes: Option<Arc<FleetOutcomes>>,
     at: Timestamp,
     text: String,
 }
 
 impl Rollouts {
-    fn answer(&self, service: &Service, snapshot: &Snapshot) -> Response<AnswerBody> {
-        let now = service.now();
+    pub(crate) fn answer(
+        &self,
+        service: &Service,
+        snapshot: &Snapshot,
+        outcomes: Option<Arc<FleetOutcomes>>,
+        now: Timestamp,
+    ) -> Response<AnswerBody> {
         // Whoever comes meanwhile waits for this answer instead of making one.
         let mut kept = locked(&self.0);
         let is_fresh = |kept: &&mut CachedRollouts| {
             let age = kept.at.duration_until(now);
-            kept.digest == snapshot.digest && !age.is_negative() && age < KEPT_FOR
+            let same_outcomes = match (&kept.outcomes, &outcomes) {
+                (Some(kept), Some(now)) => Arc::ptr_eq(kept, now),
+                (kept, now) => kept.is_none() && now.is_none(),
+            };
+            let is_same = kept.digest == snapshot.digest && same_outcomes;
+            is_same && !age.is_negative() && age < KEPT_FOR
         };
         let text = match kept.as_mut().filter(is_fresh) {
             Some(kept) => kept.text.clone(),
             None => {
-                let told = told_rollouts::json(&rollouts(snapshot.graph(), now), now);
+                let rows = rollouts(snapshot.graph(), now);
+                let told = told_rollouts::json(&rows, outcomes.as_deref(), now);
                 let told = with_changed_windows(told, service);
                 let text = format!("{told:#}\n");
                 *kept = Some(CachedRollouts {
                     digest: snapshot.digest.clone(),
+                    outcomes,
                     at: now,
                     text: text.clone(),
                 });

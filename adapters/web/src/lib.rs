@@ -22,6 +22,7 @@ mod metrics;
 mod mirror;
 mod openapi;
 mod operations;
+mod outcome_series;
 mod page;
 mod page_cache;
 mod path;
@@ -53,6 +54,7 @@ use jiff::Timestamp;
 use serde_json::json;
 use tokio::sync::Semaphore;
 use towpath_core::cluster::ClusterId;
+use towpath_core::feedback::FleetOutcomes;
 use towpath_core::finding::Finding;
 use towpath_core::rate::{Rate, Rates};
 use towpath_core::version::Minors;
@@ -102,6 +104,7 @@ pub struct Service {
     fleet_answers: Arc<Semaphore>,
     fleet_health: ArcSwapOption<FleetHealth>,
     fleet_metrics: ArcSwapOption<FleetMetrics>,
+    outcomes: ArcSwapOption<FleetOutcomes>,
     enrolment: Enrolment,
     rollouts: explain::Rollouts,
     pictures: picture::Pictures,
@@ -158,6 +161,7 @@ impl Service {
             fleet_answers: Arc::new(Semaphore::new(fleet::MAX_ANSWERS)),
             fleet_health: ArcSwapOption::empty(),
             fleet_metrics: ArcSwapOption::empty(),
+            outcomes: ArcSwapOption::empty(),
             enrolment: Enrolment::default(),
             rollouts: explain::Rollouts::default(),
             pictures: picture::Pictures::default(),
@@ -321,6 +325,11 @@ impl Service {
             let at = metrics.last_pass.map(|at| at.to_string());
             self.publish(EventKind::Fleet, &json!({ "at": at }));
         }
+    }
+
+    /// Sets what became of updates, for `/api/v1/rollouts` and `/metrics`.
+    pub fn outcomes(&self, outcomes: Arc<FleetOutcomes>) {
+        self.outcomes.store(Some(outcomes));
     }
 
     /// What each cluster of the fleet sees. Changes apply from the next request on.

@@ -17,6 +17,7 @@ use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::{Registry, Unit};
 
 use crate::fleet::{FleetCollector, FleetMetrics, ReportResults, Sight};
+use crate::outcome_series::OutcomesCollector;
 use crate::questions::Results;
 use crate::rollout_series::rollout_series;
 use crate::routes::{Cost, RouteMatch};
@@ -28,11 +29,12 @@ use crate::{Snapshot, events, locked};
 /// The most channels that have series of their own; the rest are counted together.
 const MAX_CHANNELS: usize = 1_000;
 
-/// The health of the fleet, the sources and the signature stores.
+/// The health of the fleet, the sources and the signature stores, and the outcomes of rollouts.
 type Health = (
     Option<(Arc<FleetMetrics>, Sight)>,
     Option<Arc<Vec<SourceHealth>>>,
     Option<Arc<SignatureHealth>>,
+    Option<OutcomesCollector>,
 );
 
 /// The result of an attempt to load a graph.
@@ -306,7 +308,7 @@ impl Metrics {
     pub(crate) fn write(
         &self,
         snapshot: Option<Arc<Snapshot>>,
-        (fleet, sources, signatures): Health,
+        (fleet, sources, signatures, outcomes): Health,
         age_seconds: Option<i64>,
         now: Timestamp,
     ) -> Result<String, fmt::Error> {
@@ -323,6 +325,9 @@ impl Metrics {
         }
         if let Some(health) = signatures {
             of_graph.register_collector(Box::new(SignaturesCollector { health, now }));
+        }
+        if let Some(outcomes) = outcomes {
+            of_graph.register_collector(Box::new(outcomes));
         }
         let snapshot = GraphCollector {
             age_seconds,
@@ -492,7 +497,7 @@ mod tests {
         let text = metrics
             .write(
                 None,
-                (None, None, None),
+                (None, None, None, None),
                 metrics.graph_age_seconds(now),
                 now,
             )

@@ -12,9 +12,10 @@ use towpath_formats::findings;
 use crate::body::{self, AnswerBody};
 use crate::ending::Stage;
 use crate::fleet::query;
+use crate::outcome_series::OutcomesCollector;
 use crate::questions::Work;
 use crate::refusal::OrRefusal;
-use crate::{Reload, ReloadResult, Service, fleet, signatures, sources};
+use crate::{Reload, ReloadResult, Service, Snapshot, fleet, signatures, sources};
 
 /// How many findings a readiness answer shows.
 const MAX_FINDINGS: usize = 50;
@@ -135,17 +136,19 @@ pub(crate) fn written(service: &Service, sight: fleet::Sight) -> Response<Answer
         .fleet_metrics
         .load_full()
         .map(|metrics| (metrics, sight));
+    let (snapshot, now) = (service.snapshot(), service.now());
+    let outcomes = service.outcomes.load_full().map(|outcomes| {
+        let windows = snapshot.as_deref().map_or(&[][..], Snapshot::rollouts);
+        OutcomesCollector::new(outcomes, windows, now)
+    });
     let health = (
         fleet,
         service.sources.load_full(),
         service.signatures.load_full(),
+        outcomes,
     );
-    let Ok(text) = service.metrics.write(
-        service.snapshot(),
-        health,
-        service.graph_age_seconds(),
-        service.now(),
-    ) else {
+    let age = service.graph_age_seconds();
+    let Ok(text) = service.metrics.write(snapshot, health, age, now) else {
         return body::error(
             StatusCode::INTERNAL_SERVER_ERROR,
             "failed_metrics",

@@ -38,6 +38,8 @@ pub(crate) struct FleetSettings {
     pub(crate) minors: Option<PathBuf>,
     /// The feedback policy's file. None: the built-in policy, which observes.
     pub(crate) feedback: Option<PathBuf>,
+    /// Attempts of clusters that do not report.
+    pub(crate) outcomes: Option<PathBuf>,
     /// Whether metrics have AUS's names too.
     pub(crate) aus_metrics: bool,
     /// The API that manages the clusters.
@@ -215,6 +217,9 @@ impl ServeOptions {
             if aus_metrics {
                 bail!("--aus-metrics tells of a fleet; add --fleet DIR, or remove it");
             }
+            if self.outcomes.is_some() {
+                bail!("--outcomes tells of a fleet; add --fleet DIR, or remove it");
+            }
             return Ok(None);
         };
         let reads = match (self.open_reads, &self.token_keys) {
@@ -239,6 +244,7 @@ impl ServeOptions {
             allowance: allowance.signed(),
             minors: self.minors.clone(),
             feedback: self.feedback.clone(),
+            outcomes: self.outcomes.clone(),
             aus_metrics,
             hands,
         }))

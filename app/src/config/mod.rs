@@ -245,6 +245,14 @@ pub(crate) struct ServeOptions {
         help_heading = "ACM"
     )]
     pub(crate) acm_context: Option<String>,
+    /// What became of updates of clusters that do not report: a file with one JSON object on each line. It is read again when it changes.
+    #[arg(
+        long,
+        env = "TOWPATH_OUTCOMES",
+        value_name = "FILE",
+        help_heading = "Fleet"
+    )]
+    pub(crate) outcomes: Option<PathBuf>,
     /// Serve the fleet's metrics under the names of AUS (aus_…) too, for dashboards made for it. [default: false]
     #[arg(long, env = "TOWPATH_AUS_METRICS", num_args = 0..=1, default_missing_value = "true", value_name = "BOOL", help_heading = "Fleet")]
     pub(crate) aus_metrics: Option<bool>,
@@ -541,7 +549,7 @@ impl ServeOptions {
             listen, sources, refresh_every, degraded_after, allow_window_change, platforms, minors, fleet, clusters,
             store, store_password_file, feedback, keep_for, token_keys, accept_unbound_tokens_until,
             open_reads, pass_every, report_allowance, ocm, ocm_token, ocm_client_id,
-            ocm_client_secret, ocm_offline_token, ocm_token_url, acm, acm_context, aus_metrics, poll_every,
+            ocm_client_secret, ocm_offline_token, ocm_token_url, acm, acm_context, outcomes, aus_metrics, poll_every,
             max_connections, max_connections_per_address, trusted_proxies, allowed_hosts,
             path_prefix, mandatory_params, drain_for, reports_per_minute, client_timeout, log, log_format, now
         }

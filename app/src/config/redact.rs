@@ -126,6 +126,9 @@ impl fmt::Display for FleetSettings {
                 )?,
             }
         }
+        if let Some(outcomes) = &self.outcomes {
+            writeln!(f, "outcomes: {outcomes:?}")?;
+        }
         writeln!(f, "ausMetrics: {}", self.aus_metrics)?;
         write!(f, "reportAllowance: {}", written(self.allowance))
     }

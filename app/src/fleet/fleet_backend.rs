@@ -143,7 +143,7 @@ impl FleetBackend {
                     preflights,
                     history,
                     is_failing: failing,
-                    limits: Arc::default(),
+                    limits: self.published_fleet.limits(),
                     counts_from,
                 };
                 self.reports.report(reported).await

@@ -13,12 +13,15 @@ pub(crate) mod fleet_backend;
 mod hands;
 mod hands_args;
 mod import;
+mod kept_attempts;
 mod kept_outlook;
 mod lease;
 mod log_answers;
 mod look;
 mod operator_acts;
 mod orders;
+mod outcomes;
+mod outcomes_file;
 mod preflight;
 mod progress;
 pub(crate) mod published_fleet;
@@ -36,6 +39,7 @@ use anyhow::{Context, bail, ensure};
 use towpath_store::{Store, StoreAddress};
 
 pub(crate) use self::args::FleetCommand;
+pub(crate) use self::outcomes::OutcomeArgs;
 use crate::config::{self, ServeOptions, Settings};
 
 /// Where state is kept when nobody says otherwise.
@@ -79,6 +83,7 @@ async fn answer(command: FleetCommand) -> anyhow::Result<bool> {
             once,
             pass_every,
             keep_for,
+            outcomes,
             log,
             log_format,
             look,
@@ -89,6 +94,7 @@ async fn answer(command: FleetCommand) -> anyhow::Result<bool> {
                     None => config::from_environment("TOWPATH_PASS_EVERY")?,
                 },
                 keep_for,
+                outcomes,
                 log,
                 log_format,
                 ..ServeOptions::default()

@@ -9,6 +9,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use tokio::sync::Notify;
 use towpath_core::cluster::ClusterId;
+use towpath_core::feedback::TimeLimits;
 use towpath_core::fleet::{
     AgentOutcome, Decision, FleetPlanner, FleetPolicy, Minimum, Name, UnknownClusters,
 };
@@ -22,6 +23,8 @@ use crate::feedback::PublishedWatch;
 #[derive(Default)]
 pub(crate) struct PublishedFleet {
     published: RwLock<Option<Arc<RwLock<DecidedFleet>>>>,
+    /// How long updates that start now may take.
+    limits: RwLock<Arc<TimeLimits>>,
     /// What clusters have told of updates since this process began.
     pub(crate) outcomes: OutcomeCounts,
     /// What the watch last said.
@@ -131,6 +134,16 @@ impl PublishedFleet {
             .read()
             .unwrap_or_else(PoisonError::into_inner)
             .clone()
+    }
+
+    /// How long updates that start now may take, as far as it is known.
+    pub(crate) fn limits(&self) -> Arc<TimeLimits> {
+        let limits = self.limits.read().unwrap_or_else(PoisonError::into_inner);
+        limits.clone()
+    }
+
+    pub(super) fn learned(&self, limits: Arc<TimeLimits>) {
+        *self.limits.write().unwrap_or_else(PoisonError::into_inner) = limits;
     }
 
     /// Puts up a new one.

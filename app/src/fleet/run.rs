@@ -348,6 +348,9 @@ async fn pass_until(
                         service.fleet_metrics(Arc::new(told.clone()));
                     });
                 }
+                if let Some(outcomes) = tokio::task::block_in_place(|| scheduler.outcomes(now)) {
+                    service.outcomes(Arc::new(outcomes));
+                }
             }
             Err(error) => {
                 service.enrolment().fleet_is_unread();

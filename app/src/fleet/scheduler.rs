@@ -12,11 +12,12 @@ use anyhow::Context;
 use jiff::{SignedDuration, Timestamp};
 use tokio::sync::Notify;
 use towpath_core::cluster::ClusterId;
-use towpath_core::feedback::KEPT_FOR;
+use towpath_core::feedback::{FleetOutcomes, KEPT_FOR};
 use towpath_core::finding::Finding;
 use towpath_core::fleet::{
-    ChannelFollowers, Decision, FleetInput, FleetPlanner, Name, OfferBook, Start, Upgrade,
-    UpgradeEnd, UpgradeId, UpgradeState, coverage, oldest_needed, pruning_clock, sector_key,
+    ChannelFollowers, ClusterState, Decision, FleetInput, FleetPlanner, Name, OfferBook, Start,
+    Upgrade, UpgradeEnd, UpgradeId, UpgradeState, coverage, oldest_needed, pruning_clock,
+    sector_key,
 };
 use towpath_core::version::Minors;
 use towpath_formats::fleet::{input, log};
@@ -27,7 +28,9 @@ use towpath_store::{
 
 use super::facts::{self, Files, FleetReading, Offers, StoredFleet};
 use super::hands::{self, Hands, hands_of};
+use super::kept_attempts::KeptAttempts;
 use super::lease::LeaseKeeper;
+use super::outcomes_file::OutcomesFile;
 use super::published_fleet::{DecidedFleet, GraphHandle, GraphSource, PassOutcome, PublishedFleet};
 use crate::config::FleetSettings;
 use crate::minors;
@@ -62,6 +65,8 @@ pub(crate) struct Scheduler {
     /// Upgrades that were to be given up and that the API did not let go, and since when. They are overdue.
     stuck: BTreeMap<UpgradeId, Instant>,
     mark: ChangeMark,
+    attempts: KeptAttempts,
+    outcomes_file: Option<OutcomesFile>,
     /// What the planner was made of: the graph, and when.
     made_of: Option<(String, Timestamp)>,
     lease: Option<Lease>,
@@ -85,6 +90,7 @@ impl Scheduler {
             std::process::id(),
             Timestamp::now().as_nanosecond()
         );
+        let outcomes_file = settings.outcomes.clone().map(OutcomesFile::new);
         let keeper = LeaseKeeper::new(store.clone(), owner, settings.pass_every);
         Ok(Self {
             store,
@@ -101,6 +107,8 @@ impl Scheduler {
             kept_list: None,
             stuck: BTreeMap::new(),
             mark: ChangeMark::default(),
+            attempts: KeptAttempts::default(),
+            outcomes_file,
             made_of: None,
             lease: None,
             pruned: None,
@@ -141,8 +149,13 @@ impl Scheduler {
                 "took over a lease that would have lasted longer than any lease does: a clock was ahead"
             );
         }
+        self.attempts.follow(&self.store).await?;
         if let Some(lease) = &lease {
             self.record_list(lease, now).await?;
+            if let Some(file) = &mut self.outcomes_file {
+                let limits = self.attempts.limits();
+                file.record(&self.store, lease, &limits, now).await?;
+            }
         }
         let published = self.bring_up_to_date(now, policy_changed).await?;
         let decision = tokio::task::block_in_place(|| {
@@ -175,6 +188,8 @@ impl Scheduler {
                 .await?;
             self.prune(&lease, now).await;
         }
+        self.attempts.follow(&self.store).await?;
+        self.published_fleet.learned(self.attempts.limits());
         outcome.clusters = published
             .read()
             .unwrap_or_else(PoisonError::into_inner)
@@ -257,6 +272,17 @@ impl Scheduler {
         Ok(clock)
     }
 
+    /// What became of updates, as of the last pass. None before the first one.
+    pub(crate) fn outcomes(&self, now: Timestamp) -> Option<FleetOutcomes> {
+        let published = self.published_fleet.published()?;
+        let published = published.read().unwrap_or_else(PoisonError::into_inner);
+        let roster = published.planner.roster();
+        let managed = roster.clusters().map(|(state, _)| state);
+        let clusters = managed.chain(roster.unmanaged());
+        let attempts = self.attempts.attempts(now);
+        Some(FleetOutcomes::of(clusters, attempts, now))
+    }
+
     /// What is wrong with the files, and with whom they select; errors first.
     pub(crate) fn findings(&self) -> Vec<Finding> {
         let mut findings: Vec<Finding> = self
@@ -264,6 +290,7 @@ impl Scheduler {
             .findings
             .iter()
             .chain(&self.coverage)
+            .chain(self.outcomes_file.iter().flat_map(|file| file.findings()))
             .cloned()
             .collect();
         findings.sort();
@@ -309,12 +336,13 @@ impl Scheduler {
 
     /// Clusters of a list count as seen, as if they had reported. What else it tells is kept for the time when there is no list.
     async fn record_list(&mut self, lease: &Lease, now: Timestamp) -> anyhow::Result<()> {
-        let list = &self.read.list.clusters;
+        let (list, limits) = (&self.read.list.clusters, self.attempts.limits());
+        let listed = |state: &ClusterState| ClusterReport {
+            limits: limits.clone(),
+            ..ClusterReport::listed(state.clone())
+        };
         for batch in list.chunks(BATCH) {
-            let reports: Vec<ClusterReport> = batch
-                .iter()
-                .map(|state| ClusterReport::listed(state.clone()))
-                .collect();
+            let reports: Vec<ClusterReport> = batch.iter().map(listed).collect();
             self.store.record(&reports, self.settings.allowance).await?;
         }
         if let Some(list) = self.read.list_to_keep()

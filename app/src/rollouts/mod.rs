@@ -6,21 +6,23 @@ mod write;
 
 use std::io::IsTerminal;
 
-use anyhow::{anyhow, bail};
+use anyhow::anyhow;
 use clap::{Args, Subcommand};
+use serde_json::Value;
 use towpath_core::graph::ChannelName;
 use towpath_core::version::Version;
 use towpath_formats::change::steering::{self, HaltNote, Steer, SteerRequest};
 use towpath_formats::graph::data;
-use towpath_formats::graph::rollouts::{self as told, Bars};
+use towpath_formats::graph::rollouts::{self as told, Bars, OutcomeDetail};
 use towpath_formats::timespan::TimeSpan;
 
-use crate::cli::failure;
+use crate::cli::{failure, print, say};
 use crate::clock::NowArgs;
 use crate::config::SourceArgs;
+use crate::fleet::OutcomeArgs;
 use crate::graph::rollouts::{self, RolloutsArgs};
-use crate::output::OutputArgs;
-use crate::server::{Question, ServerArgs};
+use crate::output::{Output, OutputArgs};
+use crate::server::{Question, Server, ServerArgs};
 use crate::sources::{Needs, Sources};
 use crate::terminal::room;
 
@@ -29,7 +31,7 @@ pub(crate) enum RolloutsCommand {
     /// Show every rollout window that is running or planned.
     #[command(after_help = "Example:\n  towpath rollouts list")]
     List(RolloutsArgs),
-    /// Show the windows of one release; with --server what the service's watch says about it.
+    /// Show the windows of one release and what became of it; with --server what the watch says of it, too.
     #[command(after_help = "Example:\n  towpath rollouts show 4.20.4")]
     Show(RolloutShowArgs),
     /// Stop offering a release to everybody: one new file in blocked-edges.
@@ -63,6 +65,8 @@ pub(crate) struct RolloutShowArgs {
     sources: SourceArgs,
     #[command(flatten)]
     now: NowArgs,
+    #[command(flatten)]
+    outcomes: OutcomeArgs,
     #[command(flatten)]
     server: ServerArgs,
     #[command(flatten)]
@@ -147,21 +151,53 @@ pub(crate) fn execute(command: RolloutsCommand) -> anyhow::Result<bool> {
 
 fn show(args: &RolloutShowArgs) -> anyhow::Result<bool> {
     if let Some(server) = args.server.given() {
-        if args.now.given().is_some() {
-            bail!("a service says what its watch saw last, so --now cannot be used with --server");
-        }
-        let version = Some(args.release.to_string());
-        let question = Question::new("/api/v1/fleet/watch", [("version", version)]);
-        return server.show(args.output, &question);
+        return show_of_service(&server, args);
     }
     let now = args.now.at();
     let settings = args.sources.settings(Needs::GraphDataAndReleases, None)?;
     let sources = Sources::read(settings, now)?;
-    let mut rows = towpath_core::graph::rollouts(&sources.graph()?, now);
+    let graph = sources.graph()?;
+    let mut rows = towpath_core::graph::rollouts(&graph, now);
     rows.retain(|row| row.to == args.release);
-    let text = || told::text(&rows, now, bars(), room());
-    args.output
-        .print(sources.origin(), text, || told::json(&rows, now))?;
+    let outcomes = args.outcomes.read(&graph, now)?;
+    let text = || {
+        let by_class = OutcomeDetail::Classes;
+        let outcomes = told::outcomes_text(&rows, outcomes.as_ref(), by_class, room());
+        told::text(&rows, now, bars(), room()) + &outcomes
+    };
+    args.output.print(sources.origin(), text, || {
+        told::json(&rows, outcomes.as_ref(), now)
+    })?;
+    Ok(true)
+}
+
+/// The windows and outcomes, and what the watch says of the release where there is one. It says that of now alone.
+fn show_of_service(server: &Server<'_>, args: &RolloutShowArgs) -> anyhow::Result<bool> {
+    let now = args.now.given().map(|now| now.to_string());
+    let release = Some(args.release.to_string());
+    let is_of_now = now.is_none();
+    let windows = Question::new("/api/v1/rollouts", [("now", now), ("to", release.clone())]);
+    let watch = Question::new("/api/v1/fleet/watch", [("version", release)]);
+    let session = server.facts(&Question::new("/api/v1/session", []))?;
+    let is_watched = is_of_now && session["hasFleet"] == true;
+    match args.output.form {
+        Output::Text => {
+            let windows = server.text(&windows, "text", None)?;
+            let watch = match is_watched {
+                true => server.text(&watch, "text", None)?,
+                false => String::new(),
+            };
+            say(&format!("{windows}\n{watch}"))?;
+        }
+        Output::Json => {
+            let mut told = server.facts(&windows)?;
+            told["watch"] = match is_watched {
+                true => server.facts(&watch)?,
+                false => Value::Null,
+            };
+            print(&format!("{told:#}\n"))?;
+        }
+    }
     Ok(true)
 }
 

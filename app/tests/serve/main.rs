@@ -15,6 +15,7 @@ mod large_fleet;
 mod limits;
 mod openapi;
 mod orders;
+mod outcomes;
 mod page;
 mod path;
 mod picture;

@@ -9,14 +9,13 @@ use jiff::{SignedDuration, Timestamp};
 use crate::cluster::{Fact, Platform};
 use crate::version::{Arch, Minor, Version};
 
+use super::limits::percentile_99;
 use super::{Attempt, FailureRate, Outcome, Signal, WatchSettings};
 
 /// How many of the last releases of a group count.
 const RELEASES: usize = 10;
 /// What the fleet's rate counts for in a group's, and the default in the fleet's, in attempts.
 const WEIGHT: u64 = 200;
-/// So many complete updates tell how long they take.
-const ENOUGH_TO_TELL: usize = 100;
 
 /// Updates whose failure rates are alike: a class, where the minor version changes and where it does not.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -116,10 +115,7 @@ impl PastOutcomes {
 fn past(attempts: &[&Attempt], settings: &WatchSettings) -> PastOutcomes {
     let attempts = of_last_releases(attempts);
     let took = |a: &&Attempt| Some(a.completed_at?.duration_since(a.started_at));
-    let mut took: Vec<SignedDuration> = attempts.iter().filter_map(took).collect();
-    took.sort();
-    let usual_limit =
-        (took.len() >= ENOUGH_TO_TELL).then(|| took[(took.len() * 99).div_ceil(100) - 1]);
+    let usual_limit = percentile_99(attempts.iter().filter_map(took).collect());
     let limit = usual_limit.map_or(settings.horizon, |usual| usual.max(settings.horizon));
     let count = |outcome: Outcome| {
         let is = |a: &&&Attempt| {

@@ -10,7 +10,7 @@ use jiff::SignedDuration;
 use super::{ClassKey, Followed, UpdateClass};
 
 /// No update counts as failed for its time before this.
-const SHORTEST: SignedDuration = SignedDuration::from_hours(6);
+pub(super) const SHORTEST: SignedDuration = SignedDuration::from_hours(6);
 /// What holds until enough is known.
 const WITHOUT_HISTORY: SignedDuration = SignedDuration::from_hours(12);
 /// How many complete updates a percentile needs.
@@ -60,8 +60,8 @@ impl TimeLimits {
     }
 }
 
-/// The smallest that 99 % do not exceed, within bounds. None: there are too few.
-fn percentile_99(mut took: Vec<SignedDuration>) -> Option<SignedDuration> {
+/// The smallest that 99 % do not exceed, within bounds. None: there are too few. Every time limit is this one.
+pub(super) fn percentile_99(mut took: Vec<SignedDuration>) -> Option<SignedDuration> {
     if took.len() < ENOUGH {
         return None;
     }

@@ -20,6 +20,7 @@ mod goes_on;
 mod history;
 mod limits;
 mod narrowest;
+mod outcomes;
 mod rate;
 mod scopes;
 mod settings;
@@ -40,6 +41,7 @@ pub use evidence::{
 pub use follow::{Testimony, follow};
 pub use history::{History, PastOutcomes, UpdateGroup};
 pub use limits::TimeLimits;
+pub use outcomes::{FleetOutcomes, OutcomeCount, ReleaseOutcomes};
 pub use rate::FailureRate;
 pub use settings::{FeedbackPolicy, Mode, WatchSettings};
 pub use tally::{ClassKey, OutcomeTally, Tallies};

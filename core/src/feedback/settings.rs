@@ -7,6 +7,7 @@ use jiff::SignedDuration;
 use crate::graph::ChannelName;
 
 use super::FailureRate;
+use super::limits::SHORTEST;
 
 /// What is done with a halt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -69,7 +70,7 @@ impl Default for WatchSettings {
             base_rate: FailureRate::per_million(5_000),
             tolerated_rate: FailureRate::per_million(50_000),
             organisations: 2,
-            horizon: SignedDuration::from_hours(6),
+            horizon: SHORTEST,
             delay: SignedDuration::from_hours(4),
         }
     }

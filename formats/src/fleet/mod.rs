@@ -3,6 +3,7 @@
 pub(crate) mod accepted_risks;
 pub mod acts;
 pub mod agenda;
+pub mod attempts;
 pub mod aus_state;
 pub mod cluster;
 pub mod cluster_list;

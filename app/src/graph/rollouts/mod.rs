@@ -4,10 +4,11 @@ use std::io::IsTerminal;
 
 use clap::Args;
 
-use towpath_formats::graph::rollouts::{Bars, json, text};
+use towpath_formats::graph::rollouts::{Bars, OutcomeDetail, json, outcomes_text, text};
 
 use crate::clock::NowArgs;
 use crate::config::SourceArgs;
+use crate::fleet::OutcomeArgs;
 use crate::output::OutputArgs;
 use crate::server::{Question, ServerArgs};
 use crate::sources::{Needs, Sources};
@@ -22,6 +23,8 @@ pub(crate) struct RolloutsArgs {
     sources: SourceArgs,
     #[command(flatten)]
     now: NowArgs,
+    #[command(flatten)]
+    outcomes: OutcomeArgs,
     #[command(flatten)]
     server: ServerArgs,
     #[command(flatten)]
@@ -45,8 +48,15 @@ pub(crate) fn rollouts(args: RolloutsArgs) -> anyhow::Result<bool> {
         true => Bars::Blocks,
         false => Bars::Ascii,
     };
-    let text = || text(&rows, now, bars, room());
-    args.output
-        .print(sources.origin(), text, || json(&rows, now))?;
+    let outcomes = args.outcomes.read(&graph, now)?;
+    let text = || {
+        let of_all = OutcomeDetail::Releases;
+        let more = || outcomes_text(&rows, outcomes.as_ref(), of_all, room());
+        let windows = text(&rows, now, bars, room());
+        windows + &outcomes.is_some().then(more).unwrap_or_default()
+    };
+    args.output.print(sources.origin(), text, || {
+        json(&rows, outcomes.as_ref(), now)
+    })?;
     Ok(true)
 }

@@ -3,6 +3,7 @@
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use towpath_core::cluster::Platform;
+use towpath_core::feedback::FleetOutcomes;
 use towpath_core::graph::{Audience, DeclaredHalt, RolloutStop, RolloutWindow, Share, Window};
 
 use crate::graph::data;
@@ -10,8 +11,18 @@ use crate::graph::data;
 /// A curve has one point more than steps.
 const CURVE_STEPS: i32 = 32;
 
-pub fn json(rows: &[RolloutWindow], now: Timestamp) -> Value {
-    json!({"at": now.to_string(), "rollouts": rows.iter().map(|row| rollout(row, now)).collect::<Vec<_>>()})
+/// Without outcomes, those of each row are null.
+pub fn json(rows: &[RolloutWindow], outcomes: Option<&FleetOutcomes>, now: Timestamp) -> Value {
+    let row = |row: &RolloutWindow| {
+        let mut told = rollout(row, now);
+        told["outcomes"] = super::outcomes::json(outcomes, &row.to);
+        told
+    };
+    json!({
+        "at": now.to_string(),
+        "outcomesAt": outcomes.map(|outcomes| outcomes.at.to_string()),
+        "rollouts": rows.iter().map(row).collect::<Vec<_>>(),
+    })
 }
 
 pub(crate) fn rollout(row: &RolloutWindow, now: Timestamp) -> Value {
