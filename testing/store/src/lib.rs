@@ -85,6 +85,7 @@ impl Place {
 pub const SCHEMA_TWO: &[&str] = &[
     "ALTER TABLE upgrades DROP COLUMN channel",
     "DROP TABLE preflights",
+    "DROP TABLE halts",
     "DROP TABLE imported_soak",
     "DROP TABLE kept_lists",
     "ALTER TABLE agent_updates DROP COLUMN reported_at",
