@@ -11,7 +11,7 @@ use sqlx::{AssertSqlSafe, Row};
 use crate::rows::{
     self, CLUSTER, CLUSTER_BEFORE_BINDINGS, Interner, SPAN, UPGRADE, UPGRADE_BEFORE_CHANNELS,
 };
-use crate::{Backend, Result, Store, Tx, decisions, schema};
+use crate::{Backend, Result, Store, Tx, decisions, halts, schema};
 
 /// The most problems that one query reports.
 const MAX_PROBLEMS: usize = 100;
@@ -52,6 +52,11 @@ const NEVER: &[(&str, &str)] = &[
         "the upgrade has a number that was not given out",
         "SELECT CAST(id AS TEXT) FROM upgrades WHERE id > (SELECT value FROM counters WHERE name = 'upgrades')",
     ),
+    (
+        "the halt was undone by fewer than two people",
+        "SELECT CAST(id AS TEXT) FROM halts WHERE undone_at IS NOT NULL \
+         AND (first_undo_by IS NULL OR undone_by IS NULL OR first_undo_by = undone_by)",
+    ),
 ];
 
 impl Store {
@@ -79,7 +84,8 @@ pub(crate) async fn check(tx: &mut Tx) -> Result<Vec<String>> {
         return Ok(problems);
     }
     let is_there = |query: &str| {
-        found >= schema::since("soak_sums", "cluster") || !query.contains("soak_sums")
+        (found >= schema::since("soak_sums", "cluster") || !query.contains("soak_sums"))
+            && (found >= schema::since("halts", "id") || !query.contains("FROM halts"))
     };
     for (what, query) in NEVER.iter().filter(|(_, query)| is_there(query)) {
         let rows = sqlx::query(*query).fetch_all(tx.on()).await?;
@@ -111,6 +117,14 @@ async fn readable(tx: &mut Tx, found: i64, problems: &mut Vec<String>) -> Result
         cluster,
     )
     .await?;
+    if found >= schema::since("halts", "id") {
+        let columns = halts::COLUMNS;
+        let query = format!("SELECT {columns} FROM halts");
+        read_all(tx, &query, problems, |row: &AnyRow| {
+            halts::stored(row).map(drop)
+        })
+        .await?;
+    }
     let upgrade = |row: &AnyRow| rows::upgrade(row).map(drop);
     let columns = if found < schema::since("upgrades", "channel") {
         UPGRADE_BEFORE_CHANNELS

@@ -5,6 +5,7 @@
 //! - **Sums** of versions below every cluster's version are removed: a cluster only needs the soak of higher versions.
 //! - **Decisions** are verified and then removed, oldest first. A checkpoint keeps the hash of the last removed one, so that
 //!   the chain can be verified from there. The newest decision always stays.
+//! - **Halts** that were undone are removed. Those that stand always stay.
 
 use std::collections::BTreeSet;
 
@@ -47,6 +48,8 @@ pub struct PruningCounts {
     /// Sums of versions that nobody needs.
     pub sums: u64,
     pub decisions: u64,
+    /// Halts that were undone long ago.
+    pub halts: u64,
     /// The new checkpoint of the chain, if decisions were removed.
     pub checkpoint: Option<ChainCheckpoint>,
 }
@@ -108,12 +111,22 @@ impl Store {
             None => 0,
         };
         let (decisions, checkpoint) = bounded(self.drop_old_decisions(lease, keep)).await?;
+        let halts = bounded(self.drop_old_halts(lease, keep)).await?;
         Ok(PruningCounts {
             spans,
             sums,
             decisions,
+            halts,
             checkpoint,
         })
+    }
+
+    async fn drop_old_halts(&self, lease: &Lease, keep: &Retention) -> Result<u64> {
+        let before = nanoseconds(keep.before)?;
+        let mut tx = self.act(lease).await?;
+        let dropped = crate::halts::drop_undone(&mut tx, before).await?;
+        tx.commit().await?;
+        Ok(dropped)
     }
 
     async fn sum_up_old_spans(&self, lease: &Lease, keep: &Retention) -> Result<u64> {

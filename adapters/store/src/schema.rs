@@ -15,7 +15,7 @@ pub(crate) const KNOWN: i64 = MIGRATIONS.len() as i64;
 /// The key of the lock under which PostgreSQL migrates: "towpath" in ASCII.
 const MIGRATION_LOCK: i64 = 0x0074_6f77_7061_7468;
 
-const MIGRATIONS: &[&[&str]] = &[FIRST, AGENTS, BOUNDS, IMPORTED, CHANNELS, PREFLIGHTS];
+const MIGRATIONS: &[&[&str]] = &[FIRST, AGENTS, BOUNDS, IMPORTED, CHANNELS, PREFLIGHTS, HALTS];
 
 const FIRST: &[&str] = &[
     // A cluster, its last report, and its newest span, which reaches from span_from to last_seen on its version and in its
@@ -108,6 +108,14 @@ const PREFLIGHTS: &[&str] = &[
     "CREATE TABLE preflights (cluster KEY NOT NULL, version KEY NOT NULL, from_version TEXT NOT NULL, request TEXT NOT NULL, \
      by_whom TEXT NOT NULL, state TEXT NOT NULL, why TEXT NOT NULL, risks TEXT NOT NULL, at BIGINT NOT NULL, \
      at_once BIGINT NOT NULL, PRIMARY KEY (cluster, version))",
+];
+
+const HALTS: &[&str] = &[
+    // Files of graph data that every replica adds to its own. Each has one standing halt at most.
+    "CREATE TABLE halts (id BIGINT PRIMARY KEY, release TEXT NOT NULL, path KEY NOT NULL, body TEXT NOT NULL, \
+     by_whom TEXT NOT NULL, why TEXT NOT NULL, at BIGINT NOT NULL, evidence TEXT NOT NULL, first_undo_by TEXT, \
+     first_undo_at BIGINT, undone_by TEXT, undone_at BIGINT)",
+    "CREATE UNIQUE INDEX halts_standing ON halts (path) WHERE undone_at IS NULL",
 ];
 
 /// Migrates clusters from before bindings existed: those last seen in a list are bound, with all their time. Their rows
@@ -290,6 +298,23 @@ pub(crate) const TABLES: &[(&str, &[(&str, Kind)])] = {
                 ("at_once", Int),
             ],
         ),
+        (
+            "halts",
+            &[
+                ("id", Int),
+                ("release", Text),
+                ("path", Text),
+                ("body", Text),
+                ("by_whom", Text),
+                ("why", Text),
+                ("at", Int),
+                ("evidence", Text),
+                ("first_undo_by", Text),
+                ("first_undo_at", Int),
+                ("undone_by", Text),
+                ("undone_at", Int),
+            ],
+        ),
     ]
 };
 
@@ -314,6 +339,7 @@ pub(crate) fn tables_of(
 pub(crate) fn since(table: &str, column: &str) -> i64 {
     match (table, column) {
         ("upgrades", "channel") => 5,
+        ("halts", _) => 7,
         ("preflights", _) => 6,
         ("imported_soak" | "kept_lists", _) => 4,
         ("agent_updates", "reported_at")

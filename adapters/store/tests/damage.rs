@@ -96,7 +96,7 @@ fn a_damaged_or_newer_backup_is_not_restored() {
         fill(&store).await;
         for (tampering, expected) in [
             ("UPDATE decisions SET at = at + 1 WHERE seq = 2", "corrupt"),
-            ("UPDATE towpath_schema SET version = 7", "newer-schema"),
+            ("UPDATE towpath_schema SET version = 8", "newer-schema"),
         ] {
             let file = backup_of(place, expected);
             store.backup(&file).await.unwrap();

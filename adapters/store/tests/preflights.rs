@@ -185,6 +185,7 @@ fn a_store_and_a_backup_of_schema_four_are_brought_up_to_date() {
         };
         let schema_four = [
             "DROP TABLE preflights",
+            "DROP TABLE halts",
             "ALTER TABLE upgrades DROP COLUMN channel",
             "UPDATE towpath_schema SET version = 4",
         ];
