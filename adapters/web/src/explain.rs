@@ -115,9 +115,13 @@ pub(crate) fn rollouts_question(service: &Arc<Service>, request: &Parts) -> OrRe
             let now = now.unwrap_or_else(|| service.now());
             let rows = rollouts(snapshot.graph(), now);
             match form {
-                Form::Text => plain(told_rollouts::text(&rows, now, asked.bars, asked.room)),
+                Form::Text => plain(
+                    told_rollouts::text(&rows, now, asked.bars, asked.room)
+                        + &told_rollouts::halts_text(snapshot.graph()),
+                ),
                 Form::Json => {
                     let told = told_rollouts::json(&rows, now);
+                    let told = told_rollouts::with_halts(told, snapshot.graph());
                     body::json(StatusCode::OK, format!("{told:#}\n"))
                 }
             }
@@ -153,6 +157,7 @@ impl Rollouts {
             Some(kept) => kept.text.clone(),
             None => {
                 let told = told_rollouts::json(&rollouts(snapshot.graph(), now), now);
+                let told = told_rollouts::with_halts(told, snapshot.graph());
                 let text = format!("{told:#}\n");
                 *kept = Some(CachedRollouts {
                     digest: snapshot.digest.clone(),

@@ -4,7 +4,7 @@ use std::io::IsTerminal;
 
 use clap::Args;
 
-use towpath_formats::graph::rollouts::{Bars, json, text};
+use towpath_formats::graph::rollouts::{Bars, halts_text, json, text, with_halts};
 
 use crate::clock::NowArgs;
 use crate::config::SourceArgs;
@@ -45,8 +45,9 @@ pub(crate) fn rollouts(args: RolloutsArgs) -> anyhow::Result<bool> {
         true => Bars::Blocks,
         false => Bars::Ascii,
     };
-    let text = || text(&rows, now, bars, room());
-    args.output
-        .print(sources.origin(), text, || json(&rows, now))?;
+    let text = || text(&rows, now, bars, room()) + &halts_text(&graph);
+    args.output.print(sources.origin(), text, || {
+        with_halts(json(&rows, now), &graph)
+    })?;
     Ok(true)
 }

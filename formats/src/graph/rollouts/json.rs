@@ -73,7 +73,7 @@ fn name(rule: &NamedRule) -> &str {
 }
 
 /// What a halt says about itself.
-fn halt(halt: &DeclaredHalt) -> Value {
+pub(super) fn halt(halt: &DeclaredHalt) -> Value {
     json!({
         "by": halt.by,
         "at": halt.at.to_string(),
