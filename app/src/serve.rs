@@ -12,6 +12,7 @@ use towpath_web::{Clock, ReloadDoor, ReloadRequest, Server, Service};
 
 use crate::config::Settings;
 use crate::listen::ListenAddress;
+use crate::sources::address::SourceSpec;
 use crate::{cli, descriptors, example, fleet, minors, secrets, sources};
 
 /// How long work that nobody waits for may still take once the service has stopped.
@@ -38,7 +39,7 @@ fn run_on<T>(runtime: Runtime, service: impl Future<Output = T>) -> T {
     served
 }
 
-async fn serve(settings: Settings, lowered: Option<String>) -> anyhow::Result<()> {
+async fn serve(mut settings: Settings, lowered: Option<String>) -> anyhow::Result<()> {
     if let (Some(now), Some(fleet)) = (settings.now, &settings.fleet) {
         let hands = fleet.hands.as_ref().map(crate::config::HandsSettings::flag);
         if let Some(flag) = hands {
@@ -71,6 +72,11 @@ async fn serve(settings: Settings, lowered: Option<String>) -> anyhow::Result<()
         tracing::info!("{note}");
     }
 
+    // What is halted in the store is one more source of what is served.
+    if let Some(fleet) = &settings.fleet {
+        let store = towpath_sources::without_credentials(&fleet.store_address().url);
+        settings.sources.specs.push(SourceSpec::halts(&store));
+    }
     lowered
         .iter()
         .for_each(|lowered| tracing::warn!("{lowered}"));
@@ -78,11 +84,11 @@ async fn serve(settings: Settings, lowered: Option<String>) -> anyhow::Result<()
         |fleet| crate::fleet::run::in_background(service.clone(), fleet, clock(&settings));
     let fleet = settings.fleet.clone().map(in_background).transpose()?;
     let loaded = Arc::new(tokio::sync::Notify::new());
-    let wakers = Arc::new(sources::start(
-        &settings.sources,
-        service.clone(),
-        loaded.clone(),
-    )?);
+    let mut wakers = sources::start(&settings.sources, service.clone(), loaded.clone())?;
+    if let (Some(fleet), Some(halts)) = (&fleet, wakers.take_halts()) {
+        fleet.feed(halts);
+    }
+    let wakers = Arc::new(wakers);
     let token_keys = |path: &std::path::Path| fleet::run::token_keys(path, settings.unbound_until);
     let keys = settings.token_keys.as_deref().map(token_keys).transpose()?;
     let woken_by_request = wakers.clone();

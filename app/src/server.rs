@@ -75,6 +75,7 @@ const LOCAL: &[&str] = &[
     "signatures",
     "config",
     "graph_data",
+    "overlay",
     "releases",
     "state",
     "graph",
@@ -288,7 +289,8 @@ impl Server<'_> {
         let fetched = runtime.block_on(fetch(&url, token.as_ref(), posted, MAX_ANSWER_BYTES));
         let fetched = fetched?;
         let text = String::from_utf8(fetched.body).context("the service's answer is not text")?;
-        if fetched.status != 200 {
+        // 202: it is noted, and somebody else has to say so too.
+        if !matches!(fetched.status, 200 | 202) {
             let answer: Option<Value> = serde_json::from_str(&text).ok();
             let said = answer.as_ref().and_then(|answer| answer["value"].as_str());
             let said = said.unwrap_or("it does not know this question");

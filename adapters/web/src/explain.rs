@@ -131,6 +131,7 @@ pub(crate) fn rollouts_question(service: &Arc<Service>, request: &Parts) -> OrRe
         match form {
             Form::Text => {
                 let mut text = told_rollouts::text(&rows, now, asked.bars, asked.room);
+                text += &told_rollouts::halts_text(snapshot.graph());
                 if asked.to.is_some() || outcomes.is_some() {
                     text += &told_rollouts::outcomes_text(
                         &rows,
@@ -143,6 +144,7 @@ pub(crate) fn rollouts_question(service: &Arc<Service>, request: &Parts) -> OrRe
             }
             Form::Json => {
                 let told = told_rollouts::json(&rows, outcomes.as_deref(), now);
+                let told = told_rollouts::with_halts(told, snapshot.graph());
                 let told = with_changed_windows(told, &service);
                 body::json(StatusCode::OK, format!("{told:#}\n"))
             }
@@ -191,6 +193,7 @@ impl Rollouts {
             None => {
                 let rows = rollouts(snapshot.graph(), now);
                 let told = told_rollouts::json(&rows, outcomes.as_deref(), now);
+                let told = told_rollouts::with_halts(told, snapshot.graph());
                 let told = with_changed_windows(told, service);
                 let text = format!("{told:#}\n");
                 *kept = Some(CachedRollouts {

@@ -442,6 +442,12 @@ impl prometheus_client::collector::Collector for GraphCollector {
             "Blocks in the graph",
             size(graph.blocks().len()),
         )?;
+        let halts = graph.blocks().iter().filter(|block| block.halt.is_some());
+        gauge(
+            "towpath_halts",
+            "Halts in the graph, of the graph data, an overlay and the store",
+            size(halts.count()),
+        )?;
         self.encode_rollouts(&mut encoder, snapshot)
     }
 }

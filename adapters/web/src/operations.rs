@@ -45,6 +45,7 @@ pub(crate) fn readiness(
             "edges": snapshot.graph().edges().len(),
             "channels": snapshot.graph().channels().len(),
             "blocks": snapshot.graph().blocks().len(),
+            "halts": snapshot.graph().blocks().iter().filter(|block| block.halt.is_some()).count(),
         })
     });
     let is_draining = service.ending.has_come_to(Stage::Draining);

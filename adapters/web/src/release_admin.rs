@@ -126,6 +126,19 @@ fn answer_steering(
     Ok(body::json(StatusCode::OK, format!("{told:#}\n")))
 }
 
+impl Snapshot {
+    /// The graph with one more file of graph data; none where there is no graph data, or it cannot be read.
+    pub fn graph_with(&self, file: SourceFile) -> Option<Graph> {
+        let known = self.graph_data.files();
+        if known.is_empty() {
+            return None;
+        }
+        let others = known.iter().filter(|one| one.path != file.path).cloned();
+        let files: Vec<SourceFile> = others.chain([file.clone()]).collect();
+        graph_of(&files, self.graph().declared()).ok()
+    }
+}
+
 fn graph_of(files: &[SourceFile], releases: Releases) -> Result<Graph, String> {
     let (data, _) = data::read(files).map_err(|findings| {
         let first = findings.first().map(ToString::to_string);

@@ -32,6 +32,10 @@ pub(crate) struct SourceOptions {
     /// Read graph data (channels, blocks) from a directory, `git+https://HOST/REPO.git#REVISION`, `https://…/x.tar.gz` or `oci://IMAGE`.
     #[arg(long, env = "TOWPATH_GRAPH_DATA", value_name = "WHERE")]
     pub(crate) graph_data: Option<String>,
+    /// Add the blocks of this source to those of the graph data: named as graph data is, with the files `version` and `blocked-edges/*.yaml`
+    /// and nothing else. It only makes answers stricter. It is read every 30 s.
+    #[arg(long, env = "TOWPATH_OVERLAY", value_name = "WHERE")]
+    pub(crate) overlay: Option<String>,
     /// Read releases and edges from a Cincinnati graph file, a Cincinnati service (`https://…/graph#channels=…`) or `oci://REPOSITORY`. Repeatable.
     #[arg(long, env = "TOWPATH_RELEASES", value_name = "WHERE")]
     #[serde(deserialize_with = "one_or_many")]
@@ -128,8 +132,8 @@ impl SourceArgs {
 impl SourceOptions {
     pub(super) fn or(self, other: Self) -> Self {
         first_given! { self, other;
-            graph_data, releases, state, closed_after, max_shrink_percent, allow,
-            refuse_changed_windows,            ca_file, registry_auth_file, signatures, keyring, signature_policy, plain_http
+            graph_data, overlay, releases, state, closed_after, max_shrink_percent, allow,
+            refuse_changed_windows, ca_file, registry_auth_file, signatures, keyring, signature_policy, plain_http
         }
     }
 }

@@ -24,9 +24,10 @@ use super::acts as acts_on;
 use super::acts::{NotDone, People};
 use super::answers::{self, Made};
 use super::cluster_answer;
+use super::halts::{self, WantedHalt};
 use super::kept_outlook::KeptOutlook;
 use super::log_answers::LogReader;
-use super::published_fleet::{DecidedFleet, GraphSource, PublishedFleet};
+use super::published_fleet::{DecidedFleet, GraphHandle, GraphSource, PublishedFleet};
 use super::report_queue::ReportQueue;
 use super::{orders, preflight};
 
@@ -228,6 +229,33 @@ impl FleetBackend {
             }
             FleetRequest::Preflights(filter) => self
                 .preflights(filter, form, now)
+                .await
+                .unwrap_or_else(|answer| answer),
+            FleetRequest::Halts => halts::list(&self.store, form)
+                .await
+                .unwrap_or_else(|answer| answer),
+            FleetRequest::Halt {
+                release,
+                scope,
+                why,
+                by,
+            } => {
+                let graph = self.graph.now();
+                let snapshot = match &graph {
+                    GraphHandle::Served(snapshot) => Some(&**snapshot),
+                    GraphHandle::None | GraphHandle::Fixed(_) => None,
+                };
+                let wanted = WantedHalt {
+                    release,
+                    scope,
+                    why,
+                    by,
+                };
+                halts::halt(&self.store, snapshot, wanted, form, now)
+                    .await
+                    .unwrap_or_else(|answer| answer)
+            }
+            FleetRequest::UndoHalt { halt, by } => halts::undo(&self.store, halt, &by, form, now)
                 .await
                 .unwrap_or_else(|answer| answer),
             act => match self.act(act, now).await {

@@ -10,6 +10,7 @@ mod complaint;
 mod export;
 mod facts;
 pub(crate) mod fleet_backend;
+mod halts;
 mod hands;
 mod hands_args;
 mod import;

@@ -2,12 +2,12 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
-use std::sync::{Arc, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
 use jiff::{SignedDuration, Timestamp};
-use tokio::sync::Notify;
+use tokio::sync::{Notify, oneshot};
 use tokio::task::JoinHandle;
 use towpath_core::finding::Finding;
 use towpath_core::fleet::{
@@ -30,6 +30,7 @@ use super::scheduler::Scheduler;
 use super::{facts, needed, open_or_make};
 use crate::config::{FleetSettings, Settings};
 use crate::feedback::{self, BackgroundWatch};
+use crate::sources::HaltsFeed;
 
 /// A cluster that was seen since then reports lately.
 const LATELY: SignedDuration = SignedDuration::from_hours(24);
@@ -177,9 +178,21 @@ fn tell(outcome: &PassOutcome) {
 pub(crate) struct BackgroundFleet {
     stop: Arc<Notify>,
     work: JoinHandle<()>,
+    halts: Mutex<Option<oneshot::Sender<HaltsFeed>>>,
 }
 
 impl BackgroundFleet {
+    /// Sends the halts of the store there from now on.
+    pub(crate) fn feed(&self, halts: HaltsFeed) {
+        let waiting = self
+            .halts
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take();
+        // If nobody waits for it, the fleet has stopped.
+        let _ = waiting.map(|waiting| waiting.send(halts));
+    }
+
     /// Ends after the pass that is being made, and lets another replica take over at once.
     pub(crate) async fn stop(self) {
         self.stop.notify_one();
@@ -231,11 +244,16 @@ pub(crate) fn in_background(
     service.enrolment().start();
     let stop = Arc::new(Notify::new());
     let stopped = stop.clone();
+    let (feed, fed) = oneshot::channel();
     let work = tokio::spawn(async move {
+        // It comes as soon as the sources have started.
+        let Ok(halts) = fed.await else { return };
         let store = tokio::select! {
-            store = open_at_last(&address, &service, &clock) => store,
+            store = open_at_last(&address, &service, &clock, &halts) => store,
             () = stopped.notified() => return,
         };
+        let followed = store.clone();
+        let following = tokio::spawn(async move { halts.follow(&followed).await });
         let published_fleet = Arc::new(PublishedFleet::default());
         let graph = GraphSource::Served(service.clone());
         api.take(FleetBackend::new(
@@ -264,10 +282,12 @@ pub(crate) fn in_background(
             Ok(watch) => watch.stop().await,
             Err(error) => tracing::error!("{error:#}"),
         }
+        following.abort();
         // Nothing is asked of it any more; SQLite then has everything in its one file.
         store.close().await;
     });
-    Ok(BackgroundFleet { stop, work })
+    let halts = Mutex::new(Some(feed));
+    Ok(BackgroundFleet { stop, work, halts })
 }
 
 const STORE_BACKOFF: Backoff = Backoff {
@@ -276,7 +296,12 @@ const STORE_BACKOFF: Backoff = Backoff {
 };
 
 /// Opens the store; while that fails, graphs are served and the fleet waits.
-async fn open_at_last(address: &StoreAddress, service: &Service, clock: &Clock) -> Store {
+async fn open_at_last(
+    address: &StoreAddress,
+    service: &Service,
+    clock: &Clock,
+    halts: &HaltsFeed,
+) -> Store {
     let mut failures = 0_u32;
     let (mut complaint, began) = (Complaint::default(), Instant::now());
     loop {
@@ -286,6 +311,7 @@ async fn open_at_last(address: &StoreAddress, service: &Service, clock: &Clock) 
                 if let Some(more) = complaint.came(&error.to_string(), began.elapsed()) {
                     tracing::error!(%error, "the store cannot be opened; nothing starts until it can{more}");
                 }
+                halts.failed(&error.to_string());
                 let problem = Some(error.to_string());
                 service.fleet_health(health(clock(), problem, None));
                 failures = failures.saturating_add(1);

@@ -2,6 +2,7 @@
 //!
 //! A change is printed as a diff. Only --write puts it into a directory. Who commits it decides.
 
+mod enforced;
 mod write;
 
 use std::io::IsTerminal;
@@ -34,14 +35,14 @@ pub(crate) enum RolloutsCommand {
     /// Show the windows of one release and what became of it; with --server what the watch says of it, too.
     #[command(after_help = "Example:\n  towpath rollouts show 4.20.4")]
     Show(RolloutShowArgs),
-    /// Stop offering a release to everybody: one new file in blocked-edges.
+    /// Stop offering a release: one new file in blocked-edges, or with --server in every replica at once.
     #[command(
-        after_help = "Example:\n  towpath rollouts halt 4.20.4 --message 'Nodes stay NotReady.' --url https://issues.example.com/1 --graph-data ./graph-data --releases releases.json --write"
+        after_help = "Example:\n  towpath rollouts halt 4.20.4 --message 'Nodes stay NotReady.' --server https://towpath.example.com --token-file ada.token\n  towpath rollouts halt 4.20.4 --message 'Nodes stay NotReady.' --url https://issues.example.com/1 --graph-data ./graph-data --releases releases.json --write"
     )]
     Halt(HaltArgs),
-    /// Undo a halt: remove exactly the file that it made.
+    /// Undo a halt: remove exactly the file that it made, or with --server be one of the two who undo it.
     #[command(
-        after_help = "Example:\n  towpath rollouts resume 4.20.4 --graph-data ./graph-data --releases releases.json --write"
+        after_help = "Example:\n  towpath rollouts resume 4.20.4 --server https://towpath.example.com --token-file bob.token\n  towpath rollouts resume 4.20.4 --graph-data ./graph-data --releases releases.json --write"
     )]
     Resume(RolloutResumeArgs),
     /// Make a running rollout slower. Everybody keeps what they have been shown.
@@ -97,20 +98,33 @@ pub(crate) struct HaltArgs {
     #[command(flatten)]
     steer: SteerArgs,
     /// The name of the block.
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", conflicts_with = "server")]
     name: Option<String>,
     /// Why it is halted.
     #[arg(long, value_name = "TEXT")]
     message: Option<String>,
     /// Where the problem is discussed.
-    #[arg(long, value_name = "URL")]
+    #[arg(long, value_name = "URL", conflicts_with = "server")]
     url: Option<String>,
+    /// Halt it only for clusters that come from this minor version.
+    #[arg(long, value_name = "MINOR", requires = "server")]
+    from: Option<String>,
+    /// Halt it only for clusters on this platform, and those whose platform is unknown.
+    #[arg(long, value_name = "NAME", requires = "server")]
+    platform: Option<String>,
+    /// Halt it only for clusters of this architecture.
+    #[arg(long, value_name = "NAME", requires = "server")]
+    arch: Option<String>,
+    #[command(flatten)]
+    server: ServerArgs,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct RolloutResumeArgs {
     #[command(flatten)]
     steer: SteerArgs,
+    #[command(flatten)]
+    server: ServerArgs,
 }
 
 #[derive(Debug, Args)]
@@ -134,10 +148,16 @@ pub(crate) fn execute(command: RolloutsCommand) -> anyhow::Result<bool> {
         RolloutsCommand::List(args) => rollouts::rollouts(args),
         RolloutsCommand::Show(args) => show(&args),
         RolloutsCommand::Halt(args) => {
+            if let Some(server) = args.server.given() {
+                return enforced::halt(&server, &args);
+            }
             let note = HaltNote::new(args.name, args.message, args.url).map_err(|e| anyhow!(e))?;
             steer(&args.steer, None, Steer::Halt(note))
         }
-        RolloutsCommand::Resume(args) => steer(&args.steer, None, Steer::Resume),
+        RolloutsCommand::Resume(args) => match args.server.given() {
+            Some(server) => enforced::resume(&server, &args.steer),
+            None => steer(&args.steer, None, Steer::Resume),
+        },
         RolloutsCommand::Slow(args) => {
             let pace = Steer::Slow(args.factor, args.within.signed());
             steer(&args.steer, args.channel.as_deref(), pace)

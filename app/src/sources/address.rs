@@ -36,6 +36,8 @@ const MAX_NAME_BYTES: usize = 40;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Role {
     GraphData,
+    /// Blocks that are added to those of the graph data, and nothing else.
+    Overlay,
     Releases,
     Platforms,
 }
@@ -45,9 +47,15 @@ impl Role {
     pub(crate) fn flag(self) -> &'static str {
         match self {
             Self::GraphData => "--graph-data",
+            Self::Overlay => "--overlay",
             Self::Releases => "--releases",
             Self::Platforms => "--platforms",
         }
+    }
+
+    /// Whether it is files of graph data, some or all.
+    pub(crate) fn is_files(self) -> bool {
+        matches!(self, Self::GraphData | Self::Overlay)
     }
 }
 
@@ -72,6 +80,8 @@ pub(crate) enum Location {
         channels: Vec<String>,
         arches: Vec<String>,
     },
+    /// The halts of the fleet's store, by its address without credentials.
+    Halts(String),
     /// Images in a registry: release images, or one with graph data.
     Images {
         images: Images,
@@ -182,6 +192,18 @@ impl SourceSpec {
         Self::new(role, Location::Example, name, intervals.local, "")
     }
 
+    /// The halts of a store.
+    pub(crate) fn halts(store: &str) -> Self {
+        let location = Location::Halts(store.to_owned());
+        Self::new(
+            Role::Overlay,
+            location,
+            super::halts::NAME,
+            Duration::MAX,
+            "",
+        )
+    }
+
     /// Other graph data, for a command that looks once.
     pub(crate) fn other(text: &str, plain_http: bool) -> anyhow::Result<Self> {
         let intervals = Intervals {
@@ -227,6 +249,7 @@ impl Location {
             Self::Revision { .. } => "revision",
             Self::Archive(_) => "archive",
             Self::Upstream { .. } => "upstream",
+            Self::Halts(_) => "store",
             Self::Images { .. } => "registry",
         }
     }
@@ -238,7 +261,11 @@ impl Location {
         let url = match self {
             Self::Git(remote) => remote.url.as_str(),
             Self::Archive(url) | Self::Upstream { url, .. } => url,
-            Self::Example | Self::Path(_) | Self::Revision { .. } | Self::Images { .. } => "",
+            Self::Example
+            | Self::Path(_)
+            | Self::Revision { .. }
+            | Self::Halts(_)
+            | Self::Images { .. } => "",
         };
         match url.split_once('?') {
             Some((_, query)) => {
@@ -270,6 +297,7 @@ impl fmt::Display for Location {
                 revision,
             } => write!(f, "{}#{revision}", directory.display()),
             Self::Archive(url) => f.write_str(&without_credentials(url)),
+            Self::Halts(store) => f.write_str(store),
             Self::Upstream {
                 url,
                 channels,
@@ -310,12 +338,14 @@ fn location(
     options: &mut Options,
 ) -> anyhow::Result<Location> {
     Ok(match (scheme, role) {
-        ("git+https" | "git+http" | "git+file", Role::GraphData) => {
+        ("git+https" | "git+http" | "git+file", Role::GraphData | Role::Overlay) => {
             Location::Git(git(address, options)?)
         }
-        ("https" | "http", Role::GraphData) => Location::Archive(address.to_owned()),
+        ("https" | "http", Role::GraphData | Role::Overlay) => {
+            Location::Archive(address.to_owned())
+        }
         ("https" | "http", Role::Releases) => upstream(address, options)?,
-        ("oci" | "oci+http", Role::GraphData | Role::Releases) => {
+        ("oci" | "oci+http", Role::GraphData | Role::Overlay | Role::Releases) => {
             let transport = if scheme == "oci" {
                 Transport::Tls
             } else {
@@ -326,7 +356,7 @@ fn location(
                 transport,
             }
         }
-        (_, Role::GraphData) => {
+        (_, Role::GraphData | Role::Overlay) => {
             bail!("name a path, git+https://…, git+file://…, https://… or oci://…")
         }
         (_, Role::Releases) => bail!("name a path, https://…/graph or oci://…"),
@@ -406,7 +436,7 @@ fn upstream(url: &str, options: &mut Options) -> anyhow::Result<Location> {
 
 fn images(role: Role, address: &str, options: &mut Options) -> anyhow::Result<Images> {
     let name = address.split_once("://").map_or(address, |(_, name)| name);
-    if role == Role::GraphData {
+    if role.is_files() {
         return ImageName::parse(name)
             .map(Images::GraphData)
             .map_err(|error| anyhow!("{error}"));

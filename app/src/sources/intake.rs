@@ -36,6 +36,8 @@ pub(crate) struct Intake {
     sources: Vec<Source>,
     settings: SourceSettings,
     memory: data::Memory,
+    /// What was read of overlays: apart, because a reader remembers one set of files.
+    overlays: BTreeMap<usize, data::Memory>,
     /// What is known of signatures.
     verdicts: Verdicts,
 }
@@ -49,6 +51,7 @@ impl Intake {
             sources,
             settings: settings.clone(),
             memory,
+            overlays: BTreeMap::new(),
             verdicts: Verdicts::new(),
         }
     }
@@ -196,7 +199,7 @@ impl Intake {
         {
             // What is compared with nothing takes the place of nothing.
             (_, None, _) | (Role::Platforms, ..) => return,
-            (Role::GraphData, Some(_), _) => {
+            (Role::GraphData | Role::Overlay, Some(_), _) => {
                 let bytes: BTreeMap<&str, _> = files
                     .iter()
                     .map(|file| (file.path.as_str(), &file.bytes))
@@ -318,6 +321,13 @@ impl Intake {
 
     /// What is always allowed.
     fn allowances(&self, source: usize) -> Allowances {
+        if self.sources[source].spec.role == Role::Overlay {
+            // Whoever removes a file from an overlay means it. One that is gone as a whole has no `version`, and is not read.
+            return Allowances {
+                max_shrink_percent: 100,
+                allowed: CopyObjection::ALL.into(),
+            };
+        }
         let allowed = self
             .settings
             .allow
@@ -352,6 +362,15 @@ impl Intake {
             }
             (_, Role::GraphData, _) => {
                 let (read, warnings) = self.read_graph_data(&files)?;
+                (CopyContent::GraphData(read), warnings)
+            }
+            (_, Role::Overlay, _) => {
+                let memory = self.overlays.entry(source).or_default();
+                let (mut read, warnings) = memory.read_overlay(&files)?;
+                for block in &mut read.blocks {
+                    // Its files may be named as those of the graph data are.
+                    block.origin.file = format!("{}:{}", spec.name, block.origin.file).into();
+                }
                 (CopyContent::GraphData(read), warnings)
             }
             (_, Role::Releases, Some(file)) => {
@@ -460,7 +479,8 @@ impl Intake {
                 }
             };
             match &good.parsed {
-                CopyContent::GraphData(_) if instead.is_some() => {}
+                CopyContent::GraphData(_)
+                    if instead.is_some() && source.spec.role == Role::GraphData => {}
                 CopyContent::GraphData(declared) => {
                     data.channels.extend(declared.channels.iter().cloned());
                     data.blocks.extend(declared.blocks.iter().cloned());
@@ -507,6 +527,7 @@ impl Intake {
     pub(crate) fn snapshot(&self, now: Timestamp) -> (Snapshot, Vec<Finding>) {
         let (graph, warnings) = self.graph();
         let (mut lookup, mut files, mut modified_at) = (Platforms::new(), Vec::new(), now);
+        let mut overlaid = Vec::new();
         for (source, good) in self
             .sources
             .iter()
@@ -514,6 +535,11 @@ impl Intake {
         {
             match &good.parsed {
                 CopyContent::Platforms(platforms) => lookup = platforms.clone(),
+                CopyContent::GraphData(_) if source.spec.role == Role::Overlay => {
+                    // Who has us for a source gets what holds here.
+                    overlaid.extend(overlay_files(&source.spec.name, &good.files));
+                    overlaid.extend(source.stricter.files());
+                }
                 CopyContent::GraphData(_) => {
                     (files, modified_at) = (
                         good.files.clone(),
@@ -524,6 +550,9 @@ impl Intake {
                 }
                 CopyContent::Releases(_) | CopyContent::Upstream(_) => {}
             }
+        }
+        if !files.is_empty() {
+            files.extend(overlaid);
         }
         let graph = graph.with_stale(self.stale(now));
         (
@@ -566,7 +595,7 @@ impl Intake {
     /// The sources that are too old to recommend anything by.
     pub(super) fn stale(&self, now: Timestamp) -> Vec<StaleSource> {
         let of = |source: &Source| {
-            let last_good = source.newest()?.last_good;
+            let last_good = source.ageing()?.last_good;
             let is_closed = Freshness::of(last_good, now, &self.settings.ages) == Freshness::Closed;
             is_closed.then(|| StaleSource {
                 source: source.spec.name.clone(),
@@ -581,7 +610,7 @@ impl Intake {
         let ages = &self.settings.ages;
         self.sources
             .iter()
-            .filter_map(|source| next_change(source.newest()?.last_good, now, ages))
+            .filter_map(|source| next_change(source.ageing()?.last_good, now, ages))
             .min()
     }
 
@@ -600,7 +629,7 @@ impl Intake {
 
     /// No graph could be made of the newest copies, by a mistake of our own; those before stay.
     pub(crate) fn demote(&mut self, now: Timestamp) {
-        self.memory = data::Memory::default();
+        (self.memory, self.overlays) = (data::Memory::default(), BTreeMap::new());
         for source in self
             .sources
             .iter_mut()
@@ -612,7 +641,7 @@ impl Intake {
 
     /// A copy of this source could not be taken in, by a mistake of our own; the others have no part in it.
     pub(crate) fn broke(&mut self, source: usize, now: Timestamp) {
-        self.memory = data::Memory::default();
+        (self.memory, self.overlays) = (data::Memory::default(), BTreeMap::new());
         self.sources[source].broke(now);
     }
 
@@ -650,7 +679,7 @@ impl Intake {
         for source in self
             .sources
             .iter_mut()
-            .filter(|source| source.spec.role != Role::GraphData)
+            .filter(|source| !source.spec.role.is_files())
         {
             source
                 .good
@@ -715,11 +744,26 @@ impl Intake {
     /// How fresh each source is, by name.
     pub(crate) fn freshness(&self, now: Timestamp) -> BTreeMap<String, Freshness> {
         let of = |source: &Source| {
-            let freshness = Freshness::of(source.newest()?.last_good, now, &self.settings.ages);
+            let freshness = Freshness::of(source.ageing()?.last_good, now, &self.settings.ages);
             Some((source.spec.name.to_string(), freshness))
         };
         self.sources.iter().filter_map(of).collect()
     }
+}
+
+/// The blocks of an overlay, under names that no file of the graph data has.
+fn overlay_files<'a>(
+    name: &'a str,
+    files: &'a [SourceFile],
+) -> impl Iterator<Item = SourceFile> + 'a {
+    let renamed = move |file: &SourceFile| {
+        let rest = file.path.strip_prefix("blocked-edges/")?;
+        Some(SourceFile {
+            path: format!("blocked-edges/{name}-{rest}"),
+            bytes: file.bytes.clone(),
+        })
+    };
+    files.iter().filter_map(renamed)
 }
 
 #[cfg(test)]

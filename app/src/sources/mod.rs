@@ -6,6 +6,7 @@
 
 pub(crate) mod address;
 mod answered;
+mod halts;
 mod images;
 mod intake;
 mod maker;
@@ -31,6 +32,7 @@ use towpath_web::{ReloadRequest, Service, WakeOutcome};
 
 use address::{Location, SourceSpec};
 pub(crate) use answered::GraphArgs;
+pub(crate) use halts::HaltsFeed;
 use maker::Maker;
 pub(crate) use once::Sources;
 pub(crate) use reader::Access;
@@ -124,9 +126,15 @@ pub(crate) struct Wakers {
     names: Vec<String>,
     wakers: Vec<Box<dyn Fn() + Send + Sync>>,
     messages: Sender<Message>,
+    halts: Option<HaltsFeed>,
 }
 
 impl Wakers {
+    /// Where the halts of a store go, if they are a source. There is one.
+    pub(crate) fn take_halts(&mut self) -> Option<HaltsFeed> {
+        self.halts.take()
+    }
+
     /// Lets everybody look.
     pub(crate) fn wake_all(&self) {
         // If nobody listens any more there is nothing to be looked at.
@@ -187,7 +195,19 @@ pub(crate) fn start(
     let (messages, inbox) = channel();
     let mut wakers: Vec<Box<dyn Fn() + Send + Sync>> = Vec::new();
     let mut readers = Vec::new();
+    let mut halts = None;
     for (number, spec) in settings.specs.iter().enumerate() {
+        if let Location::Halts(_) = spec.location {
+            // The fleet has the store, and reads them.
+            let woken = Arc::new(tokio::sync::Notify::new());
+            halts = Some(HaltsFeed {
+                source: number,
+                messages: messages.clone(),
+                woken: woken.clone(),
+            });
+            wakers.push(Box::new(move || woken.notify_one()));
+            continue;
+        }
         let paths: Vec<PathBuf> = match &spec.location {
             Location::Path(path) => vec![path.clone()],
             _ => Vec::new(),
@@ -226,6 +246,7 @@ pub(crate) fn start(
         names,
         wakers,
         messages,
+        halts,
     })
 }
 

@@ -105,7 +105,7 @@ impl Reader {
     ) -> Result<Self, Finding> {
         Ok(match &spec.location {
             Location::Example => Self::Example(spec.role),
-            Location::Path(path) if spec.role == Role::GraphData => {
+            Location::Path(path) if spec.role.is_files() => {
                 Self::Directory(Directory::new(path, data::is_part))
             }
             Location::Path(path) => Self::File(path.clone()),
@@ -140,6 +140,12 @@ impl Reader {
                     known: Vec::new(),
                     runtime: runtime()?,
                 }))
+            }
+            Location::Halts(store) => {
+                let problem = "the halts of a store are read by the service that has the store";
+                let remedy = "report it";
+                let place = Place::file(store.as_str());
+                return Err(Finding::error("internal", place, problem, remedy));
             }
             Location::Images { images, transport } => Self::Images(Box::new(ImagesReader::new(
                 images, *transport, access, scratch,

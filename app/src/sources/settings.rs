@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
+use std::time::Duration;
 
 use anyhow::{Context, bail};
 use towpath_core::intake::{Ages, CopyObjection};
@@ -18,6 +19,8 @@ use crate::config::{DAY, SECOND, ServeOptions, SignatureOption, YEAR, within, wr
 const MAX_SOURCES: usize = 16;
 const POLL_EVERY: TimeSpan = TimeSpan::seconds(30);
 const REFRESH_EVERY: TimeSpan = TimeSpan::seconds(300);
+/// An overlay is read at least this often.
+const OVERLAY_EVERY: Duration = Duration::from_secs(30);
 const DEGRADED_AFTER: TimeSpan = TimeSpan::seconds(900);
 
 impl ServeOptions {
@@ -94,6 +97,19 @@ impl ServeOptions {
         let mut specs = Vec::new();
         if let Some(text) = &self.sources.graph_data {
             specs.push(parse(Role::GraphData, text, "graph-data")?);
+        }
+        if let Some(text) = &self.sources.overlay {
+            let intervals = Intervals {
+                local: intervals.local.min(OVERLAY_EVERY),
+                remote: intervals.remote.min(OVERLAY_EVERY),
+            };
+            let spec = SourceSpec::parse(Role::Overlay, text, "overlay", intervals, plain_http)?;
+            if spec.every > OVERLAY_EVERY {
+                bail!(
+                    "--overlay: a halt must be served within a minute; read it every 30s or more often"
+                );
+            }
+            specs.push(spec);
         }
         for (number, text) in releases.iter().enumerate() {
             let name = if number == 0 {
@@ -237,6 +253,9 @@ impl fmt::Display for SourceSettings {
                 many => writeln!(f, "releases: {many:?}")?,
             }
         }
+        of(Role::Overlay)
+            .filter(|text| !text.is_empty())
+            .try_for_each(|text| writeln!(f, "overlay: {text:?}"))?;
         of(Role::Platforms).try_for_each(|text| writeln!(f, "platforms: {text:?}"))?;
         self.state
             .iter()

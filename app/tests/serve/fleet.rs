@@ -114,7 +114,7 @@ pub(crate) fn run(arguments: &[&str]) -> String {
     String::from_utf8(done.stdout).expect("text")
 }
 
-fn post(towpath: &Towpath, target: &str, token: &str, body: &Value) -> Response {
+pub(crate) fn post(towpath: &Towpath, target: &str, token: &str, body: &Value) -> Response {
     let body = body.to_string();
     let request = format!(
         "POST {target} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\nauthorization: Bearer {token}\r\n\
@@ -355,13 +355,23 @@ fn a_cluster_writes_only_its_own_and_only_administrators_change_things() {
 fn a_store_that_is_away_stops_the_fleet_and_not_the_graph() {
     let fleet = Fleet::new();
     let (policy, data) = (fleet.path("policy"), fleet.path("data"));
-    // Nobody listens there.
+    let (store, state) = (fleet.path("fleet.db"), fleet.path("state"));
+    let address = fleet.sqlite();
     let options = [
         "--fleet",
         text(&policy),
         "--store",
-        "postgres://towpath@127.0.0.1:9/towpath",
+        &address,
+        "--state",
+        text(&state),
     ];
+    // What is halted must have been known once.
+    drop(Towpath::serve_folder(&data, &options));
+    for name in ["fleet.db-wal", "fleet.db-shm"] {
+        let _ = std::fs::remove_file(fleet.path(name));
+    }
+    std::fs::remove_file(&store).expect("it can be removed");
+    std::fs::create_dir(&store).expect("a folder in its place");
     let towpath = Towpath::serve_folder(&data, &options);
     towpath.until("it says that the store is away", |t| {
         t.get("/readyz").json()["fleet"]["problem"]

@@ -10,6 +10,7 @@ mod explain;
 mod first_contact;
 mod fleet;
 mod guards;
+mod halts;
 mod kill;
 mod large_fleet;
 mod limits;

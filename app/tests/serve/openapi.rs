@@ -390,6 +390,30 @@ fn every_answer_is_as_it_is_described() {
         let answer = it.send("POST", path, path, &admin, &body.to_string());
         assert_eq!(answer.status, status, "{path} {body}: {}", answer.text());
     }
+    let (halt, halts) = ("/api/v1/rollouts/halt", "/api/v1/rollouts/halts");
+    let named = fleet.token(&["--admin", "--name", "ada"]);
+    for (token, body, status) in [
+        (&admin, json!({"release": "4.20.4", "why": "INC-1"}), 403),
+        (&named, json!({"release": "4.20", "why": "INC-1"}), 400),
+        (&named, json!({"release": "4.99.9", "why": "INC-1"}), 404),
+        (
+            &named,
+            json!({"release": "4.20.4", "why": "INC-1", "scope": {"platform": "AWS"}}),
+            200,
+        ),
+    ] {
+        let answer = it.send("POST", halt, halt, token, &body.to_string());
+        assert_eq!(answer.status, status, "{body}: {}", answer.text());
+    }
+    let listed = it.send("GET", halts, halts, &admin, "");
+    let id = listed.json()["halts"][0]["id"].clone();
+    let undo_path = "/api/v1/rollouts/halts/{halt}/undo";
+    let eve = fleet.token(&["--admin", "--name", "eve"]);
+    for (token, status) in [(&named, 202), (&eve, 200), (&eve, 200)] {
+        let undo = format!("{halts}/{id}/undo");
+        let answer = it.send("POST", undo_path, &undo, token, "{}");
+        assert_eq!(answer.status, status, "{}", answer.text());
+    }
     let preflight = "/api/v1/fleet/preflight";
     it.send(
         "POST",

@@ -271,14 +271,14 @@ pub const CATALOGUE: &[FindingKind] = &[
         "Add `type: Always` or a PromQL rule.",
     ),
     error(
-        "not-an-overlay",
-        "An overlay has a file that is no block.",
-        "Keep `version` and `blocked-edges/`, and move the rest to the graph data.",
-    ),
-    error(
         "no-matching-rules",
         "`matchingRules` is empty: it could mean always or never.",
         "Say when the risk applies, or remove the field.",
+    ),
+    error(
+        "not-an-overlay",
+        "An overlay has a file that is no block.",
+        "Keep `version` and `blocked-edges/`, and move the rest to the graph data.",
     ),
     error(
         "not-promoted",

@@ -9,6 +9,7 @@ pub mod cluster;
 pub mod cluster_list;
 pub mod clusters;
 pub mod cursor;
+pub mod halts;
 pub mod input;
 pub mod json;
 pub mod log;

@@ -31,6 +31,7 @@ const NOT_AS_BOUND: &str = "not_as_bound";
 const NO_FLEET: &str = "there is no fleet here; start the service with --fleet";
 const NO_KEYS: &str =
     "no key is configured to check tokens with; start the service with --token-keys";
+const UNNAMED: &str = "this takes an administrator's token with a person's name; make one with `towpath fleet token --admin --name NAME`";
 const NO_TOKEN: &str = "send Authorization: Bearer and a token";
 
 /// Passes a question, a change or a report to the fleet.
@@ -69,6 +70,15 @@ pub(crate) async fn answer(
             form = asked;
             let text = received(&rest, head, incoming, around).await?;
             Box::new(move || read(&text).map_err(Refusal::invalid_body))
+        }
+        Handler::Signed(read) => {
+            permitted(&fleet, route.who, headers, now)?;
+            let person = person(&fleet, headers, now)?;
+            let (asked, rest) = formed()?;
+            form = asked;
+            let text = received(&rest, head, incoming, around).await?;
+            let named = cluster.to_owned();
+            Box::new(move || read(&named, &text, person).map_err(Refusal::invalid_body))
         }
         Handler::Orders => {
             let (id, speaker) = speaking(fleet.keys.as_ref(), cluster, headers, now)?;
@@ -214,6 +224,13 @@ fn permitted(fleet: &Fleet, who: Who, headers: &HeaderMap, now: Timestamp) -> Or
     check_token(fleet.keys.as_ref(), purpose, headers, now)
 }
 
+/// Whose administrator's token it is: what a person answers for needs a name.
+fn person(fleet: &Fleet, headers: &HeaderMap, now: Timestamp) -> OrRefusal<String> {
+    let (keys, token) = (some_keys(fleet.keys.as_ref())?, token(headers)?);
+    let name = keys.person(&token, now).map_err(not_taken)?;
+    name.ok_or_else(|| Refusal::new(StatusCode::FORBIDDEN, "unnamed_token", UNNAMED))
+}
+
 /// Whether a request has a token for this purpose.
 pub(crate) fn check_token(
     keys: Option<&TokenKeys>,
@@ -283,6 +300,7 @@ fn answered(route: &Route, answer: FleetAnswer) -> OrRefusal<Response<AnswerBody
             };
             return Ok(body::json(status, text));
         }
+        FleetAnswer::Accepted(text) => return Ok(body::json(StatusCode::ACCEPTED, text)),
         FleetAnswer::Text(text) => return Ok(explain::plain(text)),
         FleetAnswer::NotFound(sentence) => {
             Refusal::new(StatusCode::NOT_FOUND, "not_found", sentence)

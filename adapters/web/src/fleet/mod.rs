@@ -18,6 +18,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use towpath_core::agent::OrdersUse;
 use towpath_core::cluster::ClusterId;
+use towpath_core::feedback::HaltScope;
 use towpath_core::finding::Finding;
 use towpath_core::fleet::{Authority, ClusterSort, Filter, MatrixBy};
 use towpath_core::version::Version;
@@ -149,6 +150,22 @@ pub enum FleetRequest {
         /// The pause of this sector.
         sector: Option<String>,
     },
+    /// Halts in the store, standing and undone.
+    Halts,
+    /// Halt a release in every replica at once.
+    Halt {
+        release: Version,
+        scope: HaltScope,
+        why: String,
+        /// The name in the administrator's token.
+        by: String,
+    },
+    /// One of two acts that undo a halt.
+    UndoHalt {
+        halt: i64,
+        /// The name in the administrator's token.
+        by: String,
+    },
     /// Approve a version.
     Approve {
         organisation: String,
@@ -196,6 +213,8 @@ pub enum FleetRequest {
 pub enum FleetAnswer {
     /// 200 with this JSON; 202 for a report.
     Json(String),
+    /// 202 with this JSON: noted, and somebody else has to say so too.
+    Accepted(String),
     /// 200 with this text.
     Text(String),
     /// 404: the cluster, organisation or sector does not exist.

@@ -12,7 +12,7 @@ use towpath_core::fleet::{ClusterSort, Cursor, Filter, MatrixBy};
 use towpath_core::version::Version;
 use towpath_formats::agent::stamp::Nonce;
 use towpath_formats::fleet::cursor;
-use towpath_formats::graph::data::parse_time;
+use towpath_formats::graph::data::{self, parse_time};
 
 use super::{FleetForm, FleetRequest};
 use crate::refusal::{OrRefusal, Refusal};
@@ -181,6 +181,37 @@ pub(crate) fn resume(body: &str) -> Result<FleetRequest, String> {
         organisation: optional("organisation", body.organisation)?,
         sector: optional("sector", body.sector)?,
     })
+}
+
+pub(crate) fn halts(_: &str, query: &str) -> Result<FleetRequest, String> {
+    match query.is_empty() {
+        true => Ok(FleetRequest::Halts),
+        false => Err("halts take no parameters but format and width".to_owned()),
+    }
+}
+
+pub(crate) fn halt(_: &str, body: &str, by: String) -> Result<FleetRequest, String> {
+    let body: HaltBody = body_of(body)?;
+    let HaltScopeBody {
+        from,
+        platform,
+        arch,
+    } = body.scope;
+    let scope = data::halt_scope(from.as_deref(), platform.as_deref(), arch.as_deref())?;
+    Ok(FleetRequest::Halt {
+        release: version(&body.release)?,
+        scope,
+        why: text("why", body.why)?,
+        by,
+    })
+}
+
+pub(crate) fn undo_halt(halt: &str, body: &str, by: String) -> Result<FleetRequest, String> {
+    let NothingBody {} = body_of(body)?;
+    let halt = halt.parse::<i64>().ok().filter(|number| *number > 0);
+    let halt =
+        halt.ok_or("the path names a halt by its number, as in /api/v1/rollouts/halts/7/undo")?;
+    Ok(FleetRequest::UndoHalt { halt, by })
 }
 
 pub(crate) fn approve(body: &str) -> Result<FleetRequest, String> {
@@ -469,6 +500,27 @@ fn shown(text: &str) -> String {
 fn body_of<T: DeserializeOwned>(body: &str) -> Result<T, String> {
     serde_json::from_str(body).map_err(|error| format!("the body is not right: {error}"))
 }
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, expecting = "a halt: an object")]
+struct HaltBody {
+    release: String,
+    why: String,
+    #[serde(default)]
+    scope: HaltScopeBody,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields, default, expecting = "a scope: an object")]
+struct HaltScopeBody {
+    from: Option<String>,
+    platform: Option<String>,
+    arch: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, expecting = "an empty object")]
+struct NothingBody {}
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields, expecting = "a pause: an object")]

@@ -102,6 +102,8 @@ pub(crate) enum Handler {
     Read(fn(&str, &str) -> Result<FleetRequest, String>),
     /// Parses a change to the fleet from a body.
     Change(fn(&str) -> Result<FleetRequest, String>),
+    /// The same for what a person answers for: with the name in the path, the body, and the name in the token.
+    Signed(fn(&str, &str, String) -> Result<FleetRequest, String>),
     Report,
     /// Answers the cluster in the path, sealed for it alone.
     Orders,
@@ -187,7 +189,9 @@ impl Route {
             Handler::Scrape(_) => Cost::Scrape,
             Handler::Light(_) | Handler::Page(_) | Handler::Reload => Cost::Light,
             Handler::Question(_) => Cost::Question,
-            Handler::Read(_) | Handler::Change(_) | Handler::Orders => Cost::Fleet,
+            Handler::Read(_) | Handler::Change(_) | Handler::Signed(_) | Handler::Orders => {
+                Cost::Fleet
+            }
             Handler::Report => Cost::Report,
             Handler::Events => Cost::Stream,
         }

@@ -4,6 +4,7 @@
 
 use super::Handler::{
     Change, Events, Graph, Light, Orders, Page, Probe, Question, Read, Reload, Report, Scrape,
+    Signed,
 };
 use super::{Handler, Route, Verb, Who};
 use crate::fleet::query;
@@ -90,6 +91,24 @@ pub static ROUTES: &[Route] = &[
         (Who::Anyone, Question(release_admin::steering_question)),
         "steerRollout",
         "The change of graph data that halts, resumes, slows down or speeds up a rollout",
+    ),
+    get(
+        "/api/v1/rollouts/halts",
+        (Who::Reader, Read(query::halts)),
+        "halts",
+        "Releases that are halted in the store, and those that were: who, why, when",
+    ),
+    post(
+        "/api/v1/rollouts/halt",
+        (Who::Administrator, Signed(query::halt)),
+        "haltRollout",
+        "Stop offering a release in every replica at once",
+    ),
+    post(
+        "/api/v1/rollouts/halts/{halt}/undo",
+        (Who::Administrator, Signed(query::undo_halt)),
+        "undoHalt",
+        "Undo a halt: two administrators with tokens of different names have to",
     ),
     get(
         "/api/v1/lint",

@@ -4,7 +4,9 @@ use std::io::IsTerminal;
 
 use clap::Args;
 
-use towpath_formats::graph::rollouts::{Bars, OutcomeDetail, json, outcomes_text, text};
+use towpath_formats::graph::rollouts::{
+    Bars, OutcomeDetail, halts_text, json, outcomes_text, text, with_halts,
+};
 
 use crate::clock::NowArgs;
 use crate::config::SourceArgs;
@@ -52,11 +54,11 @@ pub(crate) fn rollouts(args: RolloutsArgs) -> anyhow::Result<bool> {
     let text = || {
         let of_all = OutcomeDetail::Releases;
         let more = || outcomes_text(&rows, outcomes.as_ref(), of_all, room());
-        let windows = text(&rows, now, bars, room());
+        let windows = text(&rows, now, bars, room()) + &halts_text(&graph);
         windows + &outcomes.is_some().then(more).unwrap_or_default()
     };
     args.output.print(sources.origin(), text, || {
-        json(&rows, outcomes.as_ref(), now)
+        with_halts(json(&rows, outcomes.as_ref(), now), &graph)
     })?;
     Ok(true)
 }

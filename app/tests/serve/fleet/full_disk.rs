@@ -91,7 +91,9 @@ fn a_disk_that_was_full_holds_up_nobody_once_there_is_room() {
 #[test]
 fn who_starts_while_the_disk_is_full_holds_clusters_and_goes_on_when_there_is_room() {
     let fleet = Fleet::new();
-    let towpath = fleet.serve(&fleet.sqlite(), &[]);
+    let state = fleet.path("state");
+    // What is halted is in the copies.
+    let towpath = fleet.serve(&fleet.sqlite(), &["--state", text(&state)]);
     assert_eq!(
         fleet.report(&towpath, STAGE, &on("s1", "4.20.1")).status,
         202
@@ -124,8 +126,8 @@ fn who_starts_while_the_disk_is_full_holds_clusters_and_goes_on_when_there_is_ro
             text(&releases),
             "--poll-every",
             "1s",
-            "--log",
-            "info",
+            "--state",
+            text(&state),
         ],
     ];
     let towpath = Towpath::serve_by(full, "127.0.0.1:0", options.as_flattened());

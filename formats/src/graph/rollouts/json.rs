@@ -80,7 +80,7 @@ fn state(window: &Window, now: Timestamp) -> &'static str {
 }
 
 /// What a halt says about itself.
-fn halt(halt: &DeclaredHalt) -> Value {
+pub(super) fn halt(halt: &DeclaredHalt) -> Value {
     json!({
         "by": halt.by,
         "at": halt.at.to_string(),

@@ -1,10 +1,12 @@
 //! Windows that are running or to come, as text and as JSON.
 
+mod halts;
 mod json;
 mod outcomes;
 mod request;
 mod text;
 
+pub use halts::{halts_text, with_halts};
 pub use json::json;
 pub(crate) use json::rollout;
 pub use outcomes::{OutcomeDetail, outcomes_text};
