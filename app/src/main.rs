@@ -9,6 +9,7 @@ mod duration;
 mod environment;
 mod example;
 mod explain;
+mod feedback;
 mod fleet;
 mod graph;
 mod input;

@@ -36,6 +36,8 @@ pub(crate) struct FleetSettings {
     pub(crate) pass_every: Duration,
     pub(crate) allowance: SignedDuration,
     pub(crate) minors: Option<PathBuf>,
+    /// The feedback policy's file. None: the built-in policy, which observes.
+    pub(crate) feedback: Option<PathBuf>,
     /// Whether metrics have AUS's names too.
     pub(crate) aus_metrics: bool,
     /// The API that manages the clusters.
@@ -204,6 +206,12 @@ impl ServeOptions {
         let keep_for = self.keep_for.unwrap_or(KEEP_FOR);
         let aus_metrics = self.aus_metrics.unwrap_or(false);
         let Some(policy) = self.fleet.clone() else {
+            if let Some(file) = &self.feedback {
+                let file = file.display();
+                bail!(
+                    "--feedback {file} says how a fleet's updates are watched; add --fleet DIR, or remove it"
+                );
+            }
             if aus_metrics {
                 bail!("--aus-metrics tells of a fleet; add --fleet DIR, or remove it");
             }
@@ -230,6 +238,7 @@ impl ServeOptions {
             pass_every: pass.unsigned(),
             allowance: allowance.signed(),
             minors: self.minors.clone(),
+            feedback: self.feedback.clone(),
             aus_metrics,
             hands,
         }))

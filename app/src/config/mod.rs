@@ -115,6 +115,14 @@ pub(crate) struct ServeOptions {
         help_heading = "Fleet"
     )]
     pub(crate) store_password_file: Option<PathBuf>,
+    /// Watch releases that are rolled out as this feedback policy says. [default: every channel is observed, nothing is halted]
+    #[arg(
+        long,
+        env = "TOWPATH_FEEDBACK",
+        value_name = "FILE",
+        help_heading = "Fleet"
+    )]
+    pub(crate) feedback: Option<PathBuf>,
     /// Keep decisions and single spans of observed time for this long; 0 keeps them for ever. [default: 90d]
     #[arg(
         long,
@@ -521,7 +529,7 @@ impl ServeOptions {
     fn or(self, other: Self) -> Self {
         first_given! { self, other;
             listen, sources, refresh_every, degraded_after, platforms, minors, fleet, clusters,
-            store, store_password_file, keep_for, token_keys, accept_unbound_tokens_until,
+            store, store_password_file, feedback, keep_for, token_keys, accept_unbound_tokens_until,
             open_reads, pass_every, report_allowance, ocm, ocm_token, ocm_client_id,
             ocm_client_secret, ocm_offline_token, ocm_token_url, acm, acm_context, aus_metrics, poll_every,
             max_connections, max_connections_per_address, trusted_proxies, allowed_hosts,

@@ -85,6 +85,9 @@ impl fmt::Display for FleetSettings {
         self.store_password_file
             .iter()
             .try_for_each(|file| writeln!(f, "storePasswordFile: {}", path(file)))?;
+        self.feedback
+            .iter()
+            .try_for_each(|file| writeln!(f, "feedback: {}", path(file)))?;
         writeln!(f, "keepFor: {}", written(self.keep_for.unwrap_or_default()))?;
         self.token_keys
             .iter()

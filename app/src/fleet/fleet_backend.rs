@@ -180,6 +180,13 @@ impl FleetBackend {
                 // The page is made while the fleet stands still, and written when it may go on.
                 made.await.map_or_else(|answer| answer, Made::written)
             }
+            FleetRequest::Watch { release } => {
+                let watch = self.published_fleet.watch.clone();
+                let made = worked(&self.questions, BUSY, move || {
+                    crate::feedback::answer(&watch, release.as_ref(), form)
+                });
+                made.await.unwrap_or_else(|answer| answer)
+            }
             FleetRequest::Decisions { before, limit } => self
                 .log
                 .decisions(before, limit, form)

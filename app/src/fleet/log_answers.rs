@@ -55,7 +55,8 @@ impl LogReader {
         let next = next.filter(|seq| *seq > first);
         let pruned = pruned.map(|pruned| (pruned.seq, pruned.at));
         let written = tokio::task::spawn_blocking(move || {
-            let entries: Result<Vec<LogEntry>, String> = decisions.iter().map(entry).collect();
+            let entries: Result<Vec<LogEntry>, String> =
+                decisions.iter().map(replay::log_entry).collect();
             let entries = entries.map_err(FleetAnswer::Unavailable)?;
             Ok(match room(form, None) {
                 None => Made::Json(log::list(&entries, next, pruned)),
@@ -154,10 +155,6 @@ pub(super) async fn standing_acts(store: &Store) -> Result<Vec<StandingAct>, Sto
     Ok(acts)
 }
 
-fn entry(stored: &StoredDecision) -> Result<LogEntry, String> {
-    LogEntry::read(stored.seq, stored.at, stored.hash, &stored.body)
-}
-
 /// Makes a decision again and tells of it.
 fn whole(
     stored: &StoredDecision,
@@ -165,13 +162,18 @@ fn whole(
     cluster: Option<&str>,
     form: FleetForm,
 ) -> Result<FleetAnswer, FleetAnswer> {
-    let entry = entry(stored).map_err(FleetAnswer::Unavailable)?;
-    let again = parts.and_then(|parts| replay::make_again(stored, &parts));
-    let (result, fleet) = match again {
-        Ok((planner, decision, again)) => {
-            (log::replay(&stored.body, &again), Some((planner, decision)))
-        }
-        Err(problem) => (Err(problem), None),
+    let entry = replay::log_entry(stored).map_err(FleetAnswer::Unavailable)?;
+    let (result, fleet) = match replay::is_of_a_watch(stored) {
+        true => (
+            parts.and_then(|parts| replay::watch_made_again(stored, &parts)),
+            None,
+        ),
+        false => match parts.and_then(|parts| replay::make_again(stored, &parts)) {
+            Ok((planner, decision, again)) => {
+                (log::replay(&stored.body, &again), Some((planner, decision)))
+            }
+            Err(problem) => (Err(problem), None),
+        },
     };
     let cluster = match (cluster, &fleet) {
         (Some(name), Some((planner, _))) => Some(find_cluster(planner, name).map_err(not_found)?),

@@ -21,7 +21,7 @@ mod operator_acts;
 mod orders;
 mod preflight;
 mod progress;
-mod published_fleet;
+pub(crate) mod published_fleet;
 mod remote;
 mod replay;
 mod report_queue;

@@ -7,6 +7,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
 use jiff::Timestamp;
+use tokio::sync::Notify;
 use towpath_core::cluster::ClusterId;
 use towpath_core::fleet::{
     AgentOutcome, Decision, FleetPlanner, FleetPolicy, Minimum, Name, UnknownClusters,
@@ -15,12 +16,18 @@ use towpath_core::graph::Graph;
 use towpath_formats::words::counted;
 use towpath_web::{Enrolment, Service, Snapshot};
 
+use crate::feedback::PublishedWatch;
+
 /// What was last decided, for whoever asks.
 #[derive(Default)]
 pub(crate) struct PublishedFleet {
     published: RwLock<Option<Arc<RwLock<DecidedFleet>>>>,
     /// What clusters have told of updates since this process began.
     pub(crate) outcomes: OutcomeCounts,
+    /// What the watch last said.
+    pub(crate) watch: Arc<PublishedWatch>,
+    /// Told when reports were written.
+    pub(crate) reports_came: Notify,
 }
 
 /// How often each outcome of an update was told, each update once.

@@ -3,7 +3,8 @@
 use anyhow::{Context, bail};
 use clap::Args;
 use towpath_core::fleet::{Decision, FleetPlanner, dispatch, find_cluster};
-use towpath_formats::fleet::log::{self, DecisionRow, Replay};
+use towpath_formats::feedback::record;
+use towpath_formats::fleet::log::{self, DecisionRow, LogEntry, Replay};
 use towpath_formats::fleet::{input, text};
 use towpath_formats::words::{counted, second};
 use towpath_store::{Store, StoredDecision};
@@ -61,10 +62,25 @@ pub(super) async fn replay(args: ReplayArgs) -> anyhow::Result<bool> {
                     store.newest_decision().await?
                 );
             }
-            let (planner, made, replay) = again(&store, decision, args.why.as_deref()).await?;
-            if args.decision.is_none() && decision.seq > listed_after {
-                listed.push(DecisionRow::new(decision.seq, &planner, &made, replay));
-            }
+            let is_listed = args.decision.is_none() && decision.seq > listed_after;
+            let replay = match is_of_a_watch(decision) {
+                true => {
+                    let replay = watched_again(&store, decision, args.why.as_deref()).await?;
+                    if is_listed {
+                        let entry = log_entry(decision).map_err(anyhow::Error::msg)?;
+                        listed.push(DecisionRow::of_watch(&entry, replay));
+                    }
+                    replay
+                }
+                false => {
+                    let (planner, made, replay) =
+                        again(&store, decision, args.why.as_deref()).await?;
+                    if is_listed {
+                        listed.push(DecisionRow::new(decision.seq, &planner, &made, replay));
+                    }
+                    replay
+                }
+            };
             match replay {
                 Replay::Same => same += 1,
                 Replay::SameButWords => but_words += 1,
@@ -140,6 +156,51 @@ async fn again(
         say(&text::why(&planner, &decision, member, &why, &[]))?;
     }
     Ok((planner, decision, replay))
+}
+
+/// Whether a watch made it, and not the scheduler.
+pub(super) fn is_of_a_watch(stored: &StoredDecision) -> bool {
+    record::is_of_a_watch(stored.input.iter().map(|(name, _)| name.as_str()))
+}
+
+pub(super) fn log_entry(stored: &StoredDecision) -> Result<LogEntry, String> {
+    LogEntry::read(stored.seq, stored.at, stored.hash, &stored.body)
+}
+
+/// Makes a decision of a watch again, and compares it.
+async fn watched_again(
+    store: &Store,
+    stored: &StoredDecision,
+    why: Option<&str>,
+) -> anyhow::Result<Replay> {
+    let seq = stored.seq;
+    if why.is_some() {
+        bail!("decision {seq} is the watch's: it is about a release, and about no single cluster");
+    }
+    let parts = parts(store, stored).await?;
+    let replay = watch_made_again(stored, &parts);
+    let replay = replay.map_err(|problem| anyhow::anyhow!("decision {seq}: {problem}"))?;
+    if replay == Replay::Different {
+        let was = String::from_utf8_lossy(&stored.body);
+        say(&format!(
+            "decision {seq} at {} is different now; it was {was}\n",
+            stored.at
+        ))?;
+    }
+    Ok(replay)
+}
+
+pub(super) fn watch_made_again(
+    stored: &StoredDecision,
+    parts: &[(String, Vec<u8>)],
+) -> Result<Replay, String> {
+    let parts = parts.iter().map(|(name, body)| (name.as_str(), &**body));
+    let is_same = record::replay(parts, &stored.body)?;
+    Ok(if is_same {
+        Replay::Same
+    } else {
+        Replay::Different
+    })
 }
 
 /// The inputs of a decision, by name.

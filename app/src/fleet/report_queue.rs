@@ -102,6 +102,7 @@ async fn write(
             batch.into_iter().map(|one| (one.report, one.done)).unzip();
         match store.record_all(&reports, allowance).await {
             Ok(written) => {
+                published_fleet.reports_came.notify_one();
                 written
                     .outcomes
                     .iter()

@@ -18,7 +18,7 @@ use towpath_core::retry::Backoff;
 use towpath_store::{Store, StoreAddress, StoreError};
 use towpath_web::{
     AllowedUpdates, AusMetrics, Bounded, Clock, ClusterCount, ClusterPlace, Fleet, FleetHealth,
-    FleetMetrics, Managed, RemainingSoak, Service, TokenKeys,
+    FleetMetrics, Managed, RemainingSoak, Service, TokenKeys, WatchMetrics,
 };
 
 use super::aus_metrics::aus_metrics;
@@ -29,6 +29,7 @@ use super::published_fleet::{DecidedFleet, GraphSource, PassOutcome, PublishedFl
 use super::scheduler::Scheduler;
 use super::{facts, needed, open_or_make};
 use crate::config::{FleetSettings, Settings};
+use crate::feedback::{self, BackgroundWatch};
 
 /// A cluster that was seen since then reports lately.
 const LATELY: SignedDuration = SignedDuration::from_hours(24);
@@ -216,6 +217,7 @@ pub(crate) fn in_background(
         .as_deref()
         .map(|path| token_keys(path, fleet.unbound_until))
         .transpose()?;
+    let feedback = feedback::read(fleet.feedback.as_deref())?;
     let address = fleet.store_address();
     // What no waiting can mend ends the start.
     address.check().context("--store cannot be used")?;
@@ -244,11 +246,23 @@ pub(crate) fn in_background(
             fleet.allowance,
         ));
         let (every, names_of_aus) = (fleet.pass_every, fleet.aus_metrics);
+        let (watched_graph, watched_fleet) = (graph.clone(), published_fleet.clone());
+        let watch = BackgroundWatch::start(
+            store.clone(),
+            feedback,
+            watched_graph,
+            watched_fleet,
+            clock.clone(),
+        );
         match Scheduler::new(store.clone(), fleet, graph, published_fleet) {
             Ok(scheduler) => {
                 pass_until(scheduler, &service, &clock, every, names_of_aus, &stopped).await;
             }
             Err(error) => tracing::error!("the fleet's scheduler cannot start: {error:#}"),
+        }
+        match watch {
+            Ok(watch) => watch.stop().await,
+            Err(error) => tracing::error!("{error:#}"),
         }
         // Nothing is asked of it any more; SQLite then has everything in its one file.
         store.close().await;
@@ -330,6 +344,7 @@ async fn pass_until(
                             ..aus_metrics(&published, outcome.at)
                         });
                         told.agent_updates = scheduler.published_fleet.outcomes.all();
+                        told.watch = scheduler.published_fleet.watch.metrics();
                         service.fleet_metrics(Arc::new(told.clone()));
                     });
                 }
@@ -485,6 +500,7 @@ fn metrics(
         is_scheduler: outcome.is_scheduler,
         decisions,
         agent_updates: BTreeMap::new(),
+        watch: WatchMetrics::default(),
         aus: None,
     }
 }

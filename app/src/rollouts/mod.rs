@@ -6,7 +6,7 @@ mod write;
 
 use std::io::IsTerminal;
 
-use anyhow::anyhow;
+use anyhow::{anyhow, bail};
 use clap::{Args, Subcommand};
 use towpath_core::graph::ChannelName;
 use towpath_core::version::Version;
@@ -20,6 +20,7 @@ use crate::clock::NowArgs;
 use crate::config::SourceArgs;
 use crate::graph::rollouts::{self, RolloutsArgs};
 use crate::output::OutputArgs;
+use crate::server::{Question, ServerArgs};
 use crate::sources::{Needs, Sources};
 use crate::terminal::room;
 
@@ -28,7 +29,7 @@ pub(crate) enum RolloutsCommand {
     /// Show every rollout window that is running or planned.
     #[command(after_help = "Example:\n  towpath rollouts list")]
     List(RolloutsArgs),
-    /// Show the windows of one release.
+    /// Show the windows of one release; with --server what the service's watch says about it.
     #[command(after_help = "Example:\n  towpath rollouts show 4.20.4")]
     Show(RolloutShowArgs),
     /// Stop offering a release to everybody: one new file in blocked-edges.
@@ -62,6 +63,8 @@ pub(crate) struct RolloutShowArgs {
     sources: SourceArgs,
     #[command(flatten)]
     now: NowArgs,
+    #[command(flatten)]
+    server: ServerArgs,
     #[command(flatten)]
     output: OutputArgs,
 }
@@ -143,6 +146,14 @@ pub(crate) fn execute(command: RolloutsCommand) -> anyhow::Result<bool> {
 }
 
 fn show(args: &RolloutShowArgs) -> anyhow::Result<bool> {
+    if let Some(server) = args.server.given() {
+        if args.now.given().is_some() {
+            bail!("a service says what its watch saw last, so --now cannot be used with --server");
+        }
+        let version = Some(args.release.to_string());
+        let question = Question::new("/api/v1/fleet/watch", [("version", version)]);
+        return server.show(args.output, &question);
+    }
     let now = args.now.at();
     let settings = args.sources.settings(Needs::GraphDataAndReleases, None)?;
     let sources = Sources::read(settings, now)?;

@@ -1,5 +1,6 @@
 //! What a watch says, as JSON: the same on the command line, over HTTP, and in the decision log.
 
+use jiff::Timestamp;
 use serde_json::{Value, json};
 use towpath_core::cluster::Platform;
 use towpath_core::feedback::{
@@ -7,6 +8,12 @@ use towpath_core::feedback::{
 };
 
 use super::text::{held_back_words, in_words};
+
+/// What was said about releases, and when. Without a time nobody has looked yet.
+pub fn json(decisions: &[&WatchDecision], at: Option<Timestamp>) -> Value {
+    let told = decisions.iter().map(|decision| assessment(decision));
+    json!({"at": at.map(|at| at.to_string()), "releases": told.collect::<Vec<_>>()})
+}
 
 /// A decision about a release, with its words.
 pub fn assessment(decision: &WatchDecision) -> Value {

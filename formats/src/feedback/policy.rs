@@ -170,7 +170,10 @@ fn destination(reader: &mut Reader, node: &Node) -> Option<ProposalDestination> 
     let (problem, remedy) = match (text("directory"), text("webhook")) {
         (Some(directory), None) => return Some(ProposalDestination::Directory(directory)),
         (None, Some(url)) if is_address(&url) => return Some(ProposalDestination::Webhook(url)),
-        (None, Some(url)) => (format!("{:?} is not an address", shown(&url)), "begin it with https://"),
+        (None, Some(url)) => (
+            format!("{:?} is not an address", shown(&url)),
+            "begin it with https://",
+        ),
         _ => (
             "a proposal goes to exactly one place".to_owned(),
             "write `directory` or `webhook`",

@@ -59,15 +59,23 @@ fn path(to: &Version, scope: &HaltScope) -> String {
     let from = scope.from.map(|from| format!("-from-{from}"));
     let platform = scope.platform.as_ref().map(Platform::as_str);
     let platform = platform.map(|platform| format!("-on-{}", plain(platform)));
-    let arch = scope.arch.as_ref().map(|arch| format!("-with-{}", plain(arch.as_str())));
+    let arch = scope
+        .arch
+        .as_ref()
+        .map(|arch| format!("-with-{}", plain(arch.as_str())));
     let parts: String = [from, platform, arch].into_iter().flatten().collect();
     format!("blocked-edges/{to}-halted{parts}.yaml")
 }
 
 /// The releases whose edges it stops, as a block says it.
 fn from(scope: &HaltScope) -> String {
-    let from = scope.from.map(|from| format!("^{}[.]{}[.]", from.major, from.minor));
-    let arch = scope.arch.as_ref().map(|arch| format!("[+]{}$", arch.as_str()));
+    let from = scope
+        .from
+        .map(|from| format!("^{}[.]{}[.]", from.major, from.minor));
+    let arch = scope
+        .arch
+        .as_ref()
+        .map(|arch| format!("[+]{}$", arch.as_str()));
     match (from, arch) {
         (None, None) => ".*".to_owned(),
         (Some(one), None) | (None, Some(one)) => one,

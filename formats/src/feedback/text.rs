@@ -1,5 +1,6 @@
 //! What a watch says, in plain words.
 
+use jiff::Timestamp;
 use towpath_core::feedback::{
     Assessment, Halt, HaltScope, HaltWay, HeldBack, Mode, ScopeEvidence, WatchAct, WatchAnswer,
     WatchDecision,
@@ -8,6 +9,22 @@ use towpath_core::feedback::{
 use crate::room::Room;
 use crate::tables::{fitted, shown};
 use crate::words::{counted, joined, plain, second};
+
+/// What was said about releases, one after the other.
+pub fn all_text(decisions: &[&WatchDecision], at: Option<Timestamp>, room: Room) -> String {
+    let Some(at) = at else {
+        return "The watch has not looked at the attempts yet.\n".to_owned();
+    };
+    let head = format!(
+        "{} watched, as of {}.\n",
+        counted(decisions.len(), "release"),
+        second(at)
+    );
+    let told = decisions
+        .iter()
+        .map(|decision| format!("\n{}", text(decision, room)));
+    head + &told.collect::<String>()
+}
 
 /// The answer of a decision with its evidence, scope by scope.
 pub fn text(decision: &WatchDecision, room: Room) -> String {

@@ -25,7 +25,7 @@ use towpath_formats::fleet::report::Report;
 
 pub(crate) use answer::{MAX_ANSWERS, answer, check_token, may_ask_about, sight, sight_of};
 pub use aus_metrics::{AusCluster, AusMetrics, AusOrganisation, AusRemaining, AusSoak};
-pub use metrics::{Bounded, ClusterCount, FleetMetrics, RemainingSoak};
+pub use metrics::{Bounded, ClusterCount, FleetMetrics, RemainingSoak, WatchMetrics};
 pub(crate) use metrics::{FleetCollector, ReportResults};
 pub(crate) use tokens::Purpose;
 pub use tokens::TokenKeys;
@@ -96,6 +96,10 @@ pub enum FleetRequest {
     },
     /// Pauses, approvals and acknowledgements.
     Acts(Filter),
+    /// What the watch says about releases that are rolled out, or about one.
+    Watch {
+        release: Option<Version>,
+    },
     /// The decision log, newest first.
     Decisions {
         /// Only those before this number.

@@ -146,6 +146,11 @@ pub(crate) fn acts(_: &str, query: &str) -> Result<FleetRequest, String> {
     Ok(FleetRequest::Acts(Parameters::read(ACTS, query)?.filter))
 }
 
+pub(crate) fn watch(_: &str, query: &str) -> Result<FleetRequest, String> {
+    let release = Parameters::read("version", query)?.version;
+    Ok(FleetRequest::Watch { release })
+}
+
 pub(crate) fn decisions(_: &str, query: &str) -> Result<FleetRequest, String> {
     let Parameters { filter, before, .. } = Parameters::read(LOG, query)?;
     let limit = filter.limit;

@@ -218,6 +218,12 @@ pub static ROUTES: &[Route] = &[
         "One decision with its reasons, made again",
     ),
     get(
+        "/api/v1/fleet/watch",
+        (Who::Reader, Read(query::watch)),
+        "watch",
+        "What the watch says about releases that are rolled out: halt, go on, or inconclusive, with the evidence",
+    ),
+    get(
         "/api/v1/fleet/upgrades",
         (Who::Reader, Read(query::upgrades)),
         "upgrades",

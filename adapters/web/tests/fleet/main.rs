@@ -27,7 +27,7 @@ use door::{Door, KEY, NOW, Response, admin_token, bearer, cluster, cluster_token
 
 const REPORT: &str = r#"{"organisation": "o", "version": "4.16.1"}"#;
 const REPORT_PATH: &str = "/api/v1/clusters/0f3a/report";
-const READS: [&str; 15] = [
+const READS: [&str; 16] = [
     "/api/v1/fleet/status",
     "/api/v1/fleet/plan",
     "/api/v1/fleet/clusters",
@@ -40,6 +40,7 @@ const READS: [&str; 15] = [
     "/api/v1/fleet/calendar",
     "/api/v1/fleet/acts",
     "/api/v1/fleet/decisions",
+    "/api/v1/fleet/watch",
     "/api/v1/fleet/decisions/7",
     "/api/v1/clusters/c",
     "/api/v1/clusters/c/why",
