@@ -174,6 +174,7 @@ fn graph(input: &Input) -> Graph {
             from,
             stops,
             risk,
+            halt: None,
             origin: Place::file(format!("blocked-edges/{n:04}")),
         }
     };

@@ -193,8 +193,8 @@ pub(crate) struct TokenArgs {
     /// The organisation that the cluster belongs to.
     #[arg(long, value_name = "ID", requires = "cluster")]
     org: Option<String>,
-    /// The cluster's name in the policies.
-    #[arg(long, value_name = "NAME", requires = "cluster")]
+    /// The cluster's name in the policies; or, with --admin, the name of the person. Undoing a halt takes two persons.
+    #[arg(long, value_name = "NAME")]
     name: Option<String>,
     /// For an administrator.
     #[arg(long, conflicts_with = "cluster")]
@@ -543,7 +543,14 @@ pub(super) fn issue(args: &TokenArgs, enrolment: Option<Enrolment>) -> anyhow::R
             let whose = format!("cluster {name} of organisation {organisation} (id {id})");
             (Grant::Cluster(enrolment), whose)
         }
-        _ if args.admin => (Grant::Admin, "an administrator".to_owned()),
+        _ if args.admin => match &args.name {
+            Some(name) => {
+                let whose = format!("administrator {name}");
+                (Grant::NamedAdmin(name.clone()), whose)
+            }
+            None => (Grant::Admin, "an administrator".to_owned()),
+        },
+        _ if args.name.is_some() => bail!("--name is for --cluster and --admin"),
         _ if args.reload => (
             Grant::Reload,
             "a pipeline that announces changed sources".to_owned(),

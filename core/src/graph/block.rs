@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 
+use super::DeclaredHalt;
 use crate::cluster::Platform;
 use crate::finding::Place;
 use crate::version::ReleaseName;
@@ -22,6 +23,8 @@ pub struct Block {
     pub stops: Option<Audience>,
     /// What clients have to weigh.
     pub risk: Option<Risk>,
+    /// What it says about itself, if it is a halt. A halt always stops somebody.
+    pub halt: Option<Arc<DeclaredHalt>>,
     pub origin: Place,
 }
 

@@ -12,7 +12,7 @@ use super::ClientClass;
 use crate::cluster::Cluster;
 use crate::finding::Place;
 use crate::graph::model::BlockSetId;
-use crate::graph::rules::{Edges, HARD_BLOCKS, RISKS_NOT_SERVABLE, TARGETED_BLOCKS};
+use crate::graph::rules::{Edges, HALTS, HARD_BLOCKS, RISKS_NOT_SERVABLE, TARGETED_BLOCKS};
 use crate::graph::{BlockId, Edge, Graph, ReleaseId, RiskId, Situation};
 use crate::rules::{Policy, Rule};
 use crate::verdict::Answer;
@@ -142,6 +142,7 @@ fn judge(
 fn holding(edge: Edge, at: &Situation<'_>) -> Box<[BlockId]> {
     let reasons = HARD_BLOCKS
         .judge(&at.about(edge))
+        .and(HALTS.judge(&at.about(edge)))
         .and(RISKS_NOT_SERVABLE.judge(&at.about(edge)))
         .and(TARGETED_BLOCKS.judge(&at.about(edge)))
         .reasons;

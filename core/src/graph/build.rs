@@ -400,6 +400,7 @@ impl Build {
             from: block.from.text(),
             to: block.to,
             stops: block.stops,
+            halt: block.halt,
             origin: block.origin,
         });
         self.graph.blocks = kept.collect();
@@ -560,6 +561,7 @@ fn risk_of_a_source(risk: Risk, to: &Release, from: &Pattern) -> Block {
         from: from.clone(),
         stops: None,
         risk: Some(risk),
+        halt: None,
         origin: Place::file("releases"),
     }
 }

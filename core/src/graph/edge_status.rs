@@ -4,8 +4,9 @@
 //! that no row names is [`Held`](EdgeStatus::Held) or [`Blocked`](EdgeStatus::Blocked).
 
 use super::rules::{
-    CHANNEL_ENTRY, EDGE_SKIPS_MINOR, HARD_BLOCKS, NO_EDGE, NOT_IN_CHANNEL, OLDER, PHASED_ROLLOUT,
-    RISKS_NOT_SERVABLE, SKIPS_MINOR, SOURCE_STALE, TARGETED_BLOCKS, UNKNOWN_RELEASE,
+    CHANNEL_ENTRY, EDGE_SKIPS_MINOR, HALTS, HARD_BLOCKS, NO_EDGE, NOT_IN_CHANNEL, OLDER,
+    PHASED_ROLLOUT, RISKS_NOT_SERVABLE, SKIPS_MINOR, SOURCE_STALE, TARGETED_BLOCKS,
+    UNKNOWN_RELEASE,
 };
 use crate::rules::Rule;
 use crate::verdict::{Answer, Code, Verdict};
@@ -114,6 +115,7 @@ fn refused(says: &Says<'_>) -> EdgeStatus {
         (vec![&SKIPS_MINOR], EdgeStatus::Skipped),
         (vec![&NOT_IN_CHANNEL], EdgeStatus::NotInChannel),
         (HARD_BLOCKS.codes(), EdgeStatus::Blocked),
+        (HALTS.codes(), EdgeStatus::Blocked),
         (RISKS_NOT_SERVABLE.codes(), EdgeStatus::Blocked),
         (TARGETED_BLOCKS.codes(), EdgeStatus::NotForPlatform),
     ];

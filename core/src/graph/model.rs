@@ -6,8 +6,8 @@ use std::sync::Arc;
 use jiff::Timestamp;
 
 use super::{
-    Audience, Block, BlockId, Channel, ChannelName, ChannelSpec, DeclaredEdge, DeclaredRelease,
-    Provenance, Release, ReleaseId, Releases, Risk, RiskId,
+    Audience, Block, BlockId, Channel, ChannelName, ChannelSpec, DeclaredEdge, DeclaredHalt,
+    DeclaredRelease, Provenance, Release, ReleaseId, Releases, Risk, RiskId,
 };
 use crate::cluster::{Cluster, Platform};
 use crate::finding::{Finding, Place};
@@ -43,6 +43,8 @@ pub struct KeptBlock {
     pub stops: Option<Audience>,
     /// What clients have to weigh.
     pub risk: Option<RiskId>,
+    /// What it says about itself, if it is a halt.
+    pub halt: Option<Arc<DeclaredHalt>>,
     pub origin: Place,
 }
 

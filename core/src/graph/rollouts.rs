@@ -5,15 +5,16 @@
 //! each has its own: "blocked for everybody" must not be said of clusters that see the edge.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
 
 use crate::cluster::Cluster;
 use crate::finding::Place;
-use crate::graph::rules::{HARD_BLOCKS, RISKS_NOT_SERVABLE};
+use crate::graph::rules::{RISKS_NOT_SERVABLE, stops_everybody};
 use crate::graph::{
-    Audience, Channel, ChannelEdge, ChannelName, ChannelView, Edge, FromVersion, Graph,
-    RolloutRule, Situation, Window,
+    Audience, Channel, ChannelEdge, ChannelName, ChannelView, DeclaredHalt, Edge, FromVersion,
+    Graph, KeptBlock, RolloutRule, Situation, Window,
 };
 use crate::rules::Rule;
 use crate::version::{Arch, Version};
@@ -53,6 +54,8 @@ pub struct RolloutStop {
     pub origin: Place,
     /// Whom it keeps from them.
     pub whom: Audience,
+    /// What it says about itself, if it is a halt.
+    pub halt: Option<Arc<DeclaredHalt>>,
     /// The releases that these edges leave.
     pub from: BTreeSet<Version>,
 }
@@ -119,11 +122,18 @@ struct Edges<'a> {
     from: BTreeMap<Version, Source<'a>>,
 }
 
+/// Whom a block stops, and whether it is a halt.
+#[derive(PartialEq, Eq)]
+struct Stop<'a> {
+    whom: &'a Audience,
+    halt: Option<&'a Arc<DeclaredHalt>>,
+}
+
 /// A release that an edge leaves.
 struct Source<'a> {
     arches: BTreeSet<Arch>,
     is_blocked: bool,
-    stops: BTreeMap<&'a Place, &'a Audience>,
+    stops: BTreeMap<&'a Place, Stop<'a>>,
 }
 
 fn in_channel(
@@ -192,13 +202,15 @@ impl<'a> Edges<'a> {
     fn add(&mut self, edge: Edge, at: &Situation<'a>) {
         let from = at.graph.release(edge.from);
         let blocks = at.graph.blocks_on(edge);
-        let stops = blocks.filter_map(|block| Some((&block.origin, block.stops.as_ref()?)));
+        let stop = |block: &'a KeptBlock| {
+            let (whom, halt) = (block.stops.as_ref()?, block.halt.as_ref());
+            Some((&block.origin, Stop { whom, halt }))
+        };
+        let stops = blocks.filter_map(stop);
         let source = Source {
             arches: [from.arch.clone()].into(),
-            is_blocked: ![&HARD_BLOCKS, &RISKS_NOT_SERVABLE]
-                .map(|rule| rule.judge(&at.about(edge)))
-                .into_iter()
-                .all(|verdict| verdict.is_offered()),
+            is_blocked: at.graph.blocks_on(edge).any(stops_everybody)
+                || !RISKS_NOT_SERVABLE.judge(&at.about(edge)).is_offered(),
             stops: stops.collect(),
         };
         self.arches.insert(from.arch.clone());
@@ -227,10 +239,11 @@ impl<'a> Edges<'a> {
     fn row(self, channel: &Channel, to: &Version, window: Window) -> RolloutWindow {
         let mut stops: BTreeMap<&Place, RolloutStop> = BTreeMap::new();
         for (version, source) in &self.from {
-            for (origin, whom) in &source.stops {
+            for (origin, one) in &source.stops {
                 let stop = stops.entry(origin).or_insert_with(|| RolloutStop {
                     origin: (*origin).clone(),
-                    whom: (*whom).clone(),
+                    whom: one.whom.clone(),
+                    halt: one.halt.cloned(),
                     from: BTreeSet::new(),
                 });
                 stop.from.insert(version.clone());

@@ -98,6 +98,7 @@ fn block(version: &Version, arch: &Arch, what: String, origin: Place) -> Block {
         from: Pattern::new(".*").expect("a valid pattern"),
         stops: Some(Audience::Disputed(what)),
         risk: None,
+        halt: None,
         origin,
     }
 }

@@ -124,6 +124,7 @@ pub fn stricter_edges(
                 from,
                 stops,
                 risk,
+                halt: None,
                 origin,
             }));
         }

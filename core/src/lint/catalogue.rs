@@ -121,6 +121,11 @@ pub const CATALOGUE: &[FindingKind] = &[
         "Name the first release without the problem.",
     ),
     error(
+        "bad-halt",
+        "The section `halt` of a block cannot be read, or is for other clusters than the block.",
+        "Correct it, or remove the section. The block holds without it.",
+    ),
+    error(
         "bad-json",
         "`raw/metadata.json` cannot be read.",
         "Correct the file.",
@@ -254,6 +259,11 @@ pub const CATALOGUE: &[FindingKind] = &[
         "no-known-rule",
         "A risk has only rules of types that clients do not know; the edge is recommended to nobody.",
         "Add `type: Always` or a PromQL rule.",
+    ),
+    error(
+        "not-an-overlay",
+        "An overlay has a file that is no block.",
+        "Keep `version` and `blocked-edges/`, and move the rest to the graph data.",
     ),
     error(
         "no-matching-rules",

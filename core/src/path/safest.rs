@@ -186,6 +186,7 @@ mod tests {
                 message: "m".into(),
                 matching_rules: vec![MatchingRule::PromQl("x".into())],
             }),
+            halt: None,
             origin: Place::file(risk),
         };
         let blocks = vec![

@@ -88,6 +88,7 @@ fn any_data() -> impl Strategy<Value = (GraphData, Releases)> {
                 from: Pattern::new(from).unwrap(),
                 stops,
                 risk: rules.map(|rules| risk(&format!("R{number}"), rules)),
+                halt: None,
                 origin: Place::file(format!("{number}.yaml")),
             };
             let blocks = blocks.into_iter().enumerate().map(block).collect();

@@ -309,6 +309,7 @@ fn block(to: &str, from: &str, stops: Option<Audience>, line: u32) -> Block {
         from: Pattern::new(from).unwrap(),
         stops,
         risk,
+        halt: None,
         origin: Place::file(format!("{line}.yaml")),
     }
 }

@@ -66,6 +66,8 @@ pub enum Grant {
     Cluster(Enrolment),
     /// People change things with it.
     Admin,
+    /// The same, in the name of one person. What takes two people takes two of these.
+    NamedAdmin(String),
     /// A pipeline says with it that a source has changed.
     Reload,
     /// Its holder may look at the fleet.
@@ -143,13 +145,17 @@ impl Key {
     pub fn sign(&self, claims: &Claims) -> Result<String, Malformed> {
         let enrolment = match &claims.grant {
             Grant::Cluster(enrolment) => Some(enrolment),
-            Grant::Admin | Grant::Reload | Grant::Read => None,
+            Grant::Admin | Grant::NamedAdmin(_) | Grant::Reload | Grant::Read => None,
+        };
+        let person = match &claims.grant {
+            Grant::NamedAdmin(name) => Some(name.clone()),
+            Grant::Cluster(_) | Grant::Admin | Grant::Reload | Grant::Read => None,
         };
         let payload = Payload {
             role: claims.grant.role().to_owned(),
             key: self.id.0.clone(),
             organisation: enrolment.map(|of| of.organisation.clone()),
-            name: enrolment.map(|of| of.name.clone()),
+            name: enrolment.map(|of| of.name.clone()).or(person),
             id: enrolment.map(|of| of.id.as_str().to_owned()),
             end: claims.end.to_string(),
             serial: claims.serial.clone(),
@@ -235,13 +241,20 @@ impl Payload {
         let enrolment = match (&self.organisation, &self.name, &self.id) {
             (Some(organisation), Some(name), Some(id)) => Some(enrolment(organisation, name, id)?),
             (None, None, None) => None,
+            (None, Some(name), None) if self.role == "admin" => {
+                check_names(&[name])?;
+                None
+            }
             _ => return Err(wrong("organisation, name and id go together")),
         };
         let grant = match (&*self.role, enrolment) {
             ("cluster", Some(enrolment)) => Grant::Cluster(enrolment),
             ("cluster", None) => return Err(wrong("it does not say which cluster it is for")),
             (_, Some(_)) => return Err(wrong("only a cluster's token names a cluster")),
-            ("admin", None) => Grant::Admin,
+            ("admin", None) => match &self.name {
+                Some(name) => Grant::NamedAdmin(name.clone()),
+                None => Grant::Admin,
+            },
             ("reload", None) => Grant::Reload,
             ("read", None) => Grant::Read,
             _ => return Err(wrong("its role is not known here")),
@@ -266,21 +279,25 @@ impl Payload {
 }
 
 fn enrolment(organisation: &str, name: &str, id: &str) -> Result<Enrolment, Malformed> {
-    let fits = |text: &str| {
-        !text.is_empty() && text.len() <= MAX_TEXT_BYTES && !text.contains(char::is_control)
-    };
-    if !fits(organisation) || !fits(name) {
-        let problem = format!(
-            "organisation and name have 1 to {MAX_TEXT_BYTES} bytes and no control characters"
-        );
-        return Err(Malformed(problem));
-    }
+    check_names(&[organisation, name])?;
     let id = ClusterId::new(id).ok_or_else(|| Malformed("its id is not a cluster's".to_owned()))?;
     Ok(Enrolment {
         organisation: organisation.to_owned(),
         name: name.to_owned(),
         id,
     })
+}
+
+fn check_names(names: &[&str]) -> Result<(), Malformed> {
+    let fits = |text: &&str| {
+        !text.is_empty() && text.len() <= MAX_TEXT_BYTES && !text.contains(char::is_control)
+    };
+    match names.iter().all(fits) {
+        true => Ok(()),
+        false => Err(Malformed(format!(
+            "organisation and name have 1 to {MAX_TEXT_BYTES} bytes and no control characters"
+        ))),
+    }
 }
 
 /// What is wrong with a payload, without a word of it.
@@ -298,7 +315,7 @@ impl Grant {
     pub fn role(&self) -> &'static str {
         match self {
             Self::Cluster(_) => "cluster",
-            Self::Admin => "admin",
+            Self::Admin | Self::NamedAdmin(_) => "admin",
             Self::Reload => "reload",
             Self::Read => "read",
         }

@@ -193,6 +193,7 @@ fn block(words: &[&str], risk: Option<&str>, origin: Place) -> Block {
         from: Pattern::new(after(words, "from").unwrap_or(".*")).unwrap(),
         stops,
         risk: risk.map(|name| pieces::risk(name, rules.map(matching_rule).collect())),
+        halt: after(words, "halted").map(|by| pieces::halt(by).into()),
         origin,
     }
 }

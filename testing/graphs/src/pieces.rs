@@ -2,9 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use jiff::Timestamp;
+use towpath_core::feedback::HaltScope;
 use towpath_core::finding::Place;
 use towpath_core::graph::{
-    ChannelName, ChannelSpec, DeclaredEdge, DeclaredRelease, MatchingRule, Member, Risk, Trust,
+    ChannelName, ChannelSpec, DeclaredEdge, DeclaredHalt, DeclaredRelease, MatchingRule, Member,
+    ObservedFailures, Risk, Trust,
 };
 use towpath_core::version::{Arch, ReleaseName, Version};
 
@@ -55,5 +58,22 @@ pub fn risk(name: &str, matching_rules: Vec<MatchingRule>) -> Risk {
         url: "https://example.com".into(),
         message: "m".into(),
         matching_rules,
+    }
+}
+
+/// A halt for every cluster, with evidence.
+pub fn halt(by: &str) -> DeclaredHalt {
+    DeclaredHalt {
+        by: by.to_owned(),
+        at: Timestamp::UNIX_EPOCH,
+        scope: HaltScope::default(),
+        why: Some("Nodes stay NotReady.".to_owned()),
+        evidence: Some(ObservedFailures {
+            attempts: 41,
+            known: 36,
+            failed: 6,
+            degraded: 0,
+            sentence: "At most 1 in 1,000 good releases looks so bad.".to_owned(),
+        }),
     }
 }

@@ -110,15 +110,20 @@ pub fn any_block() -> impl Strategy<Value = Block> {
         (any_audience(), any_risk()).prop_map(|(audience, risk)| (Some(audience), Some(risk))),
     ];
     let from = prop_oneof![Just(".*"), Just("4[.]8"), Just("[13][+]"), Just("s390x")];
-    (any_release_name(), from, effect, "[a-z]{4}").prop_map(|(to, from, (stops, risk), file)| {
-        Block {
-            to,
-            from: Pattern::new(from).unwrap(),
-            stops,
-            risk,
-            origin: Place::file(file),
-        }
-    })
+    let halt = proptest::bool::weighted(0.3);
+    (any_release_name(), from, effect, halt, "[a-z]{4}").prop_map(
+        |(to, from, (stops, risk), is_halt, file)| {
+            Block {
+                to,
+                from: Pattern::new(from).unwrap(),
+                // A halt always stops somebody.
+                halt: (is_halt && stops.is_some()).then(|| pieces::halt("watch").into()),
+                stops,
+                risk,
+                origin: Place::file(file),
+            }
+        },
+    )
 }
 
 pub fn any_graph() -> impl Strategy<Value = Graph> {

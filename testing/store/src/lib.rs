@@ -94,6 +94,7 @@ pub const SCHEMA_TWO: &[&str] = &[
     "DROP TABLE preflights",
     "DROP TABLE watch_answers",
     "DROP TABLE attempts",
+    "DROP TABLE halts",
     "DROP TABLE imported_soak",
     "DROP TABLE kept_lists",
     "ALTER TABLE agent_updates DROP COLUMN reported_at",

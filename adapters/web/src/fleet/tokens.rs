@@ -149,7 +149,9 @@ impl TokenKeys {
                     enrolment: Some(enrolment.clone()),
                 }),
                 Grant::Cluster(_) => Err(TokenProblem::WrongCluster),
-                Grant::Admin | Grant::Reload | Grant::Read => Err(TokenProblem::WrongRole),
+                Grant::Admin | Grant::NamedAdmin(_) | Grant::Reload | Grant::Read => {
+                    Err(TokenProblem::WrongRole)
+                }
             },
             Token::First { holder, code } => {
                 self.takes_unbound(now)?;
@@ -175,7 +177,7 @@ impl TokenKeys {
         let permitted = match token {
             Token::Malformed(problem) => return Err(TokenProblem::Malformed(problem.clone())),
             Token::Second(token) => match (&self.genuine(token, now)?.grant, purpose) {
-                (Grant::Admin, _) => true,
+                (Grant::Admin | Grant::NamedAdmin(_), _) => true,
                 (Grant::Read, purpose) => purpose == Purpose::Read,
                 (Grant::Reload, purpose) => purpose == Purpose::Reload,
                 (Grant::Cluster(_), _) => false,
@@ -188,6 +190,22 @@ impl TokenKeys {
             }
         };
         permitted.then_some(()).ok_or(TokenProblem::WrongRole)
+    }
+
+    /// In whose name an administrator's token is; none if it has no name.
+    pub(crate) fn person(
+        &self,
+        token: &Token,
+        now: Timestamp,
+    ) -> Result<Option<String>, TokenProblem> {
+        self.permits(token, Purpose::Admin, now)?;
+        Ok(match token {
+            Token::Second(token) => match &token.claims().grant {
+                Grant::NamedAdmin(name) => Some(name.clone()),
+                Grant::Cluster(_) | Grant::Admin | Grant::Reload | Grant::Read => None,
+            },
+            Token::First { .. } | Token::Malformed(_) => None,
+        })
     }
 
     /// The claims of a token, if one of these keys signed it and it has not expired.
@@ -366,6 +384,7 @@ mod tests {
         let keys = keys(OLD);
         for (grant, expected) in [
             (Grant::Admin, [true, true, true, false]),
+            (Grant::NamedAdmin("ada".into()), [true, true, true, false]),
             (Grant::Read, [false, true, false, false]),
             (Grant::Reload, [false, false, true, false]),
             (of_cluster("a"), [false, false, false, true]),

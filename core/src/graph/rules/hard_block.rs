@@ -38,8 +38,15 @@ pub(crate) static RULE: EdgeRule = EdgeRule::new(
 fn judge(q: &EdgeQuestion<'_>) -> Verdict {
     q.graph
         .blocks_on(q.edge)
+        // Of halts, their own rule tells.
+        .filter(|block| block.halt.is_none())
         .filter_map(|block| Some(Verdict::refuse(objection(block)?.at(&block.origin))))
         .collect()
+}
+
+/// Whether a block stops every cluster, whoever made it.
+pub(crate) fn stops_everybody(block: &KeptBlock) -> bool {
+    objection(block).is_some()
 }
 
 fn objection(block: &KeptBlock) -> Option<Reason> {

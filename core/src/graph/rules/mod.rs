@@ -3,6 +3,7 @@
 
 mod channel_entry;
 mod enrolled;
+mod halted;
 mod hard_block;
 mod known_risk;
 mod managed;
@@ -15,7 +16,8 @@ mod targeted_block;
 pub use channel_entry::NOT_IN_CHANNEL;
 pub(crate) use channel_entry::{RULE as CHANNEL_ENTRY, not_in_channel};
 pub use enrolled::Enrolled;
-pub(crate) use hard_block::RULE as HARD_BLOCKS;
+pub(crate) use halted::RULE as HALTS;
+pub(crate) use hard_block::{RULE as HARD_BLOCKS, stops_everybody};
 pub use known_risk::KNOWN_RISK;
 #[cfg(test)]
 pub(crate) use managed::FLEET_HOLDS;
@@ -72,6 +74,7 @@ impl<'a> Situation<'a> {
 /// The compiled sheets rely on that, and judge each set of blocks once.
 static STANDING: Policy<Edges> = Policy(&[&BLOCKS, &SOURCE_STALE]);
 static BLOCKS: Policy<Edges> = Policy(&[
+    &HALTS,
     &HARD_BLOCKS,
     &known_risk::RULE,
     &RISKS_NOT_SERVABLE,

@@ -46,8 +46,9 @@ pub(crate) static RULE: EdgeRule = EdgeRule::new(
 
 fn judge(q: &EdgeQuestion<'_>) -> Verdict {
     let blocks = q.graph.blocks_on(q.edge);
-    let refusal = |block: &crate::graph::KeptBlock| match &block.stops {
-        Some(Audience::Platforms(stopped)) => {
+    let refusal = |block: &crate::graph::KeptBlock| match (&block.stops, &block.halt) {
+        // Of halts, their own rule tells.
+        (Some(Audience::Platforms(stopped)), None) => {
             let reason = objection(&q.cluster.platform, stopped)?;
             Some(Verdict::refuse(reason.at(&block.origin)))
         }
@@ -56,7 +57,7 @@ fn judge(q: &EdgeQuestion<'_>) -> Verdict {
     blocks.filter_map(refusal).collect()
 }
 
-fn objection(platform: &Fact<Platform>, stopped: &BTreeSet<Platform>) -> Option<Reason> {
+pub(super) fn objection(platform: &Fact<Platform>, stopped: &BTreeSet<Platform>) -> Option<Reason> {
     let names = || Value::list(stopped.iter().map(Platform::as_str));
     match platform {
         Fact::Known(platform) if stopped.contains(platform) => {

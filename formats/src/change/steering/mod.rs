@@ -11,9 +11,11 @@ use jiff::{SignedDuration, Timestamp};
 use towpath_core::change::{
     NotSteerable, PresubmitOptions, Stretch, StretchedFile, presubmit, stretch_file,
 };
+use towpath_core::feedback::HaltScope;
 use towpath_core::finding::Finding;
+use towpath_core::graph::DeclaredHalt;
 use towpath_core::graph::{
-    ChannelName, ChannelSpec, Graph, GraphData, RolloutWindow, Share, rollouts,
+    Block, ChannelName, ChannelSpec, Graph, GraphData, RolloutWindow, Share, rollouts,
 };
 use towpath_core::version::Version;
 
@@ -26,10 +28,10 @@ pub use told::{json, text};
 
 /// The most names in a row.
 const MAX_NAMED: usize = 8;
-/// The name of a halt, if nobody gives another.
-const HALTED: &str = "RolloutHalted";
-/// How the file of a halt begins.
-pub(crate) const MARK: &str = "# Halted by `towpath rollouts halt`";
+/// Who halts by a change of graph data. The commit says who that is.
+const BY: &str = "an administrator";
+/// How the file of a halt began before it had a section of its own.
+const MARK: &str = "# Halted by `towpath rollouts halt`";
 
 /// What is to be done.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -234,34 +236,24 @@ fn listing<'a>(data: &'a GraphData, request: &SteerRequest) -> Result<&'a Channe
     }
 }
 
-fn halt_path(to: &Version) -> String {
-    format!("blocked-edges/{to}-halted.yaml")
-}
-
 fn halt(
     files: &[SourceFile],
     to: &Version,
     note: &HaltNote,
     now: Timestamp,
 ) -> Result<FileChange, String> {
-    let path = halt_path(to);
+    let path = data::halt_path(to, &HaltScope::default());
     if files.iter().any(|file| file.path == path) {
         return Err(format!("{to} is halted already, by {path}"));
     }
-    let usual = format!("The rollout of {to} was halted.");
-    let name = note.name.as_deref().unwrap_or(HALTED);
-    let message = note.message.as_deref().unwrap_or(&usual);
-    // A text in quotes is the same in JSON and YAML.
-    let quoted = |text: &str| serde_json::Value::from(text).to_string();
-    let mut text = format!(
-        "{MARK}, {}. Deleting this file resumes the rollout.\nto: {to}\nfrom: .*\nname: {}\nmessage: {}\n",
-        second(now),
-        quoted(name),
-        quoted(message)
-    );
-    if let Some(url) = &note.url {
-        text += &format!("url: {}\n", quoted(url));
-    }
+    let halt = DeclaredHalt {
+        by: BY.to_owned(),
+        at: Timestamp::from_second(now.as_second()).unwrap_or(now),
+        scope: HaltScope::default(),
+        why: note.message.clone(),
+        evidence: None,
+    };
+    let text = data::write_halt(to, &halt, note.name.as_deref(), note.url.as_deref());
     let change = FileChange {
         path,
         old: None,
@@ -271,7 +263,7 @@ fn halt(
 }
 
 fn resume(files: &[SourceFile], data: &GraphData, to: &Version) -> Result<FileChange, String> {
-    let path = halt_path(to);
+    let path = data::halt_path(to, &HaltScope::default());
     let Some(file) = files.iter().find(|file| file.path == path) else {
         let others = data.blocks.iter().filter(|block| block.to.version == *to);
         let others = joined(others.map(|block| &block.origin.file), "none");
@@ -280,7 +272,8 @@ fn resume(files: &[SourceFile], data: &GraphData, to: &Version) -> Result<FileCh
         ));
     };
     let text = utf8(file)?;
-    if !text.starts_with(MARK) {
+    let is_halt = |block: &Block| *block.origin.file == *path && block.halt.is_some();
+    if !text.starts_with(MARK) && !data.blocks.iter().any(is_halt) {
         return Err(format!(
             "{path} was not written by `towpath rollouts halt`; look at it, and remove it by hand"
         ));

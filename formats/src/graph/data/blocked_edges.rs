@@ -4,6 +4,7 @@
 //! narrow or soften the block, but only if we understand them.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use serde_json::Value;
 use towpath_core::cluster::Platform;
@@ -11,6 +12,7 @@ use towpath_core::graph::{Audience, Block, MatchingRule, Pattern, Risk};
 use towpath_core::version::ReleaseName;
 
 use super::channels_v1::release_name;
+use super::halt;
 use super::schema::Schema;
 use crate::graph::cincinnati;
 use crate::graph::promql::CheckedQueries;
@@ -24,7 +26,7 @@ pub(super) struct Checked {
     queries: CheckedQueries,
 }
 
-const FIELDS: [&str; 9] = [
+const FIELDS: [&str; 10] = [
     "to",
     "from",
     "url",
@@ -35,6 +37,7 @@ const FIELDS: [&str; 9] = [
     "autoExtend",
     "matchingRules",
     "clusters",
+    "halt",
 ];
 
 pub(super) fn read(
@@ -62,15 +65,26 @@ pub(super) fn read(
     let stops = match (clusters, unknown) {
         (Some((node, clusters)), None) => Some(audience(reader, node, &clusters?, schema)?),
         (None, _) if risk.is_none() => Some(Audience::Everybody),
+        // A halt always stops somebody.
+        (None, None) if record.given("halt").is_some() => Some(Audience::Everybody),
         (None, None) => None,
         // What narrows or softens the block may be misspelt; who it is for is not known.
         (_, Some(unknown)) => Some(Audience::NotUnderstood(unknown)),
+    };
+    let halt = match record.given("halt") {
+        Some(node) => {
+            let why = reader.given_text(record, "message").map(|(_, why)| why);
+            let halt = halt::read(reader, node, why, (from.as_ref(), stops.as_ref()))?;
+            Some(Arc::new(halt))
+        }
+        None => None,
     };
     Some(Block {
         to: to?,
         from: from?,
         stops,
         risk,
+        halt,
         origin: reader.place.at(1, 0),
     })
 }

@@ -6,6 +6,7 @@
 mod blocked_edges;
 mod channels_v1;
 mod channels_v2;
+mod halt;
 pub mod migrate;
 mod notes;
 mod raw_metadata;
@@ -23,6 +24,9 @@ use towpath_core::graph::{Block, ChannelName, ChannelSpec, GraphData};
 use crate::SourceFile;
 use crate::read::{Node, Reader, too_large};
 pub use blocked_edges::write as write_block;
+pub use halt::{
+    HALTED, evidence_json, path as halt_path, scope as halt_scope, scope_json, write as write_halt,
+};
 pub use notes::read as notes;
 pub use tarball::tarball;
 pub use time::{parse_duration, parse_time};
@@ -99,6 +103,29 @@ impl Memory {
             .findings
             .retain(|finding| finding.code != NO_CHANNELS);
         reading.finish()
+    }
+
+    /// The same for files that are added to those of other graph data. They may only make it stricter, so they are blocks alone.
+    pub fn read_overlay(
+        &mut self,
+        files: &[SourceFile],
+    ) -> Result<(GraphData, Vec<Finding>), Vec<Finding>> {
+        let (blocks, others): (Vec<&SourceFile>, Vec<&SourceFile>) = files
+            .iter()
+            .filter(|file| is_part(&file.path))
+            .partition(|file| file.path == "version" || file.path.starts_with("blocked-edges"));
+        let strange = |file: &&SourceFile| {
+            let place = Place::file(file.path.as_str());
+            let problem = "an overlay has blocks alone, and this is something else";
+            let remedy = "keep `version` and blocked-edges/, and move the rest to the graph data";
+            Finding::error("not-an-overlay", place, problem, remedy)
+        };
+        let strange: Vec<Finding> = others.iter().map(strange).collect();
+        if !strange.is_empty() {
+            return Err(strange);
+        }
+        let blocks: Vec<SourceFile> = blocks.into_iter().cloned().collect();
+        self.read_beside_channels(&blocks)
     }
 
     /// The blocks of those files that are blocks and nothing is wrong with, whatever is wrong with others. From 1.1.0 on blocks are written alike in every schema, so a mistake

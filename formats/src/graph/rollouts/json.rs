@@ -4,8 +4,10 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 use towpath_core::cluster::Platform;
 use towpath_core::graph::{
-    Audience, FromVersion, NamedRule, RolloutStop, RolloutWindow, Share, Window,
+    Audience, DeclaredHalt, FromVersion, NamedRule, RolloutStop, RolloutWindow, Share, Window,
 };
+
+use crate::graph::data;
 
 /// A curve has one point more than steps.
 const CURVE_STEPS: i32 = 32;
@@ -70,6 +72,18 @@ fn name(rule: &NamedRule) -> &str {
     }
 }
 
+/// What a halt says about itself.
+fn halt(halt: &DeclaredHalt) -> Value {
+    json!({
+        "by": halt.by,
+        "at": halt.at.to_string(),
+        "scope": data::scope_json(&halt.scope),
+        "why": halt.why,
+        "evidence": halt.evidence.as_ref().map(data::evidence_json),
+        "text": halt.sentence(),
+    })
+}
+
 fn stop(stop: &RolloutStop) -> Value {
     let platforms: Option<Vec<&str>> = match &stop.whom {
         Audience::Platforms(platforms) => Some(platforms.iter().map(Platform::as_str).collect()),
@@ -80,5 +94,6 @@ fn stop(stop: &RolloutStop) -> Value {
         "everybody": platforms.is_none(),
         "platforms": platforms.unwrap_or_default(),
         "from": stop.from.iter().map(ToString::to_string).collect::<Vec<_>>(),
+        "halt": stop.halt.as_deref().map(halt),
     })
 }

@@ -10,7 +10,7 @@ use towpath_core::version::{Arch, Version};
 
 use crate::room::Room;
 use crate::tables::{align_right, fitted, shown};
-use crate::words::{beyond, counted, joined, minute};
+use crate::words::{beyond, counted, joined, minute, second};
 
 /// More rows than this nobody reads. The rest is counted.
 const MAX_ROWS: usize = 200;
@@ -205,7 +205,14 @@ fn whom(stop: &RolloutStop) -> String {
             format!("on {names} and unknown platforms")
         }
     };
-    format!("{whom} ({})", stop.origin)
+    match &stop.halt {
+        Some(halt) => {
+            let (by, at) = (&halt.by, second(halt.at));
+            let why = halt.sentence();
+            format!("{whom}, halted by {by} at {at}: {why} ({})", stop.origin)
+        }
+        None => format!("{whom} ({})", stop.origin),
+    }
 }
 
 #[cfg(test)]
