@@ -12,7 +12,7 @@ use crate::attempts::{ATTEMPT, followed};
 use crate::rows::{
     self, CLUSTER, CLUSTER_BEFORE_BINDINGS, Interner, SPAN, UPGRADE, UPGRADE_BEFORE_CHANNELS,
 };
-use crate::{Backend, Result, Store, Tx, decisions, schema};
+use crate::{Backend, Result, Store, Tx, decisions, halts, schema};
 
 /// The most problems that one query reports.
 const MAX_PROBLEMS: usize = 100;
@@ -66,6 +66,11 @@ const NEVER: &[(&str, &str)] = &[
         "an attempt of the cluster may take no time at all",
         "SELECT DISTINCT cluster FROM attempts WHERE limit_seconds <= 0",
     ),
+    (
+        "the halt was undone by fewer than two people",
+        "SELECT CAST(id AS TEXT) FROM halts WHERE undone_at IS NOT NULL \
+         AND (first_undo_by IS NULL OR undone_by IS NULL OR first_undo_by = undone_by)",
+    ),
 ];
 
 impl Store {
@@ -93,9 +98,10 @@ pub(crate) async fn check(tx: &mut Tx) -> Result<Vec<String>> {
         return Ok(problems);
     }
     let is_there = |query: &str| {
-        ["soak_sums", "attempts"]
-            .into_iter()
-            .all(|table| found >= schema::since(table, "cluster") || !query.contains(table))
+        let lacks = |table: &str, column: &str| {
+            found < schema::since(table, column) && query.contains(&format!("FROM {table}"))
+        };
+        !lacks("soak_sums", "cluster") && !lacks("attempts", "cluster") && !lacks("halts", "id")
     };
     for (what, query) in NEVER.iter().filter(|(_, query)| is_there(query)) {
         let rows = sqlx::query(*query).fetch_all(tx.on()).await?;
@@ -127,6 +133,14 @@ async fn readable(tx: &mut Tx, found: i64, problems: &mut Vec<String>) -> Result
         cluster,
     )
     .await?;
+    if found >= schema::since("halts", "id") {
+        let columns = halts::COLUMNS;
+        let query = format!("SELECT {columns} FROM halts");
+        read_all(tx, &query, problems, |row: &AnyRow| {
+            halts::stored(row).map(drop)
+        })
+        .await?;
+    }
     let upgrade = |row: &AnyRow| rows::upgrade(row).map(drop);
     let columns = if found < schema::since("upgrades", "channel") {
         UPGRADE_BEFORE_CHANNELS

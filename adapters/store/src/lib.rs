@@ -13,7 +13,8 @@
 //! 2. the counter of upgrades: [`Store::claim`], [`Store::adopt`], [`Store::transition`] and [`Store::pause`] lock it, so
 //!    they run one after the other even under different leases. A claim reads the pauses after it has the row. So once
 //!    `pause` has returned, no claim that it covers can succeed;
-//! 3. the counter of decisions.
+//! 3. the counter of decisions;
+//! 4. the counter of halts: [`Store::halt`] and [`Store::undo_halt`] lock it, and nothing else.
 //!
 //! Reports lock none of these. They lock the rows of their clusters, in the order of their ids.
 //!
@@ -30,6 +31,7 @@ mod claims;
 mod clusters;
 mod decisions;
 mod error;
+mod halts;
 mod imported_soak;
 mod kept_list;
 mod lease;
@@ -58,6 +60,9 @@ pub use claims::{Claim, ClaimOutcome, Lock, Need, Refusal, Start};
 pub use clusters::{DepartedCluster, StoredCluster};
 pub use decisions::{ChainCheckpoint, ChainState, InputPart, MAX_PART_BYTES, StoredDecision};
 pub use error::{Result, StoreError};
+pub use halts::{
+    HaltMark, HaltOutcome, MAX_STANDING_HALTS, NewHalt, StoredHalt, Undo, UndoOutcome,
+};
 pub use lease::Lease;
 pub use password::StoreAddress;
 pub use people::Acknowledgement;

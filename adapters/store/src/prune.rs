@@ -6,6 +6,7 @@
 //! - **Decisions** are verified and then removed, oldest first. A checkpoint keeps the hash of the last removed one, so that
 //!   the chain can be verified from there. The newest decision always stays.
 //! - **Attempts** are removed once what is known of them is older than is taken from reports. So none comes back.
+//! - **Halts** that were undone are removed. Those that stand always stay.
 
 use std::collections::BTreeSet;
 
@@ -51,6 +52,8 @@ pub struct PruningCounts {
     pub sums: u64,
     pub decisions: u64,
     pub attempts: u64,
+    /// Halts that were undone long ago.
+    pub halts: u64,
     /// The new checkpoint of the chain, if decisions were removed.
     pub checkpoint: Option<ChainCheckpoint>,
 }
@@ -113,11 +116,13 @@ impl Store {
         };
         let (decisions, checkpoint) = bounded(self.drop_old_decisions(lease, keep)).await?;
         let attempts = bounded(self.drop_old_attempts(lease, keep)).await?;
+        let halts = bounded(self.drop_old_halts(lease, keep)).await?;
         Ok(PruningCounts {
             spans,
             sums,
             decisions,
             attempts,
+            halts,
             checkpoint,
         })
     }
@@ -148,6 +153,14 @@ impl Store {
             "DELETE FROM attempts WHERE cluster IN (SELECT value->>0 FROM {{rows}}) AND first_at < {before}"
         );
         let dropped = tx.execute(&delete, &ids).await?;
+        tx.commit().await?;
+        Ok(dropped)
+    }
+
+    async fn drop_old_halts(&self, lease: &Lease, keep: &Retention) -> Result<u64> {
+        let before = nanoseconds(keep.before)?;
+        let mut tx = self.act(lease).await?;
+        let dropped = crate::halts::drop_undone(&mut tx, before).await?;
         tx.commit().await?;
         Ok(dropped)
     }

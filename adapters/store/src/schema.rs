@@ -16,7 +16,7 @@ pub(crate) const KNOWN: i64 = MIGRATIONS.len() as i64;
 const MIGRATION_LOCK: i64 = 0x0074_6f77_7061_7468;
 
 const MIGRATIONS: &[&[&str]] = &[
-    FIRST, AGENTS, BOUNDS, IMPORTED, CHANNELS, PREFLIGHTS, ATTEMPTS, WATCHES,
+    FIRST, AGENTS, BOUNDS, IMPORTED, CHANNELS, PREFLIGHTS, ATTEMPTS, HALTS, WATCHES,
 ];
 
 const FIRST: &[&str] = &[
@@ -120,6 +120,14 @@ const ATTEMPTS: &[&str] = &[
      limit_seconds BIGINT, first_at BIGINT NOT NULL, changed BIGINT NOT NULL, PRIMARY KEY (cluster, to_version))",
     "CREATE INDEX attempts_changed ON attempts (changed)",
     "CREATE INDEX attempts_first ON attempts (first_at)",
+];
+
+const HALTS: &[&str] = &[
+    // Files of graph data that every replica adds to its own. Each has one standing halt at most.
+    "CREATE TABLE halts (id BIGINT PRIMARY KEY, release TEXT NOT NULL, path KEY NOT NULL, body TEXT NOT NULL, \
+     by_whom TEXT NOT NULL, why TEXT NOT NULL, at BIGINT NOT NULL, evidence TEXT NOT NULL, first_undo_by TEXT, \
+     first_undo_at BIGINT, undone_by TEXT, undone_at BIGINT)",
+    "CREATE UNIQUE INDEX halts_standing ON halts (path) WHERE undone_at IS NULL",
 ];
 
 const WATCHES: &[&str] = &[
@@ -326,6 +334,23 @@ pub(crate) const TABLES: &[(&str, &[(&str, Kind)])] = {
             ],
         ),
         (
+            "halts",
+            &[
+                ("id", Int),
+                ("release", Text),
+                ("path", Text),
+                ("body", Text),
+                ("by_whom", Text),
+                ("why", Text),
+                ("at", Int),
+                ("evidence", Text),
+                ("first_undo_by", Text),
+                ("first_undo_at", Int),
+                ("undone_by", Text),
+                ("undone_at", Int),
+            ],
+        ),
+        (
             "watch_answers",
             &[("release", Text), ("body", Text), ("at", Int)],
         ),
@@ -355,7 +380,8 @@ pub(crate) fn since(table: &str, column: &str) -> i64 {
         ("upgrades", "channel") => 5,
         ("preflights", _) => 6,
         ("attempts", _) => 7,
-        ("watch_answers", _) => 8,
+        ("halts", _) => 8,
+        ("watch_answers", _) => 9,
         ("imported_soak" | "kept_lists", _) => 4,
         ("agent_updates", "reported_at")
         | ("leases", "term_ms")

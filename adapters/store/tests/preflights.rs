@@ -186,6 +186,8 @@ fn a_store_and_a_backup_of_schema_four_are_brought_up_to_date() {
         let schema_four = [
             "DROP TABLE attempts",
             "DROP TABLE preflights",
+            "DROP TABLE halts",
+            "DROP TABLE watch_answers",
             "ALTER TABLE upgrades DROP COLUMN channel",
             "UPDATE towpath_schema SET version = 4",
         ];

@@ -84,6 +84,8 @@ impl Place {
 /// Makes a store what it was under schema 6.
 pub const SCHEMA_SIX: &[&str] = &[
     "DROP TABLE watch_answers",
+    "DROP TABLE halts",
+    "DELETE FROM counters WHERE name = 'halts'",
     "DROP TABLE attempts",
     "UPDATE towpath_schema SET version = 6",
 ];
