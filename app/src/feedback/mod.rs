@@ -13,9 +13,9 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, bail};
+use anyhow::Context;
 use tokio::task::JoinHandle;
-use towpath_core::feedback::{FeedbackPolicy, Mode, WatchDecision};
+use towpath_core::feedback::{Mode, WatchDecision};
 use towpath_core::finding::Place;
 use towpath_core::repeats::Repeats;
 use towpath_core::version::Version;
@@ -42,20 +42,8 @@ pub(crate) fn read(path: Option<&Path>) -> anyhow::Result<FeedbackFile> {
         return Ok(FeedbackFile::default());
     };
     let bytes = read_file(path, MAX_BYTES as u64)?;
-    let file = policy::read(&Place::file(path.display().to_string()), &bytes)
-        .map_err(|findings| failure(&findings))?;
-    if modes(&file.policy).any(|mode| mode == Mode::Enforce) {
-        bail!(
-            "{}: the mode enforce is not there yet; use propose, and commit what is proposed",
-            path.display()
-        );
-    }
-    Ok(file)
-}
-
-fn modes(policy: &FeedbackPolicy) -> impl Iterator<Item = Mode> {
-    let all = policy.channels.values().chain([&policy.default]);
-    all.map(|settings| settings.mode)
+    policy::read(&Place::file(path.display().to_string()), &bytes)
+        .map_err(|findings| failure(&findings))
 }
 
 /// In a few words, for the log.

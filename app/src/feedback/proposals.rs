@@ -6,7 +6,6 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, anyhow, bail};
-use jiff::Timestamp;
 use towpath_core::feedback::{Assessment, Halt};
 use towpath_core::retry::Backoff;
 use towpath_formats::SourceFile;
@@ -70,24 +69,18 @@ impl Proposals {
     }
 
     /// Whether it is where it belongs.
-    pub(super) async fn propose(
-        &mut self,
-        told: &Assessment,
-        halt: &Halt,
-        decision: i64,
-        now: Timestamp,
-    ) -> bool {
+    pub(super) async fn propose(&mut self, told: &Assessment, halt: &Halt, decision: i64) -> bool {
         let done = match &self.destination {
             None => Err(anyhow!("the feedback policy does not say where to")),
             Some(Destination::Directory(directory)) => {
-                let file = proposal::file(told, halt, now);
+                let file = proposal::file(told, halt);
                 tokio::task::block_in_place(|| write(Path::new(directory), &file))
             }
             Some(Destination::Webhook(client, url)) => {
                 post(
                     client,
                     url,
-                    &proposal::message(told, halt, decision, now).to_string(),
+                    &proposal::message(told, halt, decision).to_string(),
                 )
                 .await
             }
@@ -115,7 +108,7 @@ fn write(directory: &Path, file: &SourceFile) -> anyhow::Result<()> {
     let path = directory.join(&file.path);
     let cannot = || format!("{} cannot be written", path.display());
     match fs::read(&path) {
-        Ok(there) if proposal::is_same(&there, &file.bytes) => return Ok(()),
+        Ok(there) if *there == *file.bytes => return Ok(()),
         // An earlier proposal, or a halt by hand: it halts the release as well.
         Ok(_) => {
             tracing::info!(path = %path.display(), "a halt is there already; it is left as it is");

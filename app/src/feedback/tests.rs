@@ -59,13 +59,22 @@ fn a_bad_release() -> Vec<ClusterReport> {
 }
 
 fn watcher(store: &Store, directory: &Path, published: &Arc<PublishedWatch>) -> Watcher {
+    watcher_in(Mode::Propose, store, directory, published)
+}
+
+fn watcher_in(
+    mode: Mode,
+    store: &Store,
+    directory: &Path,
+    published: &Arc<PublishedWatch>,
+) -> Watcher {
     let mut file = FeedbackFile {
         destination: Some(ProposalDestination::Directory(
             directory.display().to_string(),
         )),
         ..FeedbackFile::default()
     };
-    file.policy.default.mode = Mode::Propose;
+    file.policy.default.mode = mode;
     let graph = graph("channel stable-4.9 4.9.1 4.9.2\nedges 4.9.1 -> 4.9.2");
     let graph = GraphSource::Fixed(Arc::new(graph));
     Watcher::new(store.clone(), file, graph, published.clone()).unwrap()
@@ -196,6 +205,49 @@ fn a_bad_release_is_halted_once_and_the_decision_replays_to_the_bit() {
         );
         let other = answer(&published, Some(&version("4.9.7")), FleetForm::Json);
         assert!(matches!(other, Err(FleetAnswer::NotFound(_))));
+    });
+}
+
+#[test]
+fn an_enforced_halt_stands_in_the_store_and_is_not_made_again_once_people_undid_it() {
+    both(async |place| {
+        let store = place.open().await;
+        store
+            .record(&a_bad_release(), SignedDuration::from_hours(2))
+            .await
+            .unwrap();
+        let published = Arc::new(PublishedWatch::default());
+        let enforcing = || watcher_in(Mode::Enforce, &store, place.directory.path(), &published);
+        let mut first = enforcing();
+        let passed = pass(&mut first).await;
+        assert_eq!(
+            (passed.recorded, passed.enforced, passed.proposed),
+            (1, 1, 0)
+        );
+        let (_, standing) = store.standing_halts().await.unwrap();
+        let [halt] = standing.as_slice() else {
+            panic!("{standing:?}");
+        };
+        assert_eq!(
+            (halt.halt.by.as_str(), halt.halt.release.to_string()),
+            ("watch", "4.9.2".to_owned())
+        );
+        assert!(
+            halt.halt.why.contains("60 of 200 failed"),
+            "{}",
+            halt.halt.why
+        );
+        let scope = towpath_formats::feedback::proposal::scope_of(&halt.halt.path, &halt.halt.body);
+        assert!(scope.unwrap().is_all());
+        for who in ["ada", "bob"] {
+            store.undo_halt(halt.id, who, at(9)).await.unwrap();
+        }
+        let lease = store.holder(watcher::LEASE).await.unwrap().unwrap();
+        store.release(&lease).await.unwrap();
+        let passed = pass(&mut enforcing()).await;
+        assert_eq!((passed.judged, passed.recorded, passed.enforced), (1, 0, 0));
+        assert!(store.standing_halts().await.unwrap().1.is_empty());
+        assert_eq!(replayed(&store).await.len(), 1);
     });
 }
 

@@ -9,14 +9,15 @@ use jiff::Timestamp;
 use sha2::{Digest, Sha256};
 use towpath_core::cluster::ClusterId;
 use towpath_core::feedback::{
-    Attempt, Followed, HaltsSoFar, KEPT_FOR, WatchAct, WatchDecision, WatchInput, watch,
-    watched_releases,
+    Assessment, Attempt, Followed, Halt, HaltsSoFar, KEPT_FOR, WatchAct, WatchDecision, WatchInput,
+    watch, watched_releases,
 };
+use towpath_core::hex;
 use towpath_core::version::Version;
 use towpath_formats::feedback::kept::{self, KeptJudgement};
 use towpath_formats::feedback::policy::FeedbackFile;
-use towpath_formats::feedback::record;
-use towpath_store::{ChangeMark, InputPart, KeptAnswer, Lease, Store};
+use towpath_formats::feedback::{halt_message, proposal, record, scope_words};
+use towpath_store::{ChangeMark, HaltOutcome, InputPart, KeptAnswer, Lease, NewHalt, Store};
 
 use super::proposals::Proposals;
 use super::published_watch::PublishedWatch;
@@ -57,8 +58,10 @@ pub(crate) struct WatchPass {
     pub(crate) judged: usize,
     /// Decisions that were written down.
     pub(crate) recorded: usize,
-    /// Halts that were proposed.
+    /// Halts that were proposed, …
     pub(crate) proposed: usize,
+    /// … and halts that were made.
+    pub(crate) enforced: usize,
 }
 
 impl Watcher {
@@ -117,10 +120,17 @@ impl Watcher {
             return Ok(None);
         }
         let mut kept = self.kept().await?;
-        let so_far: BTreeMap<Version, HaltsSoFar> = kept
+        let mut so_far: BTreeMap<Version, HaltsSoFar> = kept
             .iter()
             .map(|(release, kept)| (release.clone(), kept.so_far.clone()))
             .collect();
+        // Those of people too, and those that people undid.
+        for stored in self.store.halts().await? {
+            let halt = stored.halt;
+            if let Some(scope) = proposal::scope_of(&halt.path, &halt.body) {
+                so_far.entry(halt.release).or_default().made.insert(scope);
+            }
+        }
         let policy = &self.file.policy;
         let (attempts, watched, decisions) = tokio::task::block_in_place(|| {
             let attempts = self.followed.values().filter_map(|one| one.attempt(now));
@@ -256,22 +266,48 @@ impl Watcher {
                 kept
             }
         };
-        if let WatchAct::Propose(halts) = &decision.judgement.act
-            && self.proposals.is_ready()
-        {
-            for halt in halts {
-                if self
-                    .proposals
-                    .propose(told, halt, kept.decision, input.at)
-                    .await
-                {
-                    passed.proposed += 1;
-                    kept.so_far.proposed.insert(halt.scope.clone());
+        match &decision.judgement.act {
+            WatchAct::Nothing => {}
+            WatchAct::Propose(halts) if self.proposals.is_ready() => {
+                for halt in halts {
+                    if self.proposals.propose(told, halt, kept.decision).await {
+                        passed.proposed += 1;
+                        kept.so_far.proposed.insert(halt.scope.clone());
+                        self.keep(lease, decision, &kept, input.at).await?;
+                    }
+                }
+            }
+            WatchAct::Propose(_) => {}
+            WatchAct::Enforce(halts) => {
+                for halt in halts {
+                    passed.enforced += usize::from(self.enforce(told, halt, input.at).await?);
+                    kept.so_far.made.insert(halt.scope.clone());
                     self.keep(lease, decision, &kept, input.at).await?;
                 }
             }
         }
         Ok(())
+    }
+
+    /// Has every replica stop offering the release; whether that is new.
+    async fn enforce(&self, told: &Assessment, halt: &Halt, at: Timestamp) -> anyhow::Result<bool> {
+        let file = proposal::file(told, halt);
+        let body = String::from_utf8_lossy(&file.bytes).into_owned();
+        let new = NewHalt {
+            release: told.release.clone(),
+            path: file.path,
+            evidence: hex::encode(&Sha256::digest(body.as_bytes())),
+            body,
+            by: proposal::BY.to_owned(),
+            why: halt_message(told, halt),
+            at,
+        };
+        let is_new = matches!(self.store.halt(&new).await?, HaltOutcome::Made(_));
+        if is_new {
+            let (release, scope) = (&told.release, scope_words(&halt.scope));
+            tracing::warn!(%release, "the watch halted a release, for {scope}");
+        }
+        Ok(is_new)
     }
 
     async fn keep(

@@ -123,7 +123,7 @@ impl FleetBackend {
                 body,
                 received,
             } => {
-                let state = report.state(cluster, received);
+                let (state, history) = (report.state(cluster, received), report.steps());
                 // A report may come late, and says when it was made. It cannot make a time count that nobody watched: else a
                 // cluster could make up days of soak within a minute.
                 let counts_from = received.checked_sub(self.allowance).ok();
@@ -131,6 +131,7 @@ impl FleetBackend {
                     id,
                     updates,
                     preflights,
+                    failing,
                     ..
                 } = *report;
                 let reported = ClusterReport {
@@ -140,6 +141,9 @@ impl FleetBackend {
                     id,
                     updates,
                     preflights,
+                    history,
+                    is_failing: failing,
+                    limits: Arc::default(),
                     counts_from,
                 };
                 self.reports.report(reported).await

@@ -1,41 +1,60 @@
-//! A proposed halt as a file of graph data: the same that `towpath rollouts halt` makes, for the clusters of its scope.
+//! A halt of the watch as a file of graph data: the same that `towpath rollouts halt` makes, for the clusters of its scope.
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
-use towpath_core::cluster::Platform;
 use towpath_core::feedback::{Assessment, Halt, HaltScope};
+use towpath_core::graph::{DeclaredHalt, ObservedFailures};
 use towpath_core::version::Version;
 
-use super::text::halt_message;
+use super::text::{halt_message, halt_words};
 use crate::SourceFile;
-use crate::change::steering::MARK;
-use crate::words::second;
+use crate::graph::data;
 
-/// The name of a block that the watch proposes.
-const NAME: &str = "RolloutHalted";
+/// Who halts.
+pub const BY: &str = "watch";
 
-/// The file of one halt.
-pub fn file(told: &Assessment, halt: &Halt, now: Timestamp) -> SourceFile {
-    // A text in quotes is the same in JSON and YAML.
-    let quoted = |text: &str| Value::from(text).to_string();
-    let mut text = format!(
-        "{MARK}, proposed by the watch, {}. Deleting this file resumes the rollout.\nto: {}\nfrom: {}\nname: {NAME}\nmessage: {}\n",
-        second(now),
-        told.release,
-        quoted(&from(&halt.scope)),
-        quoted(&halt_message(told, halt)),
-    );
-    if let Some(platform) = &halt.scope.platform {
-        text += &format!("clusters: {}\n", json!({"platforms": [platform.as_str()]}));
-    }
+/// The file of one halt. It is as old as its evidence, so it is the same whenever it is written.
+pub fn file(told: &Assessment, halt: &Halt) -> SourceFile {
+    let scope = told.scopes.iter().find(|scope| scope.scope == halt.scope);
+    let evidence = scope.map(|scope| ObservedFailures {
+        attempts: scope.attempts,
+        known: scope.known,
+        failed: scope.failed,
+        degraded: scope.degraded,
+        sentence: format!("{}.", halt_words(halt)),
+    });
+    let declared = DeclaredHalt {
+        by: BY.to_owned(),
+        at: Timestamp::from_second(halt.since.as_second()).unwrap_or(halt.since),
+        scope: halt.scope.clone(),
+        why: Some(halt_message(told, halt)),
+        evidence,
+    };
+    let text = data::write_halt(&told.release, &declared, None, None);
     SourceFile::new(path(&told.release, &halt.scope), text.into_bytes())
 }
 
+/// Where the file of a halt belongs.
+pub fn path(release: &Version, scope: &HaltScope) -> String {
+    data::halt_path(release, scope)
+}
+
+/// The scope of a halt's file.
+pub fn scope_of(path: &str, body: &str) -> Option<HaltScope> {
+    let files = [
+        SourceFile::new("version", b"2.0.0".as_slice()),
+        SourceFile::new(path, body.as_bytes()),
+    ];
+    let (data, _) = data::read(&files).ok()?;
+    let halt = data.blocks.into_iter().find_map(|block| block.halt)?;
+    Some(halt.scope.clone())
+}
+
 /// What a webhook is sent: what is proposed, why, and the file to commit. Who gets it twice tells by its `id`.
-pub fn message(told: &Assessment, halt: &Halt, decision: i64, now: Timestamp) -> Value {
-    let file = file(told, halt, now);
+pub fn message(told: &Assessment, halt: &Halt, decision: i64) -> Value {
+    let file = file(told, halt);
     json!({
-        "id": format!("{}/{}", told.release, file.path),
+        "id": format!("{decision}/{}", file.path),
         "release": told.release.to_string(),
         "decision": decision,
         "message": halt_message(told, halt),
@@ -43,42 +62,4 @@ pub fn message(told: &Assessment, halt: &Halt, decision: i64, now: Timestamp) ->
         "assessment": super::json::of_assessment(told),
         "file": {"path": file.path, "text": String::from_utf8_lossy(&file.bytes)},
     })
-}
-
-/// Whether a file that is there proposes the same halt: all but the first line, which has the time.
-pub fn is_same(one: &[u8], other: &[u8]) -> bool {
-    let rest = |bytes: &[u8]| {
-        let end = bytes.iter().position(|byte| *byte == b'\n');
-        end.map(|end| bytes[end..].to_vec())
-    };
-    rest(one).is_some() && rest(one) == rest(other)
-}
-
-fn path(to: &Version, scope: &HaltScope) -> String {
-    let plain = |name: &str| name.replace(|c: char| !c.is_ascii_alphanumeric(), "_");
-    let from = scope.from.map(|from| format!("-from-{from}"));
-    let platform = scope.platform.as_ref().map(Platform::as_str);
-    let platform = platform.map(|platform| format!("-on-{}", plain(platform)));
-    let arch = scope
-        .arch
-        .as_ref()
-        .map(|arch| format!("-with-{}", plain(arch.as_str())));
-    let parts: String = [from, platform, arch].into_iter().flatten().collect();
-    format!("blocked-edges/{to}-halted{parts}.yaml")
-}
-
-/// The releases whose edges it stops, as a block says it.
-fn from(scope: &HaltScope) -> String {
-    let from = scope
-        .from
-        .map(|from| format!("^{}[.]{}[.]", from.major, from.minor));
-    let arch = scope
-        .arch
-        .as_ref()
-        .map(|arch| format!("[+]{}$", arch.as_str()));
-    match (from, arch) {
-        (None, None) => ".*".to_owned(),
-        (Some(one), None) | (None, Some(one)) => one,
-        (Some(from), Some(arch)) => format!("{from}.*{arch}"),
-    }
 }

@@ -164,7 +164,7 @@ pub fn scope_words(scope: &HaltScope) -> String {
     joined([from, platform, arch].into_iter().flatten(), "all clusters")
 }
 
-fn halt_words(halt: &Halt) -> String {
+pub(super) fn halt_words(halt: &Halt) -> String {
     let way = match halt.way {
         HaltWay::AgainstHistory => {
             "it fails more often than updates did before, and others do not fail as much now"
