@@ -3,11 +3,15 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on says so")]
 
 use std::fs;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpListener;
 use std::path::Path;
 use std::sync::Mutex;
 
 use jiff::SignedDuration;
-use towpath_core::feedback::HistoryStep;
+use towpath_core::feedback::{
+    Assessment, Bits, FailureRate, Halt, HaltScope, HaltWay, HistoryStep, WatchAnswer,
+};
 use towpath_formats::SourceFile;
 use towpath_formats::feedback::policy::ProposalDestination;
 use towpath_formats::feedback::record;
@@ -16,6 +20,7 @@ use towpath_store::ClusterReport;
 use towpath_testing_graphs::graph;
 use towpath_testing_store::{Place, at, both, seen, unwell, version};
 
+use super::proposals::Proposals;
 use super::watcher::WatchPass;
 use super::*;
 
@@ -304,4 +309,79 @@ fn reports_that_come_twice_late_or_in_another_order_change_no_decision() {
             assert_eq!(known.get_or_insert_with(|| halts.clone()), &halts);
         });
     }
+}
+
+/// Answers each request with the next of these statuses, and returns the bodies.
+fn webhook(statuses: &'static [&'static str]) -> (String, std::thread::JoinHandle<Vec<String>>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/halts", listener.local_addr().unwrap());
+    let answer = move |status: &&str| {
+        let (mut stream, _) = listener.accept().unwrap();
+        let mut reader = BufReader::new(stream.try_clone().unwrap());
+        let mut length = 0;
+        loop {
+            let mut line = String::new();
+            reader.read_line(&mut line).unwrap();
+            if let Some(value) = line.to_lowercase().strip_prefix("content-length:") {
+                length = value.trim().parse().unwrap();
+            }
+            if line.trim().is_empty() {
+                break;
+            }
+        }
+        let mut body = vec![0; length];
+        reader.read_exact(&mut body).unwrap();
+        let head = format!("HTTP/1.1 {status}\r\ncontent-length: 0\r\nconnection: close\r\n\r\n");
+        stream.write_all(head.as_bytes()).unwrap();
+        String::from_utf8(body).unwrap()
+    };
+    let bodies = std::thread::spawn(move || statuses.iter().map(answer).collect());
+    (url, bodies)
+}
+
+#[test]
+fn a_webhook_that_fails_is_asked_again_with_the_same_id() {
+    let (url, bodies) = webhook(&["503 Service Unavailable", "202 Accepted"]);
+    let halt = Halt {
+        scope: HaltScope::default(),
+        way: HaltWay::AgainstHistory,
+        since: at(3),
+        evidence: Bits::ONE,
+        needed: Bits::ONE,
+    };
+    let told = Assessment {
+        release: version("4.9.2"),
+        at: at(4),
+        answer: WatchAnswer::Halt,
+        halts: vec![halt.clone()],
+        held_back: None,
+        tolerated_rate: FailureRate::per_million(50_000),
+        scopes: Vec::new(),
+    };
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .unwrap();
+    runtime.block_on(async {
+        let mut proposals = Proposals::new(Some(ProposalDestination::Webhook(url))).unwrap();
+        assert!(proposals.is_ready() && !proposals.is_due());
+        assert!(!proposals.propose(&told, &halt, 7).await);
+        assert!(!proposals.is_ready(), "not at once");
+        assert!(proposals.propose(&told, &halt, 7).await);
+        assert!(proposals.is_ready() && !proposals.is_due());
+    });
+    let bodies = bodies.join().unwrap();
+    let [first, second] = bodies.as_slice() else {
+        panic!("{bodies:?}");
+    };
+    assert_eq!(first, second);
+    let body: serde_json::Value = serde_json::from_str(first).unwrap();
+    assert_eq!(body["id"], "7/blocked-edges/4.9.2-halted.yaml");
+    assert!(
+        body["file"]["text"]
+            .as_str()
+            .unwrap()
+            .contains("to: 4.9.2\n"),
+        "{body}"
+    );
 }
