@@ -124,10 +124,20 @@ fn one_organisation_with_a_tenth_of_the_clusters_halts_nobody() {
         other => attempt(number, &format!("org{other}"), Outcome::Done),
     };
     for clusters in [40, 200, 1_000] {
+        // Ten begin in each minute.
         let attempts: Vec<Attempt> = (0..clusters)
-            .map(|n| Attempt {
-                started_at: at(n / 10),
-                ..liar(n)
+            .map(|n| {
+                let Attempt {
+                    cluster,
+                    organisation,
+                    ending,
+                    ..
+                } = liar(n);
+                let outcome = ending.map_or(Outcome::Done, |ending| ending.outcome);
+                Attempt {
+                    cluster,
+                    ..attempt(n / 10, &organisation, outcome)
+                }
             })
             .collect();
         let judgement = decide(Mode::Enforce, &attempts, &HaltsSoFar::default()).judgement;
