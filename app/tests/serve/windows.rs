@@ -16,8 +16,8 @@ const CLUSTERS: u32 = 254;
 fn site() -> Site {
     let site = Site::new();
     // No block hides anything.
-    for file in fs::read_dir(site.path("graph-data/blocked-edges")).unwrap() {
-        fs::remove_file(file.unwrap().path()).unwrap();
+    for file in fs::read_dir(site.path("graph-data/blocked-edges")).expect("blocks") {
+        fs::remove_file(file.expect("a block").path()).expect("it goes");
     }
     site.repository();
     site
@@ -25,9 +25,9 @@ fn site() -> Site {
 
 fn change(site: &Site, from: &str, to: &str) {
     let path = site.path(CHANNELS);
-    let text = fs::read_to_string(&path).unwrap();
+    let text = fs::read_to_string(&path).expect("channels");
     assert!(text.contains(from), "{text}");
-    fs::write(path, text.replacen(from, to, 1)).unwrap();
+    fs::write(path, text.replacen(from, to, 1)).expect("written");
 }
 
 fn serve(site: &Site, options: &[&str]) -> Towpath {
