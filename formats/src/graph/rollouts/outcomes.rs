@@ -206,10 +206,10 @@ mod tests {
 
             Outcomes of 12 clusters as of 2026-11-11 00:00Z, each cluster once for each release.
 
-             RELEASE                          OFFERED  STARTED  UNDER WAY  DONE  FAILED  DEGRADED
-             4.9.2                                 10        9          3     4       2         0
-               from 4.9 on P01, amd64               5        5          2     2       1         0
-               from 4.9 on unknown, amd64           5        4          1     2       1         0
+             RELEASE                       OFFERED  STARTED  UNDER WAY  DONE  FAILED  DEGRADED
+             4.9.2                              10        9          3     4       2         0
+               from 4.9 on P01, amd64            5        5          2     2       1         0
+               from 4.9 on unknown, amd64        5        4          1     2       1         0
         "#]]
         .assert_eq(&outcomes_text(
             &rows,
