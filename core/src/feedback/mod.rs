@@ -20,6 +20,7 @@ mod goes_on;
 mod history;
 mod limits;
 mod narrowest;
+mod power;
 mod rate;
 mod scopes;
 mod settings;
@@ -39,6 +40,7 @@ pub use evidence::{
 pub use follow::{Testimony, follow};
 pub use history::{History, PastOutcomes, UpdateGroup};
 pub use limits::TimeLimits;
+pub use power::{PowerCard, PowerRow, power_card};
 pub use rate::FailureRate;
 pub use settings::{FeedbackPolicy, Mode, WatchSettings};
 pub use tally::{ClassKey, OutcomeTally, Tallies};
