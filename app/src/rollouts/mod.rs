@@ -2,6 +2,7 @@
 //!
 //! A change is printed as a diff. Only --write puts it into a directory. Who commits it decides.
 
+mod power;
 mod write;
 
 use std::io::IsTerminal;
@@ -29,7 +30,7 @@ pub(crate) enum RolloutsCommand {
     #[command(after_help = "Example:\n  towpath rollouts list")]
     List(RolloutsArgs),
     /// Show the windows of one release.
-    #[command(after_help = "Example:\n  towpath rollouts show 4.20.4")]
+    #[command(after_help = "Example:\n  towpath rollouts show 4.20.4 --clusters 10000")]
     Show(RolloutShowArgs),
     /// Stop offering a release to everybody: one new file in blocked-edges.
     #[command(
@@ -58,6 +59,8 @@ pub(crate) struct RolloutShowArgs {
     /// The release that is rolled out.
     #[arg(value_name = "RELEASE")]
     release: Version,
+    #[command(flatten)]
+    power: power::PowerArgs,
     #[command(flatten)]
     sources: SourceArgs,
     #[command(flatten)]
@@ -148,9 +151,9 @@ fn show(args: &RolloutShowArgs) -> anyhow::Result<bool> {
     let sources = Sources::read(settings, now)?;
     let mut rows = towpath_core::graph::rollouts(&sources.graph()?, now);
     rows.retain(|row| row.to == args.release);
-    let text = || told::text(&rows, now, bars(), room());
-    args.output
-        .print(sources.origin(), text, || told::json(&rows, now))?;
+    let text = || told::text(&rows, now, bars(), room()) + &args.power.text(&rows);
+    let json = || args.power.json(&rows, told::json(&rows, now));
+    args.output.print(sources.origin(), text, json)?;
     Ok(true)
 }
 
