@@ -86,6 +86,7 @@ const LOCAL: &[&str] = &[
     "aus_state",
     "report_allowance",
     "named",
+    "fleet_size",
 ];
 
 /// Refuses flags that a service would not hear of. What only the environment says does not count beside `--server`.

@@ -66,6 +66,9 @@ pub(super) fn lint(args: LintArgs) -> anyhow::Result<bool> {
             .findings
             .extend(args.presubmit.findings(&mut sources, &files, now)?);
     }
+    linted
+        .findings
+        .extend(args.presubmit.blind_windows(&files, now));
     // What a change does cannot be said while part of it cannot be read.
     linted.findings.extend(unread);
     linted.findings.sort();

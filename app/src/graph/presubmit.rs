@@ -1,11 +1,13 @@
 //! The presubmit check of `towpath graph lint --base`: releases and edges that a change takes from clusters, and edges that it gives to too many at once.
 
 use anyhow::{Context, bail};
-use clap::Args;
+use clap::{ArgGroup, Args};
 use jiff::Timestamp;
 use towpath_core::change::{PresubmitOptions, presubmit};
+use towpath_core::feedback::WatchSettings;
 use towpath_core::finding::Finding;
 use towpath_core::graph::Share;
+use towpath_core::lint::blind_windows;
 use towpath_core::version::Version;
 use towpath_formats::SourceFile;
 use towpath_formats::graph::data;
@@ -14,9 +16,10 @@ use towpath_formats::timespan::TimeSpan;
 use crate::sources::Sources;
 
 #[derive(Debug, Args)]
+#[command(group = ArgGroup::new("windows").multiple(true))]
 pub(crate) struct PresubmitArgs {
     /// Also check the change since this revision or directory: edges that clusters lose, and edges that too many gain at once.
-    #[arg(long, value_name = "REV|DIR")]
+    #[arg(long, value_name = "REV|DIR", group = "windows")]
     base: Option<String>,
     /// Accept what the change does to this release: another window, a removed block, or that it leaves a channel. Repeatable.
     #[arg(long, value_name = "RELEASE", requires = "base")]
@@ -25,8 +28,16 @@ pub(crate) struct PresubmitArgs {
     #[arg(long, value_name = "PERCENT", default_value = "1", value_parser = percent, requires = "base")]
     max_gain: Share,
     /// How long it takes from the first failing cluster until a block is served: 4h, PT90M, 1d.
-    #[arg(long, value_name = "DURATION", default_value = "4h", requires = "base")]
+    #[arg(
+        long,
+        value_name = "DURATION",
+        default_value = "4h",
+        requires = "windows"
+    )]
     feedback_latency: TimeSpan,
+    /// How many clusters follow a channel: find windows in which a watch could not see a bad release in time.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=100_000_000), group = "windows")]
+    fleet_size: Option<u64>,
 }
 
 impl PresubmitArgs {
@@ -56,6 +67,18 @@ impl PresubmitArgs {
         };
         let new = sources.graph_of(&data)?;
         Ok(presubmit(&base, &new, now, &self.options()))
+    }
+
+    /// Windows that are too fast for the fleet; nothing without its size, or about files that cannot be used anyway.
+    pub(super) fn blind_windows(&self, files: &[SourceFile], now: Timestamp) -> Vec<Finding> {
+        let (Some(clusters), Ok((data, _))) = (self.fleet_size, data::read(files)) else {
+            return Vec::new();
+        };
+        let settings = WatchSettings {
+            delay: self.feedback_latency.signed(),
+            ..WatchSettings::default()
+        };
+        blind_windows(&data, clusters, &settings, now)
     }
 
     fn options(&self) -> PresubmitOptions {

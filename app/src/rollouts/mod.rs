@@ -3,6 +3,7 @@
 //! A change is printed as a diff. Only --write puts it into a directory. Who commits it decides.
 
 mod enforced;
+mod power;
 mod write;
 
 use std::io::IsTerminal;
@@ -33,7 +34,7 @@ pub(crate) enum RolloutsCommand {
     #[command(after_help = "Example:\n  towpath rollouts list")]
     List(RolloutsArgs),
     /// Show the windows of one release and what became of it; with --server what the watch says of it, too.
-    #[command(after_help = "Example:\n  towpath rollouts show 4.20.4")]
+    #[command(after_help = "Example:\n  towpath rollouts show 4.20.4 --fleet-size 10000")]
     Show(RolloutShowArgs),
     /// Stop offering a release: one new file in blocked-edges, or with --server in every replica at once.
     #[command(
@@ -62,6 +63,8 @@ pub(crate) struct RolloutShowArgs {
     /// The release that is rolled out.
     #[arg(value_name = "RELEASE")]
     release: Version,
+    #[command(flatten)]
+    power: power::PowerArgs,
     #[command(flatten)]
     sources: SourceArgs,
     #[command(flatten)]
@@ -183,11 +186,13 @@ fn show(args: &RolloutShowArgs) -> anyhow::Result<bool> {
     let text = || {
         let by_class = OutcomeDetail::Classes;
         let outcomes = told::outcomes_text(&rows, outcomes.as_ref(), by_class, room());
-        told::text(&rows, now, bars(), room()) + &outcomes
+        told::text(&rows, now, bars(), room()) + &outcomes + &args.power.text(&rows)
     };
-    args.output.print(sources.origin(), text, || {
-        told::json(&rows, outcomes.as_ref(), now)
-    })?;
+    let json = || {
+        args.power
+            .json(&rows, told::json(&rows, outcomes.as_ref(), now))
+    };
+    args.output.print(sources.origin(), text, json)?;
     Ok(true)
 }
 

@@ -315,6 +315,11 @@ pub const CATALOGUE: &[FindingKind] = &[
         "A risk's name is not CamelCase.",
         "Use letters and digits, as in `SlowNodeStart`.",
     ),
+    warning(
+        "rollout-blind",
+        "A window is too fast for a fleet of this size: before a tenth of it has a release, a watch would not see that one update in five fails (with `--fleet-size`).",
+        "Make it longer, use `ramp: exponential`, or bring feedback sooner.",
+    ),
     error(
         "rollout-jumps",
         "A change of a window, of `locked` or of a block would show an edge to more of the fleet at once than allowed (with `--base`).",

@@ -5,6 +5,7 @@
 //! An error means that the change should not be merged, a warning that somebody should look.
 //! [`catalogue`] has all codes, those of the reader too.
 
+mod blind_window;
 mod block_twice;
 mod blocked_anyway;
 pub mod catalogue;
@@ -23,6 +24,7 @@ mod risk_url;
 mod tombstone;
 mod unknown_release;
 
+pub use blind_window::blind_windows;
 pub use notes::{BlockNotes, ChannelNotes, Field, NotedRelease, Notes};
 pub use promotion::feeding;
 

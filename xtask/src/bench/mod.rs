@@ -8,6 +8,7 @@ mod blocks;
 mod clients;
 mod convert;
 mod events;
+mod feedback;
 mod fleet;
 mod fleet_files;
 mod fleet_load;
@@ -55,6 +56,8 @@ pub(crate) enum Bench {
     Events(Options),
     /// From a block that is committed to the first answer with it, by webhook and by interval. Exit 1 if a bar is missed.
     Reload(Options),
+    /// The watch over simulated releases: false halts, and clusters exposed. Exit 1 if a bar is missed.
+    Feedback(feedback::FeedbackOptions),
 }
 
 /// How to measure.
@@ -91,6 +94,7 @@ pub(crate) fn run(bench: &Bench) -> anyhow::Result<Outcome> {
         Bench::Page(options) => page::run(options),
         Bench::Events(options) => events::run(options),
         Bench::Reload(options) => blocks::run(options),
+        Bench::Feedback(options) => feedback::run(options),
     }
 }
 

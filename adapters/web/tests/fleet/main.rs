@@ -20,7 +20,7 @@ use towpath_formats::fleet::token::{Claims, Enrolment, Grant};
 use towpath_web::{
     AllowedUpdates, AusCluster, AusMetrics, AusOrganisation, AusRemaining, AusSoak, ClusterCount,
     ClusterPlace, Cost, FleetAnswer, FleetHealth, FleetMetrics, FleetRequest, Limits, Managed,
-    ROUTES, Reads, ReloadDoor, RemainingSoak, Role, TokenKeys, WakeOutcome, Who,
+    ROUTES, Reads, ReloadDoor, RemainingSoak, Role, TokenKeys, WakeOutcome, WatchMetrics, Who,
 };
 
 use door::{Door, KEY, NOW, Response, admin_token, bearer, cluster, cluster_token, token_by, told};
@@ -961,6 +961,13 @@ fn metrics_of_the_fleet() {
         decisions: 12,
         agent_updates: [(AgentOutcome::Completed, 4)].into(),
         aus: Some(aus(policy(1))),
+        watch: WatchMetrics {
+            passes: 6,
+            failed_passes: 1,
+            last_pass: Some("2026-05-12T10:29:31Z".parse().unwrap()),
+            is_watcher: true,
+            answers: [("halt", 1)].into(),
+        },
     }));
     let text = door.get("/metrics").body;
     for expected in [
@@ -968,6 +975,10 @@ fn metrics_of_the_fleet() {
         r#"towpath_fleet_reports_total{result="no_token"} 1"#,
         r#"towpath_fleet_clusters{organisation="o",sector="s999"} 2"#,
         r#"towpath_fleet_clusters{organisation="_others",sector=""} 10"#,
+        r#"towpath_watch_passes_total{result="failed"} 1"#,
+        r#"towpath_watch_releases{answer="halt"} 1"#,
+        r#"towpath_watch_releases{answer="go-on"} 0"#,
+        "towpath_watch_is_watcher 1",
         r#"towpath_fleet_upgrades{state="started"} 3"#,
         r#"towpath_fleet_upgrades{state="planned"} 0"#,
         r#"towpath_fleet_holds{rule="soak"} 7"#,

@@ -3,6 +3,7 @@
 mod halts;
 mod json;
 mod outcomes;
+mod power;
 mod request;
 mod text;
 
@@ -10,5 +11,6 @@ pub use halts::{halts_text, with_halts};
 pub use json::json;
 pub(crate) use json::rollout;
 pub use outcomes::{OutcomeDetail, outcomes_text};
+pub use power::{power_json, power_text};
 pub use request::{RolloutsRequest, read};
 pub use text::{Bars, text};

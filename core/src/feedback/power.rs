@@ -1,0 +1,70 @@
+//! Power cards: which failure rates a window lets a watch see before too many clusters have the release.
+//!
+//! When a share of the fleet has begun, only the outcomes of those are known who began a delay earlier. From their number follows
+//! the smallest rate that is seen. It is known before the first cluster begins, so a window can be chosen by it.
+
+use jiff::{SignedDuration, Timestamp};
+
+use super::visible::rate_seen;
+use super::{FailureRate, WatchSettings};
+use crate::graph::{Share, Window};
+
+/// The shares that a card tells of, in thousandths.
+const SHARES: [u16; 4] = [10, 20, 50, 100];
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PowerCard {
+    pub clusters: u64,
+    pub delay: SignedDuration,
+    pub alpha: FailureRate,
+    pub base_rate: FailureRate,
+    /// This share has begun before anything at all is known.
+    pub before_anything: Share,
+    pub rows: Vec<PowerRow>,
+}
+
+/// What is seen before so many have begun.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PowerRow {
+    pub exposed: Share,
+    /// How many outcomes are known by then.
+    pub known: u64,
+    /// The smallest rate that so many show, in whole percent. None: none at all.
+    pub seen: Option<FailureRate>,
+}
+
+/// What can be seen while a window opens over a fleet. History is not asked: the base rate is that of the settings.
+pub fn power_card(window: &Window, clusters: u64, settings: &WatchSettings) -> PowerCard {
+    let row = |thousandths: u16| {
+        let exposed = Share::thousandths(thousandths);
+        let known = known(window, window.reaches(exposed), clusters, settings);
+        PowerRow {
+            exposed,
+            known,
+            seen: rate_seen(known, settings.base_rate, settings),
+        }
+    };
+    let first_known = window.start.saturating_add(settings.delay);
+    PowerCard {
+        clusters,
+        delay: settings.delay,
+        alpha: settings.alpha,
+        base_rate: settings.base_rate,
+        before_anything: window.share(first_known.unwrap_or(Timestamp::MAX)),
+        rows: SHARES.map(row).to_vec(),
+    }
+}
+
+/// How many outcomes are known at an instant.
+fn known(window: &Window, at: Timestamp, clusters: u64, settings: &WatchSettings) -> u64 {
+    let begun = at.saturating_sub(settings.delay).unwrap_or(Timestamp::MIN);
+    let known = (window.share(begun).parts() * u128::from(clusters)) / Share::WHOLE.parts();
+    u64::try_from(known).unwrap_or(clusters)
+}
+
+impl PowerCard {
+    /// The row of this share.
+    pub fn before(&self, exposed: Share) -> Option<&PowerRow> {
+        self.rows.iter().find(|row| row.exposed == exposed)
+    }
+}
