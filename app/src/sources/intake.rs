@@ -12,7 +12,7 @@ use towpath_core::finding::{Finding, Place};
 use towpath_core::graph::{Block, ChannelName, Graph, GraphData, Releases, StaleSource};
 use towpath_core::hex;
 use towpath_core::intake::{
-    Allowances, CopyObjection, Counting, Coverage, Freshness, Summary, Supply, next_change,
+    Ages, Allowances, CopyObjection, Counting, Coverage, Freshness, Summary, Supply, next_change,
     stricter_edges, unite,
 };
 use towpath_core::signatures::{
@@ -595,8 +595,9 @@ impl Intake {
     /// The sources that are too old to recommend anything by.
     pub(super) fn stale(&self, now: Timestamp) -> Vec<StaleSource> {
         let of = |source: &Source| {
-            let last_good = source.ageing()?.last_good;
-            let is_closed = Freshness::of(last_good, now, &self.settings.ages) == Freshness::Closed;
+            let last_good = source.newest()?.last_good;
+            let is_closed =
+                Freshness::of(last_good, now, &self.ages_of(source)) == Freshness::Closed;
             is_closed.then(|| StaleSource {
                 source: source.spec.name.clone(),
                 last_good,
@@ -607,10 +608,11 @@ impl Intake {
 
     /// When a source becomes too old, if nothing is read until then.
     pub(crate) fn next_change(&self, now: Timestamp) -> Option<Timestamp> {
-        let ages = &self.settings.ages;
         self.sources
             .iter()
-            .filter_map(|source| next_change(source.ageing()?.last_good, now, ages))
+            .filter_map(|source| {
+                next_change(source.newest()?.last_good, now, &self.ages_of(source))
+            })
             .min()
     }
 
@@ -713,9 +715,21 @@ impl Intake {
             stricter: source.stricter.health(),
             changed_windows: source.changed_windows.clone(),
             window_changes: source.window_changes,
-            ages: self.settings.ages,
+            ages: self.ages_of(source),
         };
         self.sources.iter().map(of).collect()
+    }
+
+    /// Losing a store must not stop graphs: its halts are never too old.
+    fn ages_of(&self, source: &Source) -> Ages {
+        let ages = self.settings.ages;
+        match source.spec.location {
+            Location::Halts(_) => Ages {
+                closed_after: None,
+                ..ages
+            },
+            _ => ages,
+        }
     }
 
     /// The stricter parts in force: the names of source and part.
@@ -744,7 +758,7 @@ impl Intake {
     /// How fresh each source is, by name.
     pub(crate) fn freshness(&self, now: Timestamp) -> BTreeMap<String, Freshness> {
         let of = |source: &Source| {
-            let freshness = Freshness::of(source.ageing()?.last_good, now, &self.settings.ages);
+            let freshness = Freshness::of(source.newest()?.last_good, now, &self.ages_of(source));
             Some((source.spec.name.to_string(), freshness))
         };
         self.sources.iter().filter_map(of).collect()

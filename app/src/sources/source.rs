@@ -14,7 +14,7 @@ use towpath_formats::graph::platforms::Platforms;
 use towpath_formats::graph::upstream::Upstream;
 use towpath_web::{ChangedWindows, SourceProblem, SourceReads, WindowChanges};
 
-use super::address::{Location, SourceSpec};
+use super::address::SourceSpec;
 use super::reader::SourceReading;
 use super::stricter::StricterParts;
 
@@ -121,12 +121,6 @@ impl Source {
     /// The newest copy, be it that no graph has been made of it yet.
     pub(super) fn newest(&self) -> Option<&SourceCopy> {
         self.next.as_ref().or(self.good.as_ref())
-    }
-
-    /// The newest copy, if nothing is recommended once it is too old. Losing a store must not stop graphs: its halts stay in force.
-    pub(super) fn ageing(&self) -> Option<&SourceCopy> {
-        self.newest()
-            .filter(|_| !matches!(self.spec.location, Location::Halts(_)))
     }
 
     /// What the copy that was refused is allowed, or the next one if none was.

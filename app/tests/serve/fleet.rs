@@ -366,7 +366,12 @@ fn a_store_that_is_away_stops_the_fleet_and_not_the_graph() {
         text(&state),
     ];
     // What is halted must have been known once.
-    drop(Towpath::serve_folder(&data, &options));
+    let first = Towpath::serve_folder(&data, &options);
+    let list = || std::fs::read(state.join("current")).unwrap_or_default();
+    first.until("its copies are kept", |_| {
+        String::from_utf8_lossy(&list()).contains("halts")
+    });
+    drop(first);
     for name in ["fleet.db-wal", "fleet.db-shm"] {
         let _ = std::fs::remove_file(fleet.path(name));
     }

@@ -7,7 +7,7 @@ use towpath_testing_services::{Response, Towpath, edges};
 use crate::fleet::{Fleet, post, text};
 
 /// One that is offered to everybody, …
-const RELEASE: &str = "4.20.3";
+const RELEASE: &str = "4.20.1";
 /// … and one that is being rolled out.
 const ROLLING: &str = "4.20.4";
 
@@ -95,7 +95,7 @@ fn two_replicas(store: impl Fn(&Fleet) -> String) {
     other.until("the second one stops", is_halted);
     assert!(other.get("/metrics").text().contains("towpath_halts 2"));
     let explained = other.get(&format!(
-        "/api/v1/explain?channel=stable-4.20&from=4.20.1&to={RELEASE}"
+        "/api/v1/explain?channel=stable-4.20&from=4.20.0&to={RELEASE}"
     ));
     let explained = explained.text();
     assert!(
@@ -142,8 +142,15 @@ fn a_halt_survives_a_restart_without_the_store() {
     let (store, state) = (fleet.sqlite(), fleet.path("state"));
     let kept = ["--state", text(&state)];
     let towpath = replica(&fleet, &store, &kept);
+    assert!(!is_halted(&towpath));
+    let list = || std::fs::read(state.join("current")).unwrap_or_default();
+    towpath.until("its copies are kept", |_| {
+        String::from_utf8_lossy(&list()).contains("halts")
+    });
+    let before = list();
     halt(&towpath, &admin(&fleet, "ada"), RELEASE);
     towpath.until("it stops", is_halted);
+    towpath.until("that is kept", |_| list() != before);
     drop(towpath);
 
     // What is there now is no store.
@@ -188,15 +195,15 @@ fn without_a_store_replicas_share_an_overlay() {
     let options = ["--overlay", text(&overlay), "--poll-every", "1s"];
     let [one, other] = [(); 2].map(|()| Towpath::serve_folder(folder.path(), &options));
     assert!(!is_halted(&one) && !is_halted(&other));
-    let file = "to: 4.20.3\nfrom: .*\nmessage: Nodes stay NotReady.\nhalt: {by: ada, at: 2026-11-18T11:00:00Z}\n";
-    std::fs::write(blocks.join("4.20.3-halted.yaml"), file).expect("a file");
+    let file = "to: 4.20.1\nfrom: .*\nmessage: Nodes stay NotReady.\nhalt: {by: ada, at: 2026-11-18T11:00:00Z}\n";
+    std::fs::write(blocks.join("4.20.1-halted.yaml"), file).expect("a file");
     for towpath in [&one, &other] {
         towpath.until("it stops", is_halted);
     }
-    let path = format!("/api/v1/explain?channel=stable-4.20&from=4.20.1&to={RELEASE}");
+    let path = format!("/api/v1/explain?channel=stable-4.20&from=4.20.0&to={RELEASE}");
     let explained = one.get(&path).text();
     assert!(
-        explained.contains("overlay:blocked-edges/4.20.3-halted.yaml"),
+        explained.contains("overlay:blocked-edges/4.20.1-halted.yaml"),
         "{explained}"
     );
     // An overlay that is lost, or has something else in it, undoes nothing.
