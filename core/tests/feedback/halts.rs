@@ -123,7 +123,7 @@ fn one_look_at_the_end_tells_when_somebody_who_always_looks_would_have_halted() 
     let fleet = clusters(2_000, &mut chance);
     let settings = WatchSettings::default();
     for _ in 0..5 {
-        let delays = Delays::FailuresSooner;
+        let delays = Delays::Fixed(SignedDuration::from_hours(4));
         let attempts = rolled_out(&release(), &fleet, failing(20), delays, &mut chance);
         let history = History::default();
         let since = halted(&release(), &attempts, &history, &settings)

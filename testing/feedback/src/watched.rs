@@ -12,7 +12,8 @@ const BEGINNINGS: [usize; 3] = [250, 1_000, 4_000];
 /// The first halt of a release whose clusters alone update, as if somebody had looked at every instant.
 ///
 /// One look at the end is enough for that. The first process goes through all beginnings of the order of starts, and a halt
-/// says since when all that it needs was known. Where nobody else updates, nothing else counts.
+/// says since when all that it needs was known. Where nobody else updates, nothing else counts. Outcomes must take equally long:
+/// where they do not, somebody who always looks may halt sooner, before the last outcome of an early start is known.
 pub fn halted(
     release: &Version,
     attempts: &[Attempt],
