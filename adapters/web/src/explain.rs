@@ -10,6 +10,7 @@ use http::header::{self, HeaderValue};
 use http::request::Parts;
 use http::{Response, StatusCode};
 use jiff::{SignedDuration, Timestamp};
+use serde_json::Value;
 use towpath_core::cluster::{ClusterId, Fact, Platform};
 use towpath_core::graph::rules::{Edges, Enrolled};
 use towpath_core::graph::{Situation, explain, rollouts};
@@ -24,6 +25,7 @@ use crate::enrolment::{ClusterView, View};
 use crate::managed::platform_of;
 use crate::questions::Work;
 use crate::refusal::{OrRefusal, Refusal};
+use crate::sources::changed_windows;
 use crate::{Service, Snapshot, fleet, locked};
 
 /// How long an answer about rollouts is cached.
@@ -110,14 +112,14 @@ pub(crate) fn rollouts_question(service: &Arc<Service>, request: &Parts) -> OrRe
     let service = service.clone();
     let form = asked.form.unwrap_or_else(|| accepted(request));
     Ok(Box::new(move |_| match (form, asked.now) {
-        (Form::Json, None) => service.rollouts.answer(&snapshot, service.now()),
+        (Form::Json, None) => service.rollouts.answer(&service, &snapshot),
         (form, now) => {
             let now = now.unwrap_or_else(|| service.now());
             let rows = rollouts(snapshot.graph(), now);
             match form {
                 Form::Text => plain(told_rollouts::text(&rows, now, asked.bars, asked.room)),
                 Form::Json => {
-                    let told = told_rollouts::json(&rows, now);
+                    let told = with_changed_windows(told_rollouts::json(&rows, now), &service);
                     body::json(StatusCode::OK, format!("{told:#}\n"))
                 }
             }
@@ -142,7 +144,8 @@ pub(crate) struct CachedRollouts {
 }
 
 impl Rollouts {
-    pub(crate) fn answer(&self, snapshot: &Snapshot, now: Timestamp) -> Response<AnswerBody> {
+    fn answer(&self, service: &Service, snapshot: &Snapshot) -> Response<AnswerBody> {
+        let now = service.now();
         // Whoever comes meanwhile waits for this answer instead of making one.
         let mut kept = locked(&self.0);
         let is_fresh = |kept: &&mut CachedRollouts| {
@@ -153,6 +156,7 @@ impl Rollouts {
             Some(kept) => kept.text.clone(),
             None => {
                 let told = told_rollouts::json(&rollouts(snapshot.graph(), now), now);
+                let told = with_changed_windows(told, service);
                 let text = format!("{told:#}\n");
                 *kept = Some(CachedRollouts {
                     digest: snapshot.digest.clone(),
@@ -164,6 +168,14 @@ impl Rollouts {
         };
         body::json(StatusCode::OK, text)
     }
+}
+
+/// Beside the windows: what the newest copies of the sources did to them, or would do.
+fn with_changed_windows(mut told: Value, service: &Service) -> Value {
+    let sources = service.sources.load();
+    let sources = sources.as_ref().map_or(&[][..], |sources| sources);
+    told["changedWindows"] = changed_windows(sources, service.now());
+    told
 }
 
 /// Text if the request asks for it, otherwise JSON.

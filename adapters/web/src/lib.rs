@@ -77,7 +77,9 @@ pub use routes::{Cost, ROUTES, Role, Route, Verb, Who};
 pub use server::{Limits, Server};
 pub use signatures::{KeyringHealth, SignatureHealth, StoreHealth};
 pub use snapshot::Snapshot;
-pub use sources::{SourceHealth, SourceProblem, SourceReads, StricterPart};
+pub use sources::{
+    ChangedWindows, SourceHealth, SourceProblem, SourceReads, StricterPart, WindowChanges,
+};
 
 /// The clock. A parameter, so that tests can choose any instant.
 pub type Clock = Arc<dyn Fn() -> Timestamp + Send + Sync>;

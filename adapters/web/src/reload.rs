@@ -110,7 +110,7 @@ fn read(text: &str) -> Result<ReloadRequest, String> {
         .map_err(|error| format!("the body cannot be understood: {error}"))?;
     let allow = body.allow.iter().map(|name| {
         CopyObjection::named(name).ok_or_else(|| {
-            format!("{name:?} cannot be allowed; empty, shrink, back and payload can")
+            format!("{name:?} cannot be allowed; empty, shrink, back, payload and window can")
         })
     });
     let allow: Vec<CopyObjection> = allow.collect::<Result<_, _>>()?;

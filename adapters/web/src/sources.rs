@@ -11,6 +11,7 @@ use prometheus_client::metrics::counter::ConstCounter;
 use prometheus_client::metrics::gauge::ConstGauge;
 use serde_json::{Value, json};
 use towpath_core::finding::Finding;
+use towpath_core::graph::RolloutWindow;
 use towpath_core::intake::{Ages, Freshness};
 
 /// The health of one source. Everybody sees it, so it must hold no secret.
@@ -29,6 +30,10 @@ pub struct SourceHealth {
     pub reads: SourceReads,
     /// Blocks of refused copies, which still apply.
     pub stricter: Vec<StricterPart>,
+    /// What its last copy of other channels did to windows; none if that was nothing.
+    pub changed_windows: Option<ChangedWindows>,
+    /// How many copies changed windows.
+    pub window_changes: WindowChanges,
     /// When it counts as old.
     pub ages: Ages,
 }
@@ -43,6 +48,22 @@ pub struct StricterPart {
     pub to: String,
     /// The pattern of the releases from which the edges lead there.
     pub from: String,
+}
+
+/// What a copy of graph data does to windows that clusters are in, as presubmit says it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ChangedWindows {
+    /// When the copy came.
+    pub at: Timestamp,
+    pub taken: bool,
+    pub findings: Vec<Finding>,
+}
+
+/// How many copies changed windows, by what became of them.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct WindowChanges {
+    pub taken: u64,
+    pub refused: u64,
 }
 
 /// What is wrong with a source.
@@ -81,6 +102,13 @@ impl SourceHealth {
         self.freshness(now).map_or("never read", Freshness::name)
     }
 
+    /// What is told of changed windows: a copy that was taken is of interest for some days.
+    fn changed_windows(&self, now: Timestamp) -> Option<&ChangedWindows> {
+        let changed = self.changed_windows.as_ref()?;
+        let is_recent = now.duration_since(changed.at) < RolloutWindow::RECENT;
+        (is_recent || !changed.taken).then_some(changed)
+    }
+
     fn age_seconds(&self, now: Timestamp) -> Option<i64> {
         self.last_success
             .map(|at| now.duration_since(at).as_secs().max(0))
@@ -95,8 +123,22 @@ impl SourceHealth {
             "ageSeconds": self.age_seconds(now),
             "lastSuccess": self.last_success.map(|at| at.to_string()),
             "problem": self.problem.as_ref().map(SourceProblem::json),
+            "changedWindows": self.changed_windows(now).map(|changed| changed.json(&self.name)),
             "stricterParts": self.stricter.iter().take(MAX_PARTS).map(StricterPart::json).collect::<Vec<_>>(),
             "stricterPartsLeftOut": self.stricter.len().saturating_sub(MAX_PARTS),
+        })
+    }
+}
+
+impl ChangedWindows {
+    fn json(&self, source: &str) -> Value {
+        let shown = self.findings.iter().take(MAX_FINDINGS);
+        json!({
+            "source": source,
+            "at": self.at.to_string(),
+            "result": if self.taken { "taken" } else { "refused" },
+            "sentences": shown.map(ToString::to_string).collect::<Vec<_>>(),
+            "leftOut": self.findings.len().saturating_sub(MAX_FINDINGS),
         })
     }
 }
@@ -122,6 +164,12 @@ impl SourceProblem {
 /// All sources, for `/readyz`.
 pub(crate) fn told(sources: &[SourceHealth], now: Timestamp) -> Value {
     sources.iter().map(|source| source.json(now)).collect()
+}
+
+/// What copies of the sources do to windows, for `/api/v1/rollouts`.
+pub(crate) fn changed_windows(sources: &[SourceHealth], now: Timestamp) -> Value {
+    let told = |source: &SourceHealth| Some(source.changed_windows(now)?.json(&source.name));
+    sources.iter().filter_map(told).collect()
 }
 
 /// The status text about old sources; none while all are fresh.
@@ -212,11 +260,29 @@ impl Collector for SourcesCollector {
             "Sources by how good the copy in use is",
             states,
         )?;
+        self.encode_window_changes(&mut encoder)?;
         self.encode_reads(&mut encoder)
     }
 }
 
 impl SourcesCollector {
+    fn encode_window_changes(&self, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
+        let help = "Copies of graph data that changed windows, by what became of them";
+        let name = "towpath_source_window_changes";
+        let mut family = encoder.encode_descriptor(name, help, None, MetricType::Counter)?;
+        for source in self.sources.iter() {
+            let WindowChanges { taken, refused } = source.window_changes;
+            for (result, count) in [("taken", taken), ("refused", refused)] {
+                let labels = [
+                    ("source", source.name.to_string()),
+                    ("result", result.to_owned()),
+                ];
+                ConstCounter::new(count).encode(family.encode_family(&labels)?)?;
+            }
+        }
+        Ok(())
+    }
+
     fn encode_reads(&self, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
         let help = "Reads of a source, by result";
         let mut family =

@@ -27,6 +27,7 @@ use towpath_web::{
 
 pub(crate) use self::fleet::{AcmSettings, FleetSettings, HandsSettings, OcmSettings};
 pub(crate) use self::redact::written;
+use self::sources::one_or_many;
 pub(crate) use self::sources::{SignatureOption, SourceArgs, SourceOptions};
 use crate::clock::NowArgs;
 use crate::listen::ListenAddress;
@@ -67,6 +68,15 @@ pub(crate) struct ServeOptions {
         help_heading = "Sources"
     )]
     pub(crate) degraded_after: Option<TimeSpan>,
+    /// Accept what graph data does to the window of this release, as `graph lint --base` does. Repeatable.
+    #[arg(
+        long,
+        env = "TOWPATH_ALLOW_WINDOW_CHANGE",
+        value_name = "RELEASE",
+        help_heading = "Sources"
+    )]
+    #[serde(deserialize_with = "one_or_many")]
+    pub(crate) allow_window_change: Option<Vec<String>>,
     /// Look up here the platform of clusters that do not send it. Each line is `id,platform`.
     #[arg(
         long,
@@ -520,7 +530,7 @@ impl ServeOptions {
 
     fn or(self, other: Self) -> Self {
         first_given! { self, other;
-            listen, sources, refresh_every, degraded_after, platforms, minors, fleet, clusters,
+            listen, sources, refresh_every, degraded_after, allow_window_change, platforms, minors, fleet, clusters,
             store, store_password_file, keep_for, token_keys, accept_unbound_tokens_until,
             open_reads, pass_every, report_allowance, ocm, ocm_token, ocm_client_id,
             ocm_client_secret, ocm_offline_token, ocm_token_url, acm, acm_context, aus_metrics, poll_every,

@@ -45,10 +45,13 @@ pub(crate) struct SourceOptions {
     /// Refuse a copy of a source that has lost more than this share of what it had in the last seven days. [default: 10]
     #[arg(long, env = "TOWPATH_MAX_SHRINK_PERCENT", value_name = "PERCENT")]
     pub(crate) max_shrink_percent: Option<u8>,
-    /// Accept such copies of a source anyway: `empty:SOURCE`, `shrink:SOURCE`, `back:SOURCE`, `payload:SOURCE`. Repeatable.
+    /// Accept such copies of a source anyway: `empty:SOURCE`, `shrink:SOURCE`, `back:SOURCE`, `payload:SOURCE`, `window:SOURCE`. Repeatable.
     #[arg(long, env = "TOWPATH_ALLOW", value_name = "WHAT:SOURCE")]
     #[serde(deserialize_with = "one_or_many")]
     pub(crate) allow: Option<Vec<String>>,
+    /// Refuse graph data that changes a window so that a cluster would lose an edge, or more than 1 % of the fleet would gain one at once.
+    #[arg(long, env = "TOWPATH_REFUSE_CHANGED_WINDOWS", num_args = 0..=1, require_equals = true, default_missing_value = "true", value_name = "BOOL")]
+    pub(crate) refuse_changed_windows: Option<bool>,
     /// Also trust the certificate authorities in this PEM file.
     #[arg(long, env = "TOWPATH_CA_FILE", value_name = "FILE")]
     pub(crate) ca_file: Option<PathBuf>,
@@ -85,7 +88,7 @@ pub(crate) enum SignatureOption {
 }
 
 /// In a file, a list of one may be written as that one.
-fn one_or_many<'de, T: From<String>, D: serde::Deserializer<'de>>(
+pub(super) fn one_or_many<'de, T: From<String>, D: serde::Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Option<Vec<T>>, D::Error> {
     #[derive(Deserialize)]
@@ -126,7 +129,7 @@ impl SourceOptions {
     pub(super) fn or(self, other: Self) -> Self {
         first_given! { self, other;
             graph_data, releases, state, closed_after, max_shrink_percent, allow,
-            ca_file, registry_auth_file, signatures, keyring, signature_policy, plain_http
+            refuse_changed_windows,            ca_file, registry_auth_file, signatures, keyring, signature_policy, plain_http
         }
     }
 }

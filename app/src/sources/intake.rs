@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 use sha2::{Digest, Sha256};
+use towpath_core::change::{PresubmitOptions, shown_otherwise};
 use towpath_core::finding::{Finding, Place};
 use towpath_core::graph::{Block, ChannelName, Graph, GraphData, Releases, StaleSource};
 use towpath_core::hex;
@@ -22,12 +23,12 @@ use towpath_formats::graph::platforms::Platforms;
 use towpath_formats::graph::{data, platforms, releases, upstream};
 use towpath_formats::sources::copy::{self, KeptCopy};
 use towpath_sources::Copy;
-use towpath_web::{Snapshot, SourceHealth};
+use towpath_web::{ChangedWindows, Snapshot, SourceHealth};
 
 use super::SourceSettings;
 use super::address::{Edges, Location, Role};
 use super::reader::SourceReading;
-use super::source::{CopyContent, CopyOutcome, CopyReading, Source, SourceCopy};
+use super::source::{CopyContent, CopyOutcome, CopyReading, Source, SourceCopy, WindowCheck};
 use super::stricter::StricterParts;
 
 /// All sources, and what is known of each.
@@ -165,12 +166,14 @@ impl Intake {
         let taken = match understood {
             Ok(copy) => {
                 let coverage = self.coverage(source, &copy.parsed);
+                let windows = self.window_check(source, &copy, now);
                 let (policy, verdicts) = (self.policy(), &self.verdicts);
                 self.sources[source].judge(
                     copy,
                     allow,
                     |parsed| verified(policy, parsed, verdicts),
                     coverage,
+                    windows,
                     now,
                 )
             }
@@ -263,6 +266,38 @@ impl Intake {
                 Some(Coverage::of(&before, &after, &self.offering(None)))
             }
             _ => None,
+        }
+    }
+
+    /// What a copy does to the windows that clusters are in, were it served now. Both sides have the new copy's blocks and
+    /// metadata: a block that comes or goes changes no window, and no other check may depend on this one.
+    fn window_check(&self, source: usize, after: &SourceCopy, now: Timestamp) -> WindowCheck {
+        let (Some(before), CopyContent::GraphData(new)) =
+            (self.sources[source].in_use(), &after.parsed)
+        else {
+            return WindowCheck::Same;
+        };
+        let CopyContent::GraphData(old) = &before.parsed else {
+            return WindowCheck::Same;
+        };
+        if channel_files(before).eq(channel_files(after)) {
+            return WindowCheck::Same;
+        }
+        let old = GraphData {
+            channels: old.channels.clone(),
+            ..new.clone()
+        };
+        let graph = |data: &GraphData| {
+            let (data, releases, _) = self.parts(Some(data));
+            Graph::build(data, releases).0
+        };
+        let options = PresubmitOptions {
+            allowed_releases: self.settings.windows.allowed_releases.clone(),
+            ..PresubmitOptions::default()
+        };
+        WindowCheck::Compared {
+            findings: shown_otherwise(&graph(&old), &graph(new), now, &options),
+            refuse: self.settings.windows.refuse,
         }
     }
 
@@ -647,6 +682,8 @@ impl Intake {
             problem: source.problem.clone(),
             reads: source.reads,
             stricter: source.stricter.health(),
+            changed_windows: source.changed_windows.clone(),
+            window_changes: source.window_changes,
             ages: self.settings.ages,
         };
         self.sources.iter().map(of).collect()
@@ -666,6 +703,15 @@ impl Intake {
         self.sources.iter().flat_map(of).collect()
     }
 
+    /// What the newest copies do to windows, by source.
+    pub(crate) fn changed_windows(&self) -> BTreeMap<String, ChangedWindows> {
+        let of = |source: &Source| {
+            let changed = source.changed_windows.clone()?;
+            Some((source.spec.name.to_string(), changed))
+        };
+        self.sources.iter().filter_map(of).collect()
+    }
+
     /// How fresh each source is, by name.
     pub(crate) fn freshness(&self, now: Timestamp) -> BTreeMap<String, Freshness> {
         let of = |source: &Source| {
@@ -678,6 +724,18 @@ impl Intake {
 
 #[cfg(test)]
 mod tests;
+
+/// What decides about channels in a copy of graph data.
+fn channel_files(copy: &SourceCopy) -> impl Iterator<Item = (&str, &[u8])> {
+    let mut files: Vec<(&str, &[u8])> = copy
+        .files
+        .iter()
+        .map(|file| (file.path.as_str(), &*file.bytes))
+        .filter(|(path, _)| *path == "version" || path.starts_with("channels/"))
+        .collect();
+    files.sort_unstable();
+    files.into_iter()
+}
 
 /// What is left of a copy after verification; nothing to compare where unverified releases stay.
 fn verified(policy: SignaturePolicy, parsed: &CopyContent, verdicts: &Verdicts) -> Summary {

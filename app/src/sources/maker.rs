@@ -7,10 +7,10 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
 use jiff::{SignedDuration, Timestamp};
-use towpath_core::finding::Finding;
+use towpath_core::finding::{Finding, Severity};
 use towpath_core::intake::Freshness;
 use towpath_sources::Copies;
-use towpath_web::Service;
+use towpath_web::{ChangedWindows, Service};
 
 use super::intake::Intake;
 use super::reader::SourceReading;
@@ -50,6 +50,7 @@ struct LoggedState {
     keeping: Option<Finding>,
     /// Source and name.
     stricter: BTreeSet<(String, String)>,
+    changed_windows: BTreeMap<String, ChangedWindows>,
 }
 
 impl Maker {
@@ -325,6 +326,13 @@ impl Maker {
             );
         }
         self.logged.stricter = stricter;
+        let changed = self.intake.changed_windows();
+        for (source, change) in &changed {
+            if self.logged.changed_windows.get(source) != Some(change) {
+                tell_changed_windows(source, change);
+            }
+        }
+        self.logged.changed_windows = changed;
         let freshness = self.intake.freshness(now);
         for (source, state) in &freshness {
             let before = self
@@ -349,6 +357,23 @@ impl Maker {
         }
         self.logged.freshness = freshness;
     }
+}
+
+/// Once for each copy. What is refused is logged with the problems.
+fn tell_changed_windows(source: &str, change: &ChangedWindows) {
+    if !change.taken {
+        return;
+    }
+    tracing::warn!(
+        source,
+        findings = change.findings.len(),
+        "new graph data changes windows, and clusters see it at once; --refuse-changed-windows would have kept the graph data before"
+    );
+    let warnings = change.findings.iter().cloned().map(|finding| Finding {
+        severity: Severity::Warning,
+        ..finding
+    });
+    log_findings(&warnings.collect::<Vec<_>>());
 }
 
 /// Loading anew must not take the processor from requests, nor wait for ever while they take all of it: of a busy core

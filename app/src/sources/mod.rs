@@ -25,6 +25,7 @@ use std::sync::mpsc::{Sender, channel};
 use towpath_core::finding::{Finding, escaped};
 use towpath_core::intake::{Ages, CopyObjection};
 use towpath_core::signatures::SignaturePolicy;
+use towpath_core::version::Version;
 use towpath_sources::{Copies, Watch};
 use towpath_web::{ReloadRequest, Service, WakeOutcome};
 
@@ -50,9 +51,19 @@ pub(crate) struct SourceSettings {
     pub(crate) max_shrink_percent: u8,
     /// What is always allowed, by source.
     pub(crate) allow: BTreeMap<String, BTreeSet<CopyObjection>>,
+    pub(crate) windows: WindowGuard,
     pub(crate) access: Access,
     /// Whose signatures count, if any have to.
     pub(crate) signatures: Option<SignatureSettings>,
+}
+
+/// What becomes of graph data that changes a window.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct WindowGuard {
+    /// Refuse it; else it is only told.
+    pub(crate) refuse: bool,
+    /// Releases whose windows may be changed as one likes.
+    pub(crate) allowed_releases: BTreeSet<Version>,
 }
 
 /// What a command cannot do without.

@@ -6,11 +6,12 @@ use std::fmt;
 use anyhow::{Context, bail};
 use towpath_core::intake::{Ages, CopyObjection};
 use towpath_core::signatures::SignaturePolicy;
+use towpath_core::version::Version;
 use towpath_formats::timespan::TimeSpan;
 use towpath_sources::{HttpAccess, without_credentials};
 
 use super::address::{Intervals, Location, Role, SourceSpec};
-use super::{Access, Needs, SignatureSettings, SourceSettings};
+use super::{Access, Needs, SignatureSettings, SourceSettings, WindowGuard};
 use crate::config::{DAY, SECOND, ServeOptions, SignatureOption, YEAR, within, written};
 
 /// The most sources of releases.
@@ -41,6 +42,7 @@ impl ServeOptions {
         let specs = self.specs(intervals, needs)?;
         Ok(SourceSettings {
             allow: self.allowances(&specs)?,
+            windows: self.window_guard()?,
             specs,
             state: self.sources.state.clone(),
             ages: Ages {
@@ -143,7 +145,7 @@ impl ServeOptions {
                 .split_once(':')
                 .and_then(|(what, source)| Some((CopyObjection::named(what)?, source)));
             let (objection, source) = parts.with_context(|| {
-                format!("--allow {text:?}: write empty:SOURCE, shrink:SOURCE, back:SOURCE or payload:SOURCE")
+                format!("--allow {text:?}: write empty:SOURCE, shrink:SOURCE, back:SOURCE, payload:SOURCE or window:SOURCE")
             })?;
             allow
                 .entry(source.to_owned())
@@ -159,6 +161,18 @@ impl ServeOptions {
             }
         }
         Ok(allow)
+    }
+
+    fn window_guard(&self) -> anyhow::Result<WindowGuard> {
+        let release = |text: &String| {
+            let wrong = || format!("--allow-window-change {text:?}: write a version, as in 4.20.4");
+            text.parse::<Version>().with_context(wrong)
+        };
+        let releases = self.allow_window_change.iter().flatten().map(release);
+        Ok(WindowGuard {
+            refuse: self.sources.refuse_changed_windows.unwrap_or(false),
+            allowed_releases: releases.collect::<Result<_, _>>()?,
+        })
     }
 
     fn access(&self) -> anyhow::Result<Access> {
@@ -239,6 +253,12 @@ impl fmt::Display for SourceSettings {
         let allowed: Vec<String> = self.allow.iter().flat_map(allowed).collect();
         if !allowed.is_empty() {
             writeln!(f, "allow: {allowed:?}")?;
+        }
+        writeln!(f, "refuseChangedWindows: {}", self.windows.refuse)?;
+        let releases = &self.windows.allowed_releases;
+        if !releases.is_empty() {
+            let names: Vec<String> = releases.iter().map(ToString::to_string).collect();
+            writeln!(f, "allowWindowChange: {names:?}")?;
         }
         self.access
             .ca_file

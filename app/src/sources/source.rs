@@ -12,7 +12,7 @@ use towpath_core::intake::{
 use towpath_formats::SourceFile;
 use towpath_formats::graph::platforms::Platforms;
 use towpath_formats::graph::upstream::Upstream;
-use towpath_web::{SourceProblem, SourceReads};
+use towpath_web::{ChangedWindows, SourceProblem, SourceReads, WindowChanges};
 
 use super::address::SourceSpec;
 use super::reader::SourceReading;
@@ -42,6 +42,20 @@ pub(super) struct Source {
     /// The digest of the copy that was refused, while nothing else has come.
     refused: Option<String>,
     allowed_once: Option<AllowedOnce>,
+    /// What the newest copy of other channels did to windows, or would do.
+    pub(super) changed_windows: Option<ChangedWindows>,
+    pub(super) window_changes: WindowChanges,
+}
+
+/// What there is to say about the windows of a copy that was read.
+pub(super) enum WindowCheck {
+    /// Its channels are those of the copy in use, or there is nothing to compare them with.
+    Same,
+    /// What presubmit has against them, and whether that is held against the copy.
+    Compared {
+        findings: Vec<Finding>,
+        refuse: bool,
+    },
 }
 
 /// A copy that can be used.
@@ -99,6 +113,8 @@ impl Source {
             unused: None,
             refused: None,
             allowed_once: None,
+            changed_windows: None,
+            window_changes: WindowChanges::default(),
         }
     }
 
@@ -148,6 +164,8 @@ impl Source {
             self.note(now);
         }
         (self.problem, self.refused, self.unused) = (None, None, None);
+        // What was refused is gone from the source.
+        self.changed_windows.take_if(|changed| !changed.taken);
         self.reads.unchanged += 1;
         Some(CopyOutcome::Unchanged)
     }
@@ -205,15 +223,25 @@ impl Source {
         }
     }
 
-    /// Takes a copy, or refuses it. `verified` says what is left of one after verification, which must not shrink either; `coverage` what its blocks do.
+    /// Takes a copy, or refuses it. `verified` says what is left of one after verification, which must not shrink either; `coverage` what its blocks do, `windows` what becomes of windows.
     pub(super) fn judge(
         &mut self,
         copy: SourceCopy,
         mut allow: Allowances,
         verified: impl Fn(&CopyContent) -> Summary,
         coverage: Option<Coverage>,
+        windows: WindowCheck,
         now: Timestamp,
     ) -> CopyOutcome {
+        let is_known = self.refused.as_ref() == Some(&copy.digest);
+        let windows = self.as_first_told(windows, is_known);
+        let held_windows: &[Finding] = match &windows {
+            WindowCheck::Compared {
+                findings,
+                refuse: true,
+            } => findings,
+            WindowCheck::Compared { refuse: false, .. } | WindowCheck::Same => &[],
+        };
         allow.allowed.extend(
             self.allowed_once
                 .iter()
@@ -250,12 +278,14 @@ impl Source {
                     after,
                     change,
                     coverage,
+                    windows: held_windows,
                 },
                 &allow,
             )
         });
         match judgement {
             Judgement::Refused(findings) => {
+                self.note_windows(windows, false, is_known, now);
                 self.reads.refused += 1;
                 self.refused = Some(copy.digest.clone());
                 self.unused = Some((
@@ -276,6 +306,7 @@ impl Source {
                     self.vanished
                         .note(&before.summary.payloads, &copy.summary.payloads, now);
                 }
+                self.note_windows(windows, true, is_known, now);
                 self.next = Some(SourceCopy { counting, ..copy });
                 // They come back if no graph can be made of it.
                 let stricter = std::mem::take(&mut self.stricter);
@@ -283,6 +314,45 @@ impl Source {
                 CopyOutcome::Changed
             }
         }
+    }
+
+    /// Of a copy that is refused again, what was said the first time: shares grow, and the log has one line for each copy.
+    fn as_first_told(&self, windows: WindowCheck, is_known: bool) -> WindowCheck {
+        let told = self.changed_windows.as_ref().filter(|_| is_known);
+        match (windows, told) {
+            (WindowCheck::Compared { findings, refuse }, Some(told)) if !findings.is_empty() => {
+                WindowCheck::Compared {
+                    findings: told.findings.clone(),
+                    refuse,
+                }
+            }
+            (windows, _) => windows,
+        }
+    }
+
+    /// Takes note of what a copy does to windows; of one that is refused again and again, once.
+    fn note_windows(&mut self, windows: WindowCheck, taken: bool, is_known: bool, now: Timestamp) {
+        let WindowCheck::Compared { findings, .. } = windows else {
+            return;
+        };
+        let before = self.changed_windows.take();
+        if findings.is_empty() {
+            return;
+        }
+        match (taken, is_known) {
+            (true, _) => self.window_changes.taken += 1,
+            (false, false) => self.window_changes.refused += 1,
+            (false, true) => {}
+        }
+        let at = match before {
+            Some(before) if is_known && !taken => before.at,
+            _ => now,
+        };
+        self.changed_windows = Some(ChangedWindows {
+            at,
+            taken,
+            findings,
+        });
     }
 
     /// A graph was made of its newest copy, and is served. Of graph data, `coverage` says what the blocks of the copy before and of this one do now.

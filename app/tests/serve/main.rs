@@ -23,3 +23,4 @@ mod reload;
 mod remote;
 mod sources;
 mod trust;
+mod windows;

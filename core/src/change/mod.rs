@@ -16,7 +16,7 @@ pub use diff::{
     diff,
 };
 pub use extension::{ExtendedRisks, OpenRisk, open_risks, risk_names_in};
-pub use presubmit::{PresubmitOptions, presubmit, share_before_feedback};
+pub use presubmit::{PresubmitOptions, presubmit, share_before_feedback, shown_otherwise};
 pub use steering::{
     ChangedDuration, MovedStart, NotSteerable, STRETCHES, Stretch, StretchedFile, stretch_file,
 };

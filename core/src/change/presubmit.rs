@@ -51,6 +51,19 @@ pub fn presubmit(
     now: Timestamp,
     options: &PresubmitOptions,
 ) -> Vec<Finding> {
+    let mut findings = shown_otherwise(base, new, now, options);
+    findings.extend(short_windows(new, now, options.feedback_latency));
+    findings.sort();
+    findings
+}
+
+/// What clusters are shown otherwise than before: at most one finding for each release and channel.
+pub fn shown_otherwise(
+    base: &Graph,
+    new: &Graph,
+    now: Timestamp,
+    options: &PresubmitOptions,
+) -> Vec<Finding> {
     let pair = GraphPair::new(base, new);
     let access = Access::of(&pair);
     let looks = pair.channel_names().into_iter().map(|name| Look {
@@ -61,7 +74,6 @@ pub fn presubmit(
         options,
     });
     let mut findings: Vec<Finding> = looks.flat_map(|look| look.findings()).collect();
-    findings.extend(short_windows(new, now, options.feedback_latency));
     findings.sort();
     findings
 }

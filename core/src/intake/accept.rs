@@ -28,6 +28,8 @@ pub enum CopyObjection {
     Back,
     /// A release that both know has another payload.
     Payload,
+    /// A window is another one, so clusters lose what they have been shown, or too many gain it at once.
+    Window,
 }
 
 /// What a person has allowed for one source.
@@ -40,7 +42,13 @@ pub struct Allowances {
 }
 
 impl CopyObjection {
-    pub const ALL: [Self; 4] = [Self::Empty, Self::Shrink, Self::Back, Self::Payload];
+    pub const ALL: [Self; 5] = [
+        Self::Empty,
+        Self::Shrink,
+        Self::Back,
+        Self::Payload,
+        Self::Window,
+    ];
 
     /// The word by which it is allowed.
     pub fn name(self) -> &'static str {
@@ -49,6 +57,7 @@ impl CopyObjection {
             Self::Shrink => "shrink",
             Self::Back => "back",
             Self::Payload => "payload",
+            Self::Window => "window",
         }
     }
 
@@ -65,6 +74,7 @@ impl CopyObjection {
             Self::Shrink => "shrinks",
             Self::Back => "back-in-time",
             Self::Payload => "payload-changed",
+            Self::Window => "window-changed",
         }
     }
 }
@@ -79,6 +89,8 @@ pub struct Comparison<'a> {
     pub change: CopyChange,
     /// What its blocks do, beside those in force; none where it has no blocks.
     pub coverage: Option<Coverage>,
+    /// What presubmit has against its windows, where that is held against it.
+    pub windows: &'a [Finding],
 }
 
 /// What becomes of a copy.
@@ -118,11 +130,16 @@ pub fn judge(source: &str, copies: &Comparison<'_>, allow: &Allowances) -> Judge
     let stands = |(objection, excuse, _): &&(CopyObjection, Excuse, String)| {
         *excuse == Excuse::None && !allow.allowed.contains(objection)
     };
-    let held: Vec<Finding> = all
+    let held = all
         .iter()
         .filter(stands)
-        .map(|(objection, _, problem)| finding(source, *objection, problem))
-        .collect();
+        .map(|(objection, _, problem)| finding(source, *objection, problem));
+    let windows = match allow.allowed.contains(&CopyObjection::Window) {
+        true => &[],
+        false => copies.windows,
+    };
+    let windows = windows.iter().map(|found| changed_window(source, found));
+    let held: Vec<Finding> = held.chain(windows).collect();
     match (held.is_empty(), less.is_empty()) {
         (false, _) => Judgement::Refused(held),
         (true, false) => Judgement::Taken(Counting::StartsAnew(less)),
@@ -242,15 +259,38 @@ fn older(copies: &Comparison<'_>) -> Option<(CopyObjection, Excuse, String)> {
 }
 
 fn finding(source: &str, objection: CopyObjection, problem: &str) -> Finding {
-    let name = objection.name();
     let remedy = format!(
-        "the copy before stays in use; if this is meant, allow this copy with POST /api/v1/reload \
-         {{\"source\":\"{source}\",\"allow\":[\"{name}\"]}} (Content-Type: application/json), or always with --allow {name}:{source}"
+        "the copy before stays in use; if this is meant, {}",
+        allowed_by(source, objection)
     );
     Finding::error(
         objection.code(),
         Place::file(source),
         problem.to_owned(),
         remedy,
+    )
+}
+
+/// In the words of presubmit, which names the release and the way out.
+fn changed_window(source: &str, found: &Finding) -> Finding {
+    let objection = CopyObjection::Window;
+    let remedy = format!(
+        "the copy before stays in use, with the blocks of this one; {}, or {}",
+        found.remedy,
+        allowed_by(source, objection)
+    );
+    Finding::error(
+        objection.code(),
+        found.place.clone(),
+        found.problem.clone(),
+        remedy,
+    )
+}
+
+fn allowed_by(source: &str, objection: CopyObjection) -> String {
+    let name = objection.name();
+    format!(
+        "allow this copy with POST /api/v1/reload {{\"source\":\"{source}\",\"allow\":[\"{name}\"]}} \
+         (Content-Type: application/json), or always with --allow {name}:{source}"
     )
 }

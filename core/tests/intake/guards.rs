@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use jiff::{SignedDuration, Timestamp};
 use towpath_core::cluster::Platform;
-use towpath_core::finding::Place;
+use towpath_core::finding::{Finding, Place};
 use towpath_core::graph::{
     Audience, Block, ChannelName, ChannelSpec, DeclaredEdge, GraphData, MatchingRule, Member,
     Pattern, Releases, Risk,
@@ -46,6 +46,7 @@ pub(crate) fn codes(before: &Summary, after: &Summary, allow: &Allowances) -> Ve
             after,
             change: CopyChange::UNKNOWN,
             coverage: None,
+            windows: &[],
         },
         allow,
     ))
@@ -113,6 +114,43 @@ fn what_a_person_allows_is_taken() {
 }
 
 #[test]
+fn a_changed_window_is_held_against_a_copy_until_a_person_allows_it() {
+    let same = summary(100, 100);
+    let problem = "the window of 4.20.4 was P2D and becomes P4D";
+    let remedy = "mark it `locked: true`; if it is meant, pass --allow-window-change 4.20.4";
+    let found = [Finding::error(
+        "rollout-loses",
+        Place::file("channels/c.yaml"),
+        problem,
+        remedy,
+    )];
+    let judged = |allow: &Allowances| {
+        let copies = Comparison {
+            before: &same,
+            largest: &BTreeMap::new(),
+            after: &same,
+            change: CopyChange::UNKNOWN,
+            coverage: None,
+            windows: &found,
+        };
+        judge("graph-data", &copies, allow)
+    };
+    let Judgement::Refused(held) = judged(&strict()) else {
+        panic!("it was taken");
+    };
+    assert_eq!((held[0].code, &*held[0].problem), ("window-changed", problem));
+    assert_eq!(held[0].place, found[0].place);
+    for part in [remedy, r#"{"source":"graph-data","allow":["window"]}"#] {
+        assert!(held[0].remedy.contains(part), "{}", held[0].remedy);
+    }
+    let allowed = Allowances {
+        allowed: [CopyObjection::Window].into(),
+        ..strict()
+    };
+    assert_eq!(judged(&allowed), Judgement::Taken(Counting::GoesOn));
+}
+
+#[test]
 fn a_source_may_not_go_back_in_time() {
     let made = |text: &str| Summary {
         made_at: Some(text.parse().unwrap()),
@@ -156,6 +194,7 @@ fn a_refusal_says_how_it_is_allowed() {
         after: &after,
         change: CopyChange::UNKNOWN,
         coverage: None,
+        windows: &[],
     };
     let Judgement::Refused(findings) = judge("mirror", &comparison, &strict()) else {
         panic!("it shrinks")
@@ -195,6 +234,7 @@ impl Days {
             after: &after,
             change: CopyChange::UNKNOWN,
             coverage: None,
+            windows: &[],
         };
         let judgement = judge("releases", &comparison, allow);
         if let Judgement::Taken(counting) = &judgement {
@@ -374,6 +414,7 @@ fn codes_of_blocks(before: &[Block], after: &[Block]) -> Vec<&'static str> {
         after: &Summary::default().with_coverage(coverage.blocks_after, stay),
         change: CopyChange::UNKNOWN,
         coverage: Some(coverage),
+        windows: &[],
     };
     codes_of(judge("graph-data", &comparison, &strict()))
 }
@@ -585,6 +626,7 @@ fn codes_of_data(before: &GraphData, after: &GraphData) -> Vec<&'static str> {
         after: &summaries.1,
         change,
         coverage: None,
+        windows: &[],
     };
     codes_of(judge("graph-data", &comparison, &strict()))
 }
@@ -660,6 +702,7 @@ fn codes_of_releases(before: &Releases, after: &Releases) -> Vec<&'static str> {
             after: &after,
             change,
             coverage: None,
+            windows: &[],
         },
         &strict(),
     ))
@@ -741,6 +784,7 @@ fn a_service_that_looks_older_may_not_bring_a_release_back_into_a_channel() {
                 after: &after,
                 change,
                 coverage: None,
+                windows: &[],
             },
             &strict(),
         ))
@@ -797,6 +841,7 @@ fn a_block_gets_through_while_another_release_is_promoted() {
         after: &after,
         change,
         coverage: None,
+        windows: &[],
     };
     assert_eq!(codes_of(judge("up", &comparison, &strict())), [""; 0]);
 }

@@ -8,7 +8,7 @@ use towpath_core::intake::Ages;
 use towpath_formats::agent::stamp::{self, Nonce};
 use towpath_web::{
     FleetAnswer, Limits, Reads, ReloadDoor, Snapshot, SourceHealth, SourceReads, TokenKeys,
-    WakeOutcome,
+    WakeOutcome, WindowChanges,
 };
 
 use crate::door::{Door, KEY, NOW, Response, admin_token, bearer, cluster, cluster_token, told};
@@ -33,6 +33,8 @@ fn source(minutes: Option<i64>) -> SourceHealth {
         problem: None,
         stricter: Vec::new(),
         reads: SourceReads::default(),
+        changed_windows: None,
+        window_changes: WindowChanges::default(),
         ages: Ages {
             degraded_after: SignedDuration::from_mins(10),
             closed_after: Some(SignedDuration::from_hours(1)),

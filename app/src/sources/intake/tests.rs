@@ -8,6 +8,7 @@ use towpath_core::intake::Ages;
 use towpath_formats::SourceFile;
 
 use super::*;
+use crate::sources::WindowGuard;
 use crate::sources::address::{Intervals, SourceSpec};
 use crate::sources::reader::Access;
 
@@ -35,6 +36,7 @@ fn intake() -> Intake {
         },
         max_shrink_percent: 10,
         allow: BTreeMap::new(),
+        windows: WindowGuard::default(),
         access: Access::default(),
         signatures: None,
     })
