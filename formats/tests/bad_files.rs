@@ -69,7 +69,7 @@ fn schema_versions() {
         [
             "3.0.0\n",
             "1.2.0\n",
-            "2.1.0\n",
+            "2.2.0\n",
             "0.9.0\n",
             "1.1.0-rc.1\n",
             "1.1\n",
@@ -85,21 +85,21 @@ fn schema_versions() {
         )]),
         expect![[r#"
             "3.0.0\n"
-                version: the schema version is 3.0.0, which this towpath does not understand; this towpath reads schema 1.0.0, 1.1.0 and 2.0.0
+                version: the schema version is 3.0.0, which this towpath does not understand; this towpath reads schema 1.0.0, 1.1.0, 2.0.0 and 2.1.0
             "1.2.0\n"
-                version: the schema version is 1.2.0, which this towpath does not understand; this towpath reads schema 1.0.0, 1.1.0 and 2.0.0
-            "2.1.0\n"
-                version: the schema version is 2.1.0, which this towpath does not understand; this towpath reads schema 1.0.0, 1.1.0 and 2.0.0
+                version: the schema version is 1.2.0, which this towpath does not understand; this towpath reads schema 1.0.0, 1.1.0, 2.0.0 and 2.1.0
+            "2.2.0\n"
+                version: the schema version is 2.2.0, which this towpath does not understand; this towpath reads schema 1.0.0, 1.1.0, 2.0.0 and 2.1.0
             "0.9.0\n"
-                version: the schema version is 0.9.0, which this towpath does not understand; this towpath reads schema 1.0.0, 1.1.0 and 2.0.0
+                version: the schema version is 0.9.0, which this towpath does not understand; this towpath reads schema 1.0.0, 1.1.0, 2.0.0 and 2.1.0
             "1.1.0-rc.1\n"
-                version: the schema version is 1.1.0-rc.1, which this towpath does not understand; this towpath reads schema 1.0.0, 1.1.0 and 2.0.0
+                version: the schema version is 1.1.0-rc.1, which this towpath does not understand; this towpath reads schema 1.0.0, 1.1.0, 2.0.0 and 2.1.0
             "1.1\n"
-                version: "1.1" is not a schema version; this towpath reads schema 1.0.0, 1.1.0 and 2.0.0
+                version: "1.1" is not a schema version; this towpath reads schema 1.0.0, 1.1.0, 2.0.0 and 2.1.0
             ""
-                version: "" is not a schema version; this towpath reads schema 1.0.0, 1.1.0 and 2.0.0
+                version: "" is not a schema version; this towpath reads schema 1.0.0, 1.1.0, 2.0.0 and 2.1.0
             "one point one\n"
-                version: what the file says is not a schema version; this towpath reads schema 1.0.0, 1.1.0 and 2.0.0
+                version: what the file says is not a schema version; this towpath reads schema 1.0.0, 1.1.0, 2.0.0 and 2.1.0
             "1.0.7\n"
                 is taken
             no file `version`
@@ -1061,6 +1061,119 @@ fn shown(text: &str) -> String {
         1..=MAX_CHARS => line,
         _ => line.chars().take(MAX_CHARS).chain(" …".chars()).collect(),
     }
+}
+
+/// What came with 2.1.0, and what can be wrong with it.
+const FINER: &str = "\
+channels:
+- name: fast-4.9
+- name: stable-4.9
+  start: 2020-05-01T00:00Z
+  phasedRollouts:
+  - duration: P2D
+  - to: 4.9.2
+    fromVersion: minor
+    duration: P14D
+    start: 2020-06-20T00:00Z
+  - from: 4.9.1
+    to: 4.9.2
+    held: true
+versions:
+- name: 4.9.1
+  start: 2020-05-12T00:00Z
+- name: 4.9.2
+  start: 2020-06-12T00:00Z
+  starts:
+    stable-4.9: 2020-06-15T00:00Z
+- name: 4.9.3
+  start: 2020-07-12T00:00Z
+  held: true
+";
+
+#[test]
+fn rules_for_releases_and_edges() {
+    let said =
+        |version: &str, text: &str| graph_data(&[("version", version), ("channels/c.yaml", text)]);
+    let edits = [
+        ("to: 4.9.2\n    fromVersion", "to: 4.9.9\n    fromVersion"),
+        (
+            "to: 4.9.2\n    fromVersion",
+            "to: 4.9.2+amd64\n    fromVersion",
+        ),
+        ("to: 4.9.2\n    fromVersion: minor", "fromVersion: minor"),
+        ("    to: 4.9.2\n    held", "    held"),
+        (
+            "held: true\nversions",
+            "held: true\n    duration: P1D\nversions",
+        ),
+        (
+            "to: 4.9.2\n    held",
+            "to: 4.9.2\n    fromVersion: patch\n    held",
+        ),
+        ("from: 4.9.1\n    to: 4.9.2\n    held: true", "held: true"),
+        ("held: true\nversions", "held: maybe\nversions"),
+        (
+            "from: 4.9.1\n    to: 4.9.2\n    held: true",
+            "to: 4.9.2\n    fromVersion: minor\n    held: true",
+        ),
+        ("    stable-4.9: 2020", "    stable-4.8: 2020"),
+        ("    stable-4.9: 2020-06-15T00:00Z", "    stable-4.9: soon"),
+        ("  start: 2020-05-01T00:00Z", "  start: soon"),
+        ("  held: true\n", "  held: true\n  locked: true\n"),
+    ];
+    let rows = edits.map(|(then, now)| {
+        assert!(FINER.contains(then), "{then}");
+        let at = FINER.rfind(then).unwrap();
+        let text = format!("{}{now}{}", &FINER[..at], &FINER[at + then.len()..]);
+        let name = format!("{} => {}", shown(then), shown(now));
+        (name, said("2.1.0", &text))
+    });
+    let whole = [
+        ("2.1.0".to_owned(), said("2.1.0", FINER)),
+        ("in data of 2.0.0".to_owned(), said("2.0.0", FINER)),
+    ];
+    check(
+        whole.into_iter().chain(rows),
+        expect![[r#"
+        2.1.0
+            is taken
+        in data of 2.0.0
+            channels/c.yaml:4:10: `start` came with schema 2.1.0, and `version` says 2.0.0; write 2.1.0 into `version` once every service that reads these files knows it, or remove the field
+            channels/c.yaml:7:9: `to` came with schema 2.1.0, and `version` says 2.0.0; write 2.1.0 into `version` once every service that reads these files knows it, or remove the field
+            channels/c.yaml:10:12: `start` came with schema 2.1.0, and `version` says 2.0.0; write 2.1.0 into `version` once every service that reads these files knows it, or remove the field
+            channels/c.yaml:11:11: `from` came with schema 2.1.0, and `version` says 2.0.0; write 2.1.0 into `version` once every service that reads these files knows it, or remove the field
+            channels/c.yaml:12:9: `to` came with schema 2.1.0, and `version` says 2.0.0; write 2.1.0 into `version` once every service that reads these files knows it, or remove the field
+            channels/c.yaml:13:11: `held` came with schema 2.1.0, and `version` says 2.0.0; write 2.1.0 into `version` once every service that reads these files knows it, or remove the field
+            channels/c.yaml:20:5: `starts` came with schema 2.1.0, and `version` says 2.0.0; write 2.1.0 into `version` once every service that reads these files knows it, or remove the field
+            channels/c.yaml:23:9: `held` came with schema 2.1.0, and `version` says 2.0.0; write 2.1.0 into `version` once every service that reads these files knows it, or remove the field
+        to: 4.9.2\n    fromVersion => to: 4.9.9\n    fromVersion
+            channels/c.yaml:7:9: 4.9.9 is not among the versions of this file; correct the version, or list it
+        to: 4.9.2\n    fromVersion => to: 4.9.2+amd64\n    fromVersion
+            channels/c.yaml:7:9: a rule is for all architectures, and 4.9.2+amd64 names one; write the version alone; a block can be for one architecture
+        to: 4.9.2\n    fromVersion: minor => fromVersion: minor
+            channels/c.yaml:9:12: a rule for all releases cannot have a start; add `to: <version>`, or set the `start` of releases
+        to: 4.9.2\n    held => held
+            channels/c.yaml:11:5: the rule does not say which release is held; add `to: <version>`
+        held: true\nversions => held: true\n    duration: P1D\nversions
+            channels/c.yaml:14:15: what is held has no window, so `duration` means nothing; remove it, or `held`
+        to: 4.9.2\n    held => to: 4.9.2\n    fromVersion: patch\n    held
+            channels/c.yaml:11:5: `from` and `to` name one update, so `fromVersion` means nothing; remove it, or `from`
+        from: 4.9.1\n    to: 4.9.2\n    held: true => held: true
+            channels/c.yaml:11:5: the rule does not say which release is held; add `to: <version>`
+        held: true\nversions => held: maybe\nversions
+            channels/c.yaml:13:11: `true` or `false` belongs here; write one of them
+        from: 4.9.1\n    to: 4.9.2\n    held: true => to: 4.9.2\n    fromVersion: minor\n    held: true
+            channels/c.yaml:11:5: there are two rules for minor updates to 4.9.2; keep one of them
+        stable-4.9: 2020 => stable-4.8: 2020
+            channels/c.yaml:20:17: this file has no channel "stable-4.8"; name a channel of this file, or remove the start
+        stable-4.9: 2020-06-15T00:00Z => stable-4.9: soon
+            channels/c.yaml:20:17: "soon" is not an RFC 3339 date-time, or there is no such day; write it as in 2020-05-12T00:00Z
+        start: 2020-05-01T00:00Z => start: soon
+            channels/c.yaml:4:10: "soon" is not an RFC 3339 date-time, or there is no such day; write it as in 2020-05-12T00:00Z
+        held: true => held: true\n  locked: true
+            channels/c.yaml:21:3: `locked` says that everybody is offered it, and `held` that nobody is; keep one of them
+    "#]],
+    );
 }
 
 fn phased(text: &str) -> Said {

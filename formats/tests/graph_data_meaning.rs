@@ -21,6 +21,7 @@ use towpath_formats::graph::{data, releases};
 type Files<'a> = &'a [(&'a str, &'a str)];
 
 const PHASED: (&str, &str) = ("version", "2.0.0\n");
+const FINER: (&str, &str) = ("version", "2.1.0\n");
 const PLAIN: (&str, &str) = ("version", "1.1.0\n");
 
 /// 4.9.8 enters at noon on 12 May; its edges take no time in fast-4.9, days in stable-4.9.
@@ -198,6 +199,96 @@ fn a_locked_release_is_there_for_everybody_from_its_start() {
             2020-05-12T12:00Z stable-4.9
                 has 4.8.5, 4.9.7, 4.9.8
                 4.8.5 -> 4.9.8
+                4.9.7 -> 4.9.8
+        "#]],
+    );
+}
+
+#[test]
+fn a_held_release_is_there_and_nobody_is_offered_an_edge_to_it() {
+    let held = MAY.1.replace("12T12:00Z}", "12T12:00Z, held: true}");
+    let files: Files<'_> = &[FINER, (MAY.0, &held)];
+    check(
+        files,
+        INTO_MAY,
+        &["2020-05-12T12:00Z stable-4.9", "2030-01-01T00:00Z fast-4.9"],
+        expect![[r#"
+            2020-05-12T12:00Z stable-4.9
+                has 4.8.5, 4.9.7, 4.9.8
+            2030-01-01T00:00Z fast-4.9
+                has 4.8.5, 4.9.7, 4.9.8
+        "#]],
+    );
+}
+
+#[test]
+fn an_edge_and_a_release_may_have_rules_of_their_own() {
+    let rules = "  - {to: 4.9.8, duration: P1D, start: 2020-05-20T00:00Z}
+  - {to: 4.9.8, from: 4.8.5, held: true}
+versions:";
+    let text = MAY.1.replace("versions:", rules);
+    let files: Files<'_> = &[FINER, (MAY.0, &text)];
+    check(
+        files,
+        INTO_MAY,
+        &[
+            "2020-05-20T00:00Z stable-4.9",
+            "2020-05-21T00:00Z stable-4.9",
+            "2020-05-12T12:00Z fast-4.9",
+        ],
+        expect![[r#"
+            2020-05-20T00:00Z stable-4.9
+                has 4.8.5, 4.9.7, 4.9.8
+            2020-05-21T00:00Z stable-4.9
+                has 4.8.5, 4.9.7, 4.9.8
+                4.9.7 -> 4.9.8
+            2020-05-12T12:00Z fast-4.9
+                has 4.8.5, 4.9.7, 4.9.8
+                4.8.5 -> 4.9.8
+                4.9.7 -> 4.9.8
+        "#]],
+    );
+}
+
+#[test]
+fn a_channel_may_start_later_than_others_of_its_file_and_a_release_in_one_channel() {
+    let text = MAY
+        .1
+        .replace(
+            "- name: stable-4.9\n",
+            "- name: stable-4.9\n  start: 2020-03-01T00:00Z\n",
+        )
+        .replace(
+            "12T12:00Z}",
+            "12T12:00Z, starts: {stable-4.9: 2020-05-19T12:00Z}}",
+        );
+    let files: Files<'_> = &[FINER, (MAY.0, &text)];
+    check(
+        files,
+        INTO_MAY,
+        &[
+            "2020-02-29T23:59:59Z stable-4.9",
+            "2020-02-29T23:59:59Z fast-4.9",
+            "2020-03-01T00:00Z stable-4.9",
+            "2020-05-12T12:00Z fast-4.9",
+            "2020-05-19T11:59:59Z stable-4.9",
+            "2020-05-21T12:00Z stable-4.9",
+        ],
+        expect![[r#"
+            2020-02-29T23:59:59Z stable-4.9
+                has nothing
+            2020-02-29T23:59:59Z fast-4.9
+                has 4.8.5, 4.9.7
+            2020-03-01T00:00Z stable-4.9
+                has 4.8.5, 4.9.7
+            2020-05-12T12:00Z fast-4.9
+                has 4.8.5, 4.9.7, 4.9.8
+                4.8.5 -> 4.9.8
+                4.9.7 -> 4.9.8
+            2020-05-19T11:59:59Z stable-4.9
+                has 4.8.5, 4.9.7
+            2020-05-21T12:00Z stable-4.9
+                has 4.8.5, 4.9.7, 4.9.8
                 4.9.7 -> 4.9.8
         "#]],
     );

@@ -91,6 +91,7 @@ fn graph(digests: [&str; 2], others: &[(&str, &[&str])]) -> Graph {
         name: ReleaseName::parse(version).unwrap(),
         start: None,
         locked: false,
+        held: false,
         replaces: None,
         origin: Place::file("c"),
     };

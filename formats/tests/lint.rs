@@ -344,7 +344,7 @@ fn phased_rollouts() {
             error not-promoted: channels/4.9.yaml:14:9: 4.8.2 is in fast-4.9 and not in candidate-4.9; promote it to candidate-4.9 first, or remove it here
             warning versions-out-of-order: channels/4.9.yaml:14:9: 4.8.2 stands after 4.9.1; keep versions in ascending order
         3.0.0
-            error unknown-schema: version: the schema version is 3.0.0, which this towpath does not understand; this towpath reads schema 1.0.0, 1.1.0 and 2.0.0
+            error unknown-schema: version: the schema version is 3.0.0, which this towpath does not understand; this towpath reads schema 1.0.0, 1.1.0, 2.0.0 and 2.1.0
 
     "#]].assert_eq(&shown);
 }

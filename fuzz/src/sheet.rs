@@ -11,8 +11,8 @@ use serde_json::{Value, json};
 use towpath_core::cluster::{Cluster, ClusterId, Platform};
 use towpath_core::finding::Place;
 use towpath_core::graph::{
-    Audience, Block, ChannelName, ChannelSpec, FromVersion, Graph, GraphData, MatchingRule, Member,
-    Pattern, Ramp, Risk, RolloutRule, Situation, recommend,
+    Audience, Block, ChannelName, ChannelSpec, EdgeMatch, FromVersion, Graph, GraphData,
+    MatchingRule, Member, Pattern, Ramp, Risk, RolloutRule, Situation, recommend,
 };
 use towpath_core::rules::Policy;
 use towpath_core::version::{Arch, ReleaseName, Version};
@@ -134,6 +134,7 @@ fn graph(input: &Input) -> Graph {
             name: name(n),
             start: Some(hours(*start)),
             locked: *locked,
+            held: false,
             replaces: None,
             origin: Place::file("channels"),
         });
@@ -142,18 +143,22 @@ fn graph(input: &Input) -> Graph {
     } else {
         Ramp::Linear
     };
-    let rule = |from_version, hours: u8| {
+    let rule = |edges, hours: u8| {
         let (duration, origin) = (Span::new().hours(hours), Place::file("channels"));
         RolloutRule {
-            from_version,
+            edges,
+            start: None,
             duration,
             ramp,
             origin,
         }
     };
-    let rollouts = input
-        .durations
-        .map(|(patch, rest)| vec![rule(Some(FromVersion::Patch), patch), rule(None, rest)]);
+    let rollouts = input.durations.map(|(patch, rest)| {
+        vec![
+            rule(EdgeMatch::Kind(FromVersion::Patch), patch),
+            rule(EdgeMatch::Any, rest),
+        ]
+    });
     let channel = ChannelSpec {
         name: ChannelName::new("stable").unwrap(),
         rollouts: rollouts.unwrap_or_default(),

@@ -1,7 +1,7 @@
 //! A start, a duration and a release name, a line each, and the window that they make.
 
 use towpath_core::finding::Place;
-use towpath_core::graph::{Pattern, Position, Ramp, RolloutRule, position};
+use towpath_core::graph::{EdgeMatch, Pattern, Position, Ramp, RolloutRule, position};
 use towpath_core::version::ReleaseName;
 use towpath_formats::graph::data::{parse_duration, parse_time};
 
@@ -18,7 +18,8 @@ pub fn fuzz(data: &[u8]) {
     if let (Ok(start), Ok(duration)) = (start, duration) {
         for ramp in [Ramp::Linear, Ramp::Exponential] {
             let window = RolloutRule {
-                from_version: None,
+                edges: EdgeMatch::Any,
+                start: None,
                 duration,
                 ramp,
                 origin: Place::file("c"),

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 
 use super::classes::{ClassOffer, RulesPair, Whom};
-use super::graph_pair::{ChannelPair, GraphPair, Pair};
+use super::graph_pair::{ChannelPair, GraphPair, Pair, Phase};
 use crate::graph::model::BlockSetId;
 use crate::graph::{ChannelName, ClientClass, Edge, Graph, Risk, Window};
 use crate::version::{Arch, Version};
@@ -195,7 +195,11 @@ impl<'a> Compare<'a> {
         let pair = self.pair;
         let sources = pair.numbers_of(arch).filter(|from| channel.holds(*from));
         for edge in sources.flat_map(|from| pair.edges_from(from)) {
-            let Pair { base, new } = pair.phases(channel, edge);
+            // What is held is offered to nobody, for as long as nobody says otherwise.
+            let is_offered = |phase: &Phase<'_>| !phase.window.is_held();
+            let Pair { base, new } = pair
+                .phases(channel, edge)
+                .map(|phase| phase.filter(is_offered));
             let seen = |side: Option<Edge>, is_there: bool| side.filter(|_| is_there);
             let sides = Pair {
                 base: seen(edge.sides.base, base.is_some()),

@@ -2,7 +2,7 @@
 //! at once?
 //!
 //! It compares what clusters are shown before the change and after it: by starts, durations,
-//! ramps, the matching rule, `locked`, `replaces`, the releases of each channel, and blocks. A
+//! ramps, the matching rule, `locked`, `held`, `replaces`, the releases of each channel, and blocks. A
 //! block may take back what was shown; nothing else may. An edge with risks counts as shown,
 //! because clusters weigh the risks themselves.
 
@@ -16,7 +16,7 @@ use super::refusal::{self, RefusalCause, Shift};
 use super::rollout_arc::RolloutArc;
 use crate::finding::Finding;
 use crate::graph::model::BlockSetId;
-use crate::graph::{ChannelName, FromVersion, Graph, Membership, RolloutRule, Share};
+use crate::graph::{ChannelName, Graph, Membership, RolloutRule, Share};
 use crate::version::Version;
 
 /// What a change may do.
@@ -241,6 +241,13 @@ impl<'a> Look<'a> {
             (Some(_), Some(new)) if open.new && !open.base => {
                 (edge.to, RefusalCause::Unblocked(new.window))
             }
+            (Some(base), Some(new)) if base.window.is_held() != new.window.is_held() => {
+                let cause = match new.window.is_held() {
+                    true => RefusalCause::Held(base.window),
+                    false => RefusalCause::Released(new.window),
+                };
+                (edge.to, cause)
+            }
             (Some(base), Some(new)) if base.to.rotation != new.to.rotation => {
                 (edge.to, RefusalCause::Requeued)
             }
@@ -289,8 +296,7 @@ fn short_windows(graph: &Graph, now: Timestamp, latency: SignedDuration) -> Vec<
         .channels()
         .values()
         .flat_map(|channel| channel.rollouts.iter().map(move |rule| (channel, rule)));
-    let matching =
-        rules.filter(|(_, rule)| !matches!(rule.from_version, Some(FromVersion::Other(_))));
+    let matching = rules.filter(|(_, rule)| rule.edges.is_known() && !rule.is_held());
     let short = matching.filter(|(_, rule)| {
         let window = rule.window(now);
         window.end.duration_since(window.start) < latency.saturating_mul(LATENCIES_PER_WINDOW)

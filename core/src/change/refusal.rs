@@ -8,7 +8,7 @@ use super::classes::Whom;
 use super::graph_pair::Pair;
 use super::presubmit::{LATENCIES_PER_WINDOW, PresubmitOptions, share_before_feedback};
 use crate::finding::{Finding, Place};
-use crate::graph::{Channel, ChannelName, FromVersion, RolloutRule, Share, Window};
+use crate::graph::{Channel, ChannelName, EdgeMatch, FromVersion, RolloutRule, Share, Window};
 use crate::moment::ShownTime;
 use crate::version::Version;
 
@@ -35,6 +35,10 @@ pub(super) enum RefusalCause {
     Unblocked(Window),
     /// It is `locked` now, which ends this window; none if it comes `locked`.
     Locked(Option<Window>),
+    /// It is held now, and this was its window.
+    Held(Window),
+    /// It is no longer held, and this is its window.
+    Released(Window),
     /// Nothing declares the edge any more, or metadata takes it away.
     EdgeGone,
     /// It replaces another release than before, so clusters stand elsewhere in its queue.
@@ -183,6 +187,14 @@ fn told(version: &Version, channel: &ChannelName, shift: &Shift) -> String {
             "edges to {version} in {channel} are no longer blocked, and their window is {}",
             span(*window)
         ),
+        RefusalCause::Held(window) => format!(
+            "`held` takes edges to {version} in {channel} back, whose window is {}",
+            span(*window)
+        ),
+        RefusalCause::Released(window) => format!(
+            "edges to {version} in {channel} are no longer held, and their window is {}",
+            span(*window)
+        ),
         RefusalCause::Locked(None) => {
             format!("{version} comes to {channel} `locked`, so it has no window")
         }
@@ -223,6 +235,12 @@ fn undo(version: &Version, shift: &Shift) -> String {
         RefusalCause::EdgeGone => {
             "declare them again, and block them if nobody should take them".to_owned()
         }
+        RefusalCause::Held(_) => {
+            "hold only what nobody has been shown; to stop a rollout, block its edges".to_owned()
+        }
+        RefusalCause::Released(_) => format!(
+            "give it a new window: a rollout rule with `to: {version}` and a `start` at which the hold goes"
+        ),
         RefusalCause::Requeued => "keep `replaces` as it was until its window is over".to_owned(),
         RefusalCause::Unblocked(_) => format!(
             "give {version} a new window: set its `start` to when the block is removed"
@@ -263,6 +281,7 @@ fn undo(version: &Version, shift: &Shift) -> String {
 /// A window for people: at one instant, or from and to, and how.
 fn span(window: Window) -> String {
     match (window.start == Timestamp::MIN, window.start == window.end) {
+        _ if window.is_held() => "for nobody".to_owned(),
         (true, _) => "open since ever".to_owned(),
         (false, true) => format!("for everybody at {}", ShownTime(window.start)),
         (false, false) => format!(
@@ -312,10 +331,17 @@ pub(super) fn short_window(
     latency: SignedDuration,
     now: Timestamp,
 ) -> Finding {
-    let edges = match &rule.from_version {
-        Some(FromVersion::Patch) => "patch updates",
-        Some(FromVersion::Minor) => "minor updates",
-        Some(FromVersion::Other(_)) | None => "updates",
+    let kind = |kind: &FromVersion| match kind {
+        FromVersion::Patch => "patch updates",
+        FromVersion::Minor => "minor updates",
+        FromVersion::Other(_) => "updates",
+    };
+    let edges = match &rule.edges {
+        EdgeMatch::Any => "updates".to_owned(),
+        EdgeMatch::Kind(of) => kind(of).to_owned(),
+        EdgeMatch::To(to, None) => format!("updates to {to}"),
+        EdgeMatch::To(to, Some(of)) => format!("{} to {to}", kind(of)),
+        EdgeMatch::Edge { from, to } => format!("the update from {from} to {to}"),
     };
     let share = share_before_feedback(rule, latency, now);
     let problem = format!(

@@ -14,7 +14,7 @@ use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 
 use crate::finding::Place;
-use crate::graph::{ChannelName, ChannelSpec, FromVersion, GraphData, Member, RolloutRule};
+use crate::graph::{ChannelName, ChannelSpec, EdgeMatch, GraphData, Member, RolloutRule};
 use crate::version::ReleaseName;
 
 /// How much longer windows become, in thousandths: 2000 is twice as long, 500 half as long.
@@ -43,7 +43,7 @@ pub struct MovedStart {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ChangedDuration {
     pub channel: ChannelName,
-    pub from_version: Option<FromVersion>,
+    pub edges: EdgeMatch,
     pub origin: Place,
     pub old: SignedDuration,
     /// In whole seconds.
@@ -124,13 +124,14 @@ pub fn stretch_file(
     if !channel.rollouts.iter().any(phases) {
         return Err(NotSteerable::NoRule);
     }
-    let beside = data
-        .channels
-        .iter()
-        .filter(|other| other.origin.file == channel.origin.file);
+    let beside = || {
+        let all = data.channels.iter();
+        all.filter(|other| other.origin.file == channel.origin.file)
+    };
     let mut changes = StretchedFile::default();
     let mut longest = SignedDuration::ZERO;
-    for (channel, rule) in beside.flat_map(|one| one.rollouts.iter().map(move |rule| (one, rule))) {
+    for (channel, rule) in beside().flat_map(|one| one.rollouts.iter().map(move |rule| (one, rule)))
+    {
         if !phases(rule) {
             continue;
         }
@@ -145,7 +146,7 @@ pub fn stretch_file(
         longest = longest.max(old).max(new);
         changes.durations.push(ChangedDuration {
             channel: channel.name.clone(),
-            from_version: rule.from_version.clone(),
+            edges: rule.edges.clone(),
             origin: rule.origin.clone(),
             old,
             new,
@@ -156,14 +157,25 @@ pub fn stretch_file(
         .iter()
         .map(|member| (&member.origin, member))
         .collect();
-    for member in listed.into_values() {
-        let Some(start) = member.start else { continue };
+    let entries = listed
+        .into_values()
+        .filter_map(|member| Some((member.name.clone(), &member.origin, member.start?)));
+    let rules = beside().flat_map(|one| &one.rollouts);
+    let rules = rules.filter_map(|rule| {
+        let release = rule.edges.releases().last()?.clone();
+        let name = ReleaseName {
+            version: release,
+            arch: None,
+        };
+        Some((name, &rule.origin, rule.start?))
+    });
+    for (release, origin, start) in entries.chain(rules) {
         if start > by.pivot {
-            changes.later.push(member.name.clone());
+            changes.later.push(release);
         } else if by.pivot.duration_since(start) < longest {
             changes.starts.push(MovedStart {
-                release: member.name.clone(),
-                origin: member.origin.clone(),
+                release,
+                origin: origin.clone(),
                 old: start,
                 new: by.start(start).ok_or(NotSteerable::TooEarly)?,
             });
@@ -174,7 +186,7 @@ pub fn stretch_file(
 
 /// Whether it delays anybody.
 fn phases(rule: &RolloutRule) -> bool {
-    !rule.duration.is_zero() && !matches!(rule.from_version, Some(FromVersion::Other(_)))
+    !rule.duration.is_zero() && !rule.is_held() && rule.edges.is_known()
 }
 
 /// How long a window of the rule is that ends about then. Months differ, so they become days.

@@ -258,6 +258,7 @@ impl Build {
                 let place = Membership {
                     start: member.start.unwrap_or(Timestamp::MIN),
                     locked: member.locked,
+                    held: member.held,
                     rotation: position::rotation(
                         firsts
                             .get(&member.name.version)

@@ -31,6 +31,8 @@ pub struct Member {
     pub start: Option<Timestamp>,
     /// Its rollout is fixed as finished.
     pub locked: bool,
+    /// It is not rolled out: nobody is offered an edge to it.
+    pub held: bool,
     /// The release whose places in the queue it takes over.
     pub replaces: Option<Version>,
     pub origin: Place,
@@ -39,15 +41,31 @@ pub struct Member {
 /// How long the edges that it matches take to phase in.
 #[derive(Debug, Clone)]
 pub struct RolloutRule {
-    /// Which edges; none means all those that no other rule matches.
-    pub from_version: Option<FromVersion>,
+    pub edges: EdgeMatch,
+    /// Its edges open no earlier than that; none: as soon as both releases have entered.
+    pub start: Option<Timestamp>,
     pub duration: Span,
     /// How fast at first.
     pub ramp: Ramp,
     pub origin: Place,
 }
 
-/// Which edges a rollout rule is about.
+/// Which edges a rollout rule is about. Of several rules for an edge, the last in this order counts: it says most about the edge.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum EdgeMatch {
+    /// All those that no other rule matches.
+    Any,
+    Kind(FromVersion),
+    /// Those to this release; of one kind, if there is one.
+    To(Version, Option<FromVersion>),
+    /// This one.
+    Edge {
+        from: Version,
+        to: Version,
+    },
+}
+
+/// By what a source and a target differ.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum FromVersion {
     /// Source and target differ in minor version, or in more.
@@ -79,6 +97,8 @@ pub struct Membership {
     pub start: Timestamp,
     /// Its rollout is fixed as finished.
     pub locked: bool,
+    /// Nobody is offered an edge to it.
+    pub held: bool,
     /// What is added to a cluster's position for this release.
     pub rotation: u64,
 }
@@ -166,39 +186,130 @@ impl Channel {
 
     /// The span over which the edge between two members phases in.
     ///
-    /// It opens when both ends have entered, and is as long as the matching rule says. An edge to a `locked` release,
-    /// or one that no rule matches, is there for everybody as soon as it opens.
+    /// It opens when both ends have entered, and not before the rule's own start, and is as long as the matching rule says. An edge to a `locked`
+    /// release, or one that no rule matches, is there for everybody as soon as both ends have entered. One that is held is there for nobody.
     pub fn window(
         &self,
         (from, from_place): (&Version, &Membership),
         (to, to_place): (&Version, &Membership),
     ) -> Window {
-        let start = from_place.start.max(to_place.start);
-        match self.rule(from, to) {
-            Some(rule) if !to_place.locked && start > Timestamp::MIN => rule.window(start),
-            _ => Window::instant(start),
+        let entered = from_place.start.max(to_place.start);
+        let rule = self.rule(from, to);
+        match rule {
+            _ if to_place.held => Window::held(entered),
+            Some(rule) if rule.is_held() => rule.window(entered),
+            Some(rule) if !to_place.locked && rule.opens(entered) > Timestamp::MIN => {
+                rule.window(entered)
+            }
+            _ => Window::instant(entered),
         }
     }
 
-    /// The rule for an edge: the one that matches it, else the default, else none.
+    /// The rule for an edge: of those that match it, the one that says most about it.
     pub fn rule(&self, from: &Version, to: &Version) -> Option<&RolloutRule> {
-        let kind = if from.same_minor(to) {
-            FromVersion::Patch
-        } else {
-            FromVersion::Minor
+        let matching = self.rollouts.iter();
+        let matching = matching.filter(|rule| rule.edges.matches(from, to));
+        matching.max_by_key(|rule| rule.edges.rank())
+    }
+
+    /// Whether nobody is offered some of its edges.
+    pub fn holds_some(&self) -> bool {
+        self.rollouts.iter().any(RolloutRule::is_held)
+            || self.members.iter().any(|(_, place)| place.held)
+    }
+}
+
+impl EdgeMatch {
+    /// Whether it is about the edge between two releases.
+    pub fn matches(&self, from: &Version, to: &Version) -> bool {
+        let is_kind = |kind: &FromVersion| *kind == FromVersion::of(from, to);
+        match self {
+            Self::Any => true,
+            Self::Kind(kind) => is_kind(kind),
+            Self::To(target, kind) => target == to && kind.as_ref().is_none_or(is_kind),
+            Self::Edge {
+                from: source,
+                to: target,
+            } => (source, target) == (from, to),
+        }
+    }
+
+    /// How much it says about an edge.
+    fn rank(&self) -> u8 {
+        match self {
+            Self::Any => 0,
+            Self::Kind(_) => 1,
+            Self::To(_, None) => 2,
+            Self::To(_, Some(_)) => 3,
+            Self::Edge { .. } => 4,
+        }
+    }
+
+    /// Whether any edge can match it: a kind of a later schema matches none.
+    pub fn is_known(&self) -> bool {
+        !matches!(
+            self,
+            Self::Kind(FromVersion::Other(_)) | Self::To(_, Some(FromVersion::Other(_)))
+        )
+    }
+
+    /// The releases that it names.
+    pub fn releases(&self) -> impl Iterator<Item = &Version> {
+        let (from, to) = match self {
+            Self::Any | Self::Kind(_) => (None, None),
+            Self::To(to, _) => (None, Some(to)),
+            Self::Edge { from, to } => (Some(from), Some(to)),
         };
-        let matching = |wanted: Option<&FromVersion>| {
-            self.rollouts
-                .iter()
-                .find(|r| r.from_version.as_ref() == wanted)
-        };
-        matching(Some(&kind)).or_else(|| matching(None))
+        from.into_iter().chain(to)
+    }
+}
+
+/// As one reads it: `default`, `patch`, `updates to 4.20.4`, `patch updates to 4.20.4`, `4.20.3 to 4.20.4`.
+impl fmt::Display for EdgeMatch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Any => f.write_str("default"),
+            Self::Kind(kind) => f.write_str(kind.name()),
+            Self::To(to, None) => write!(f, "updates to {to}"),
+            Self::To(to, Some(kind)) => write!(f, "{} updates to {to}", kind.name()),
+            Self::Edge { from, to } => write!(f, "{from} to {to}"),
+        }
+    }
+}
+
+impl FromVersion {
+    /// By what these two differ.
+    pub fn of(from: &Version, to: &Version) -> Self {
+        match from.same_minor(to) {
+            true => Self::Patch,
+            false => Self::Minor,
+        }
+    }
+
+    /// As graph data has it.
+    pub fn name(&self) -> &str {
+        match self {
+            Self::Minor => "minor",
+            Self::Patch => "patch",
+            Self::Other(other) => other,
+        }
     }
 }
 
 impl RolloutRule {
-    /// The window that opens at `start`. Days, weeks, months and years are counted by the calendar in UTC.
-    pub fn window(&self, start: Timestamp) -> Window {
+    /// Whether nobody is offered its edges.
+    pub fn is_held(&self) -> bool {
+        self.ramp == Ramp::Held
+    }
+
+    /// When an edge opens whose releases have both entered by then.
+    pub fn opens(&self, entered: Timestamp) -> Timestamp {
+        self.start.unwrap_or(Timestamp::MIN).max(entered)
+    }
+
+    /// The window of an edge whose releases have both entered by then. Days, weeks, months and years are counted by the calendar in UTC.
+    pub fn window(&self, entered: Timestamp) -> Window {
+        let start = self.opens(entered);
         let end = start
             .to_zoned(TimeZone::UTC)
             .checked_add(self.duration)
@@ -220,7 +331,8 @@ mod tests {
 
     fn channel(rules: &[(Option<FromVersion>, &str)]) -> Channel {
         let rule = |(from_version, duration): &(Option<FromVersion>, &str)| RolloutRule {
-            from_version: from_version.clone(),
+            edges: from_version.clone().map_or(EdgeMatch::Any, EdgeMatch::Kind),
+            start: None,
             duration: duration.parse().unwrap(),
             ramp: Ramp::Linear,
             origin: Place::file("c"),
@@ -237,6 +349,7 @@ mod tests {
         let place = Membership {
             start,
             locked: false,
+            held: false,
             rotation: 0,
         };
         let window = channel.window(
@@ -255,6 +368,89 @@ mod tests {
         ]);
         assert_eq!(hours(&c, "4.4.2", "4.4.3"), 48);
         assert_eq!(hours(&c, "4.3.9", "4.4.3"), 24);
+    }
+
+    fn rule(edges: EdgeMatch, duration: &str) -> RolloutRule {
+        RolloutRule {
+            edges,
+            start: None,
+            duration: duration.parse().unwrap(),
+            ramp: Ramp::Linear,
+            origin: Place::file("c"),
+        }
+    }
+
+    #[test]
+    fn what_says_most_about_an_edge_wins_in_whatever_order_it_is_written() {
+        let version = |text: &str| text.parse::<Version>().unwrap();
+        let to = || version("4.4.3");
+        let mut rollouts = vec![
+            rule(EdgeMatch::Any, "PT1H"),
+            rule(EdgeMatch::Kind(FromVersion::Patch), "PT2H"),
+            rule(EdgeMatch::To(to(), None), "PT3H"),
+            rule(EdgeMatch::To(to(), Some(FromVersion::Minor)), "PT4H"),
+            rule(
+                EdgeMatch::Edge {
+                    from: version("4.3.9"),
+                    to: to(),
+                },
+                "PT5H",
+            ),
+        ];
+        for _ in 0..2 {
+            let c = Channel {
+                rollouts: rollouts.clone(),
+                ..channel(&[])
+            };
+            let told = [
+                ("4.3.9", "4.4.3", 5),
+                ("4.3.8", "4.4.3", 4),
+                ("4.4.2", "4.4.3", 3),
+                ("4.4.1", "4.4.2", 2),
+                ("4.3.9", "4.4.2", 1),
+            ];
+            for (from, to, expected) in told {
+                assert_eq!(hours(&c, from, to), expected, "{from} {to}");
+            }
+            rollouts.reverse();
+        }
+    }
+
+    #[test]
+    fn a_rule_may_have_a_start_of_its_own_and_may_hold() {
+        let version = |text: &str| text.parse::<Version>().unwrap();
+        let (from, to) = (version("4.4.2"), version("4.4.3"));
+        let time = |text: &str| text.parse::<Timestamp>().unwrap();
+        let (entered, later) = (time("2020-05-12T00:00Z"), time("2020-05-20T00:00Z"));
+        let place = |locked, held| Membership {
+            start: entered,
+            locked,
+            held,
+            rotation: 0,
+        };
+        let window = |rule: RolloutRule, to_place: Membership| {
+            let c = Channel {
+                rollouts: vec![rule],
+                ..channel(&[])
+            };
+            c.window((&from, &place(false, false)), (&to, &to_place))
+        };
+        let of = |start: Option<Timestamp>, ramp| RolloutRule {
+            start,
+            ramp,
+            ..rule(EdgeMatch::To(to.clone(), None), "P1D")
+        };
+        let begins = |rule, place| window(rule, place).start;
+        let usual = place(false, false);
+        assert_eq!(begins(of(Some(later), Ramp::Linear), usual), later);
+        // An edge cannot be there before its releases are.
+        let early = time("2020-01-01T00:00Z");
+        assert_eq!(begins(of(Some(early), Ramp::Linear), usual), entered);
+        assert!(window(of(None, Ramp::Held), usual).is_held());
+        assert!(window(of(None, Ramp::Held), place(true, false)).is_held());
+        assert!(window(of(None, Ramp::Linear), place(false, true)).is_held());
+        let locked = window(of(Some(later), Ramp::Linear), place(true, false));
+        assert_eq!(locked, Window::instant(entered));
     }
 
     #[test]

@@ -4,8 +4,9 @@
 //! that no row names is [`Held`](EdgeStatus::Held) or [`Blocked`](EdgeStatus::Blocked).
 
 use super::rules::{
-    CHANNEL_ENTRY, EDGE_SKIPS_MINOR, HARD_BLOCKS, NO_EDGE, NOT_IN_CHANNEL, OLDER, PHASED_ROLLOUT,
-    RISKS_NOT_SERVABLE, SKIPS_MINOR, SOURCE_STALE, TARGETED_BLOCKS, UNKNOWN_RELEASE,
+    CHANNEL_ENTRY, EDGE_SKIPS_MINOR, HARD_BLOCKS, HELD_ROLLOUT, NO_EDGE, NOT_IN_CHANNEL, OLDER,
+    PHASED_ROLLOUT, RISKS_NOT_SERVABLE, SKIPS_MINOR, SOURCE_STALE, TARGETED_BLOCKS,
+    UNKNOWN_RELEASE,
 };
 use crate::rules::Rule;
 use crate::verdict::{Answer, Code, Verdict};
@@ -83,7 +84,7 @@ impl EdgeStatus {
             Self::Skipped => "offered, but clusters refuse to leave out a minor version",
             Self::Phasing => "phasing in: the rollout has not reached this cluster",
             Self::Entering => "a release enters the channel later",
-            Self::Held => "held by the fleet's policy",
+            Self::Held => "held, by the fleet's policy or by graph data",
             Self::Stale => "nothing is offered while a source is too old",
             Self::NotForPlatform => "blocked for this cluster's platform",
             Self::Blocked => "blocked for every cluster",
@@ -101,6 +102,7 @@ fn waiting(says: &Says<'_>) -> EdgeStatus {
         (SOURCE_STALE.codes(), EdgeStatus::Stale),
         (super::rules::Managed::CODES.to_vec(), EdgeStatus::Held),
         (super::rules::Enrolled::CODES.to_vec(), EdgeStatus::Held),
+        (HELD_ROLLOUT.codes(), EdgeStatus::Held),
         (CHANNEL_ENTRY.codes(), EdgeStatus::Entering),
         (PHASED_ROLLOUT.codes(), EdgeStatus::Phasing),
     ];

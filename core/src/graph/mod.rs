@@ -32,7 +32,7 @@ pub mod window;
 pub use block::{Audience, Block, BlockId, MatchingRule, Pattern, Risk, RiskId};
 pub use block_verdicts::{BlockVerdict, BlockVerdicts, StandingRules};
 pub use channel::{
-    Channel, ChannelName, ChannelSpec, FromVersion, Member, Membership, RolloutRule,
+    Channel, ChannelName, ChannelSpec, EdgeMatch, FromVersion, Member, Membership, RolloutRule,
 };
 pub use channel_list::{ListedChannel, channel_list};
 pub use client_class::{ClientClass, client_classes, named_platforms};

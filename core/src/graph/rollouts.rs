@@ -12,8 +12,8 @@ use crate::cluster::Cluster;
 use crate::finding::Place;
 use crate::graph::rules::{HARD_BLOCKS, RISKS_NOT_SERVABLE};
 use crate::graph::{
-    Audience, Channel, ChannelEdge, ChannelName, ChannelView, Edge, FromVersion, Graph,
-    RolloutRule, Situation, Window,
+    Audience, Channel, ChannelEdge, ChannelName, ChannelView, Edge, EdgeMatch, Graph, RolloutRule,
+    Situation, Window,
 };
 use crate::rules::Rule;
 use crate::version::{Arch, Version};
@@ -29,7 +29,7 @@ pub struct RolloutWindow {
     pub window: Window,
     /// When the rule of its edges has shown them to everybody, `locked` or not; none if no rule phases them in.
     pub phased_until: Option<Timestamp>,
-    /// The rule that phases its edges in; none for one of no length.
+    /// The rule that phases its edges in, or holds them; none for one of no length.
     pub rule: Option<NamedRule>,
     /// The releases that its edges leave, and for which architectures.
     pub from: BTreeMap<Version, BTreeSet<Arch>>,
@@ -43,8 +43,7 @@ pub struct RolloutWindow {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NamedRule {
     pub origin: Place,
-    /// None: all those that no other rule matches.
-    pub from_version: Option<FromVersion>,
+    pub edges: EdgeMatch,
 }
 
 /// A block on edges of a window.
@@ -148,7 +147,7 @@ fn in_channel(
             let arches = windows.entry((window, &to.version)).or_default();
             let edges = arches.entry(&to.arch).or_default();
             edges.phased_until = edges.phased_until.max(phased_until);
-            if window.start < window.end {
+            if window.start < window.end || window.is_held() {
                 let from = &graph.release(one.edge.from).version;
                 edges.rule = channel.rule(from, &to.version);
             }
@@ -173,7 +172,7 @@ fn phased_until(graph: &Graph, channel: &Channel, one: &ChannelEdge<'_>) -> Opti
     let start = one.from.start.max(one.to.start);
     let rule = channel.rule(version(one.edge.from), version(one.edge.to))?;
     let window = rule.window(start);
-    (start > Timestamp::MIN && window.start < window.end).then_some(window.end)
+    (window.start > Timestamp::MIN && window.start < window.end).then_some(window.end)
 }
 
 /// Puts architectures together that are treated alike wherever they have the same edges.
@@ -245,7 +244,7 @@ impl<'a> Edges<'a> {
             phased_until: self.phased_until,
             rule: self.rule.map(|rule| NamedRule {
                 origin: rule.origin.clone(),
-                from_version: rule.from_version.clone(),
+                edges: rule.edges.clone(),
             }),
             reaching_from: reaching.map(|(version, _)| version.clone()).collect(),
             stops: stops.into_values().collect(),

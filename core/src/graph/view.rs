@@ -113,8 +113,15 @@ impl<'a> ChannelView<'a> {
     pub fn is_settled(self) -> bool {
         let last = self.members.iter().map(|(_, place)| place.start).max();
         let last = last.unwrap_or(Timestamp::MIN);
-        let rollouts = self.channel.into_iter().flat_map(|it| &it.rollouts);
-        let last_end = rollouts.map(|rule| rule.window(last).end).max();
+        let rollouts = || self.channel.into_iter().flat_map(|it| &it.rollouts);
+        if self.channel.is_some_and(Channel::holds_some) {
+            return false;
+        }
+        let last = rollouts()
+            .map(|rule| rule.opens(last))
+            .max()
+            .unwrap_or(last);
+        let last_end = rollouts().map(|rule| rule.window(last).end).max();
         let is_long_ago = |end: Timestamp| self.now.duration_since(end) >= CALENDAR_MARGIN;
         last == Timestamp::MIN || (has_entered(last, self.now) && last_end.is_none_or(is_long_ago))
     }

@@ -29,6 +29,8 @@ pub enum Ramp {
     /// In eight equal stretches of time, each twice as steep as the one before: early warning at small cost.
     /// Half the time has passed when 15/255, about 6 %, of the fleet is reached.
     Exponential,
+    /// Not at all: nobody is reached until people let it go on.
+    Held,
 }
 
 /// A share of the fleet: 0 is nobody, [`Share::WHOLE`] is everybody.
@@ -83,13 +85,14 @@ impl Ramp {
         match self {
             Self::Linear => "linear",
             Self::Exponential => "exponential",
+            Self::Held => "held",
         }
     }
 
     /// The number of stretches, each twice as steep as the one before; they reach 2^n − 1 parts of the fleet.
     fn doublings(self) -> u32 {
         match self {
-            Self::Linear => 1,
+            Self::Linear | Self::Held => 1,
             Self::Exponential => 8,
         }
     }
@@ -105,14 +108,27 @@ impl Window {
         }
     }
 
+    /// One that reaches nobody. `start` is when it would begin if people let it go on.
+    pub fn held(start: Timestamp) -> Self {
+        Self {
+            ramp: Ramp::Held,
+            ..Self::instant(start)
+        }
+    }
+
+    /// Whether it reaches nobody, whatever the time.
+    pub fn is_held(&self) -> bool {
+        self.ramp == Ramp::Held
+    }
+
     /// Whether everybody sees the edge.
     pub fn is_over(&self, now: Timestamp) -> bool {
-        now >= self.end
+        now >= self.end && !self.is_held()
     }
 
     /// Whether somebody may see the edge.
     pub fn has_begun(&self, now: Timestamp) -> bool {
-        self.start <= now
+        self.start <= now && !self.is_held()
     }
 
     /// Whether it has begun and is not over.
@@ -143,7 +159,7 @@ impl Window {
         if self.is_over(now) {
             return (1, 1);
         }
-        if now <= self.start {
+        if now <= self.start || self.is_held() {
             return (0, 1);
         }
         let (length, elapsed) = (self.length(), nanoseconds(self.start, now));
@@ -162,6 +178,9 @@ impl Window {
 
     /// The first instant at which a cluster at this position sees the edge.
     pub fn due(&self, position: Position) -> Timestamp {
+        if self.is_held() {
+            return Timestamp::MAX;
+        }
         let (length, stretches) = (self.length(), self.ramp.doublings());
         // The share exceeds the position when this many parts are reached.
         let needed = ((u128::from(position.0) + 1) * parts(stretches) * length).div_ceil(1 << 64);
@@ -180,6 +199,7 @@ impl Window {
             // A share is reached when the last position in it is.
             Ok(last) if share > Share::NONE => self.due(Position(last)),
             Ok(_) => self.start,
+            Err(_) if self.is_held() => Timestamp::MAX,
             Err(_) => self.end,
         }
     }
@@ -260,6 +280,19 @@ mod tests {
         );
         assert_eq!(w.due(Position(u64::MAX)), w.start);
         assert!(!w.is_open(w.start));
+    }
+
+    #[test]
+    fn a_held_window_reaches_nobody_ever() {
+        let start = window(1, Ramp::Linear).start;
+        let held = Window::held(start);
+        for now in [Timestamp::MIN, start, Timestamp::MAX] {
+            assert_eq!(held.share(now), Share::NONE);
+            assert!(!held.admits(Position(0), now));
+            assert!(!held.is_over(now) && !held.has_begun(now) && !held.is_open(now));
+        }
+        assert_eq!(held.due(Position(0)), Timestamp::MAX);
+        assert_eq!(held.reaches(Share::WHOLE), Timestamp::MAX);
     }
 
     #[test]

@@ -239,7 +239,8 @@ fn no_place_is_new(before: &[ChannelSpec], after: &[ChannelSpec]) -> bool {
 fn has_no_more(before: &ChannelSpec, after: &ChannelSpec) -> bool {
     let pace = |rule: &RolloutRule| {
         (
-            rule.from_version.clone(),
+            rule.edges.clone(),
+            rule.start,
             rule.duration.fieldwise(),
             rule.ramp,
         )
@@ -251,25 +252,33 @@ fn has_no_more(before: &ChannelSpec, after: &ChannelSpec) -> bool {
         .eq(after.rollouts.iter().map(pace));
     let known: BTreeSet<Seat<'_>> = before.members.iter().map(seat).collect();
     is_as_slow
-        && after
-            .members
-            .iter()
-            .all(|member| known.contains(&seat(member)))
+        && after.members.iter().all(|member| {
+            let seat = seat(member);
+            // A hold takes nothing but edges away.
+            known.contains(&seat)
+                || known.contains(&Seat {
+                    held: false,
+                    ..seat
+                })
+        })
 }
 
 /// A release's place in a channel, wherever it is written.
-type Seat<'a> = (
-    &'a ReleaseName,
-    Option<Timestamp>,
-    bool,
-    Option<&'a Version>,
-);
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct Seat<'a> {
+    release: &'a ReleaseName,
+    start: Option<Timestamp>,
+    locked: bool,
+    held: bool,
+    replaces: Option<&'a Version>,
+}
 
 fn seat(member: &Member) -> Seat<'_> {
-    (
-        &member.name,
-        member.start,
-        member.locked,
-        member.replaces.as_ref(),
-    )
+    Seat {
+        release: &member.name,
+        start: member.start,
+        locked: member.locked,
+        held: member.held,
+        replaces: member.replaces.as_ref(),
+    }
 }

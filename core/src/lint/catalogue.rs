@@ -171,6 +171,11 @@ pub const CATALOGUE: &[FindingKind] = &[
         "Write `url: https://…`.",
     ),
     error(
+        "bad-rule",
+        "A rollout rule, or `held` and `locked` of a release, contradict themselves or name too little.",
+        "Name a release with `to`; give `duration` or `held`, not both.",
+    ),
+    error(
         "bad-time",
         "A time cannot be read.",
         "Write it as in `2020-05-12T00:00Z`.",
@@ -246,6 +251,11 @@ pub const CATALOGUE: &[FindingKind] = &[
         "Correct it; it may match anywhere in a version with its architecture, as in `4.9.7+amd64`.",
     ),
     error(
+        "newer-field",
+        "A field came with schema 2.1.0, and `version` says 2.0.0. A service that knows only 2.0.0 would read it otherwise.",
+        "Upgrade every service first, then write 2.1.0 into `version`.",
+    ),
+    error(
         "no-channels",
         "There are no channels.",
         "Point at the right folder.",
@@ -315,6 +325,11 @@ pub const CATALOGUE: &[FindingKind] = &[
         "A window is shorter than four times the feedback latency: too many have a bad release before a block arrives (with `--base`).",
         "Make it longer, or bring feedback sooner.",
     ),
+    error(
+        "rule-without-release",
+        "A rollout rule names a release that its file does not list, so it would hold or delay nothing.",
+        "Correct the version, or list the release.",
+    ),
     warning(
         "tombstone-promoted",
         "A release has a tombstone in a channel and is in the channel that is fed from it.",
@@ -334,6 +349,11 @@ pub const CATALOGUE: &[FindingKind] = &[
         "unchecked-promql",
         "A PromQL query is too long, or too deeply nested, to be checked.",
         "Write a simpler one.",
+    ),
+    error(
+        "unknown-channel",
+        "`starts` of a release names a channel that its file does not declare.",
+        "Name a channel of the same file.",
     ),
     warning(
         "unknown-criterion",
@@ -363,7 +383,7 @@ pub const CATALOGUE: &[FindingKind] = &[
     error(
         "unknown-schema",
         "`version` is missing, or names a schema that this towpath does not read.",
-        "Write 1.0.0, 1.1.0 or 2.0.0 data.",
+        "Write 1.0.0, 1.1.0, 2.0.0 or 2.1.0 data.",
     ),
     warning(
         "unreachable-rule",

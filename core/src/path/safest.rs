@@ -167,6 +167,7 @@ mod tests {
             name: name(patch),
             start: None,
             locked: false,
+            held: false,
             replaces: None,
             origin: place.clone(),
         };

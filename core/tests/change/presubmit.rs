@@ -4,7 +4,7 @@ use expect_test::expect;
 use jiff::{SignedDuration, Timestamp};
 use towpath_core::change::{PresubmitOptions, share_before_feedback};
 use towpath_core::finding::Place;
-use towpath_core::graph::{Ramp, RolloutRule, Share};
+use towpath_core::graph::{EdgeMatch, Ramp, RolloutRule, Share};
 
 use crate::dsl::{check_presubmit, check_presubmit_with};
 
@@ -54,6 +54,60 @@ fn an_earlier_start_jumps() {
               keep its window as it was; if it is meant, pass --allow-window-change 4.9.2
         "#]],
     );
+}
+
+#[test]
+fn a_hold_may_keep_back_what_nobody_has_and_takes_nothing_back() {
+    let held = changed("4.9.2 day 10", "4.9.2 day 10 held");
+    // Nobody has been shown anything yet.
+    check_presubmit("9", [BASE, &held], expect![""]);
+    check_presubmit(
+        "12",
+        [BASE, &held],
+        expect![[r#"
+        error rollout-loses
+          at data:7:1
+          `held` takes edges to 4.9.2 in stable back, whose window is 2026-11-10 00:00Z to 2026-11-14 00:00Z (linear): 2 edges shown to 50.0 % of the fleet would go
+          hold only what nobody has been shown; to stop a rollout, block its edges; if it is meant, pass --allow-window-change 4.9.2
+    "#]],
+    );
+    let edge = format!("{BASE}\nrule any held from 4.9.1 to 4.9.2");
+    check_presubmit(
+        "12",
+        [BASE, &edge],
+        expect![[r#"
+        error rollout-loses
+          at data:7:1
+          `held` takes edges to 4.9.2 in stable back, whose window is 2026-11-10 00:00Z to 2026-11-14 00:00Z (linear): 1 edge shown to 50.0 % of the fleet would go
+          hold only what nobody has been shown; to stop a rollout, block its edges; if it is meant, pass --allow-window-change 4.9.2
+    "#]],
+    );
+    // A block takes back, and the hold behind it changes nothing for anybody.
+    let blocked = format!("{held}\nblock 4.9.2");
+    check_presubmit("12", [BASE, &blocked], expect![""]);
+}
+
+#[test]
+fn what_was_held_is_let_go_with_a_window_of_its_own() {
+    let held = changed("4.9.2 day 10", "4.9.2 day 10 held");
+    // Its window went on meanwhile.
+    check_presubmit(
+        "12",
+        [&held, BASE],
+        expect![[r#"
+        error rollout-jumps
+          at data:7:1
+          edges to 4.9.2 in stable are no longer held, and their window is 2026-11-10 00:00Z to 2026-11-14 00:00Z (linear): 2 edges shown to 0.0 % of the fleet would be shown to 50.0 %, so 50.0 % would gain them at once, and 1.0 % may
+          give it a new window: a rollout rule with `to: 4.9.2` and a `start` at which the hold goes; if it is meant, pass --allow-window-change 4.9.2
+    "#]],
+    );
+    let anew = format!("{BASE}\nrule any P4D to 4.9.2 day 12");
+    check_presubmit("12", [&held, &anew], expect![""]);
+    // One edge of what is held, as a first step.
+    let base = format!("{BASE}\nrule any held to 4.9.2");
+    let first = format!("{base}\nrule any P1D from 4.9.1 to 4.9.2 day 12");
+    check_presubmit("12", [&base, &first], expect![""]);
+    check_presubmit("11", [&held, &held], expect![""]);
 }
 
 #[test]
@@ -523,7 +577,8 @@ fn a_short_window_says_who_would_have_it_before_anybody_reacts() {
 #[test]
 fn four_hours_of_a_linear_day_are_a_sixth() {
     let rule = RolloutRule {
-        from_version: None,
+        edges: EdgeMatch::Any,
+        start: None,
         duration: "P1D".parse().unwrap(),
         ramp: Ramp::Linear,
         origin: Place::file("c"),

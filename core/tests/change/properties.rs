@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use towpath_core::change::{Only, PresubmitOptions, diff, presubmit};
 use towpath_core::cluster::{Cluster, ClusterId, Fact, Platform};
 use towpath_core::finding::Finding;
-use towpath_core::graph::rules::{Edges, PHASED_ROLLOUT};
+use towpath_core::graph::rules::Edges;
 use towpath_core::graph::{
     ChannelName, Edge, Graph, Membership, Position, Situation, Window, recommend,
 };
@@ -39,18 +39,40 @@ fn any_data() -> impl Strategy<Value = String> {
         8u8..14,
         prop::bool::weighted(0.1),
         prop::bool::weighted(0.2),
+        prop::bool::weighted(0.1),
     );
+    let special = (
+        prop_oneof![
+            Just("held".to_owned()),
+            (0u8..9).prop_map(|days| format!("P{days}D"))
+        ],
+        prop::option::of(0..VERSIONS.len()),
+        0..VERSIONS.len(),
+        prop::option::of(8u8..16),
+    );
+    let special = special.prop_map(|(duration, from, to, start)| {
+        let from = from.map_or(String::new(), |from| format!("from {}", VERSIONS[from]));
+        let start = start.filter(|_| duration != "held");
+        let start = start.map_or(String::new(), |start| format!("day {start}"));
+        format!("rule any {duration} {from} to {} {start}\n", VERSIONS[to])
+    });
+    let special = proptest::option::of(special);
     let releases = proptest::collection::vec(release, VERSIONS.len());
-    (rule.clone(), rule, releases).prop_map(|(a, b, releases)| {
+    (rule.clone(), rule, releases, special).prop_map(|(a, b, releases, special)| {
         let mut text = format!(
-            "channel stable\n{a}{}",
-            if a.get(..10) == b.get(..10) { "" } else { &b }
+            "channel stable\n{a}{}{}",
+            if a.get(..10) == b.get(..10) { "" } else { &b },
+            special.unwrap_or_default()
         );
-        for (at, (is_in, start, locked, replaces)) in
+        for (at, (is_in, start, locked, replaces, held)) in
             releases.into_iter().enumerate().filter(|(_, r)| r.0)
         {
             assert!(is_in);
-            let locked = if locked { "locked" } else { "" };
+            let locked = match (locked, held) {
+                (true, _) => "locked",
+                (false, true) => "held",
+                (false, false) => "",
+            };
             let replaces = if replaces && at > 0 {
                 format!("replaces {}", VERSIONS[at - 1])
             } else {
@@ -245,8 +267,8 @@ proptest! {
         let refuses = refuses_loss(&findings);
         for id in ids.into_iter().map(Some).chain([None]) {
             let cluster = cluster(id, None);
-            let after = offered(&new, &PHASED_ROLLOUT, &cluster, now);
-            let lost = offered(&base, &PHASED_ROLLOUT, &cluster, now).into_iter().any(|edge| !after.contains(&edge));
+            let after = offered(&new, Policy::timing(), &cluster, now);
+            let lost = offered(&base, Policy::timing(), &cluster, now).into_iter().any(|edge| !after.contains(&edge));
             prop_assert!(refuses || !lost, "{:?} loses", cluster.id);
         }
     }

@@ -138,7 +138,10 @@ fn a_changed_window_is_held_against_a_copy_until_a_person_allows_it() {
     let Judgement::Refused(held) = judged(&strict()) else {
         panic!("it was taken");
     };
-    assert_eq!((held[0].code, &*held[0].problem), ("window-changed", problem));
+    assert_eq!(
+        (held[0].code, &*held[0].problem),
+        ("window-changed", problem)
+    );
     assert_eq!(held[0].place, found[0].place);
     for part in [remedy, r#"{"source":"graph-data","allow":["window"]}"#] {
         assert!(held[0].remedy.contains(part), "{}", held[0].remedy);
@@ -362,6 +365,7 @@ fn member(version: &str, line: u32) -> Member {
         name,
         start: None,
         locked: false,
+        held: false,
         replaces: None,
         origin: Place::file(format!("{line}")),
     }

@@ -98,6 +98,7 @@ fn graph(united: UnitedReleases) -> Graph {
         },
         start: None,
         locked: false,
+        held: false,
         replaces: None,
         origin: Place::file("c"),
     };

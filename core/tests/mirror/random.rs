@@ -67,6 +67,7 @@ fn ways(edges: &BTreeSet<(u32, u32)>) -> ReachableGraph {
         },
         start: None,
         locked: false,
+        held: false,
         replaces: None,
         origin: origin.clone(),
     };

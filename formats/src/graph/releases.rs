@@ -324,6 +324,7 @@ pub(crate) fn members(releases: &Releases, origin: &Place) -> impl Iterator<Item
         },
         start: None,
         locked: false,
+        held: false,
         replaces: None,
         origin: origin.clone(),
     })

@@ -2,9 +2,11 @@
 //!
 //! ```text
 //! channel stable-4.9 4.9.0 4.9.1 4.9.2         (a member that enters later: 4.9.3@2026-02-01)
-//! release 4.9.4 day 3                          (in the last channel, from that day of November 2026 on; also: locked, replaces 4.9.1, only amd64)
+//! release 4.9.4 day 3                          (in the last channel, from that day of November 2026 on; also: locked, held, replaces 4.9.1, only amd64)
 //! rule any P30D                                (the last channel's edges are phased; also: patch, minor)
 //! rule minor P14D exponential
+//! rule patch P3D to 4.9.4 day 5                (those to a release, from that day on; an edge: rule any P3D from 4.9.1 to 4.9.4)
+//! rule any held to 4.9.4                       (nobody gets them)
 //! edges 4.9.0 -> 4.9.1 4.9.2                   (for each architecture)
 //! block 4.9.2                                  (from everywhere, for everybody)
 //! block b.yaml 4.9.2 from 4[.]9[.]0 on AWS,GCP (a file may come first)
@@ -20,8 +22,8 @@ use jiff::Timestamp;
 use towpath_core::cluster::Platform;
 use towpath_core::finding::Place;
 use towpath_core::graph::{
-    Audience, Block, ChannelSpec, DeclaredRelease, FromVersion, Graph, GraphData, MatchingRule,
-    Member, Pattern, Ramp, Releases, RolloutRule,
+    Audience, Block, ChannelSpec, DeclaredRelease, EdgeMatch, FromVersion, Graph, GraphData,
+    MatchingRule, Member, Pattern, Ramp, Releases, RolloutRule,
 };
 use towpath_core::version::{Arch, ReleaseName, Version};
 
@@ -96,22 +98,23 @@ impl Facts {
                 let details = |member| Member {
                     start: after(more, "day").map(day),
                     locked: more.contains(&"locked"),
+                    held: more.contains(&"held"),
                     replaces: after(more, "replaces").map(version),
                     ..member
                 };
                 self.enter(&name, details, place("data"));
             }
             ["rule", which, duration, ref ramp @ ..] => self.channel().rollouts.push(RolloutRule {
-                from_version: match which {
-                    "any" => None,
-                    "patch" => Some(FromVersion::Patch),
-                    "minor" => Some(FromVersion::Minor),
-                    other => Some(FromVersion::Other(other.to_owned())),
+                edges: edges_of(which, ramp),
+                start: after(ramp, "day").map(day),
+                duration: match duration {
+                    "held" => jiff::Span::new(),
+                    text => text.parse().unwrap(),
                 },
-                duration: duration.parse().unwrap(),
-                ramp: match ramp.contains(&"exponential") {
-                    true => Ramp::Exponential,
-                    false => Ramp::Linear,
+                ramp: match (duration, ramp.contains(&"exponential")) {
+                    ("held", _) => Ramp::Held,
+                    (_, true) => Ramp::Exponential,
+                    (_, false) => Ramp::Linear,
                 },
                 origin: place("data"),
             }),
@@ -168,6 +171,25 @@ impl Facts {
                 .extend(edges.map(|(from, to)| pieces::edge(index(from), index(to))));
         }
         all
+    }
+}
+
+/// Which edges a rule is about, by its first word and those that follow the duration.
+fn edges_of(which: &str, more: &[&str]) -> EdgeMatch {
+    let kind = match which {
+        "any" => None,
+        "patch" => Some(FromVersion::Patch),
+        "minor" => Some(FromVersion::Minor),
+        other => Some(FromVersion::Other(other.to_owned())),
+    };
+    match (after(more, "from"), after(more, "to"), kind) {
+        (Some(from), Some(to), _) => EdgeMatch::Edge {
+            from: version(from),
+            to: version(to),
+        },
+        (_, Some(to), kind) => EdgeMatch::To(version(to), kind),
+        (_, None, Some(kind)) => EdgeMatch::Kind(kind),
+        (_, None, None) => EdgeMatch::Any,
     }
 }
 

@@ -34,6 +34,7 @@ pub fn member(name: ReleaseName) -> Member {
         name,
         start: None,
         locked: false,
+        held: false,
         replaces: None,
         origin: Place::file("c"),
     }

@@ -7,8 +7,8 @@ use proptest::prelude::*;
 use towpath_core::cluster::{Cluster, ClusterId, Platform};
 use towpath_core::finding::Place;
 use towpath_core::graph::{
-    Audience, Block, ChannelName, ChannelSpec, DeclaredRelease, FromVersion, Graph, GraphData,
-    MatchingRule, Member, Pattern, Ramp, Releases, Risk, RolloutRule,
+    Audience, Block, ChannelName, ChannelSpec, DeclaredRelease, EdgeMatch, FromVersion, Graph,
+    GraphData, MatchingRule, Member, Pattern, Ramp, Releases, Risk, RolloutRule,
 };
 use towpath_core::version::{Arch, ReleaseName};
 
@@ -40,10 +40,11 @@ pub fn any_rollouts() -> impl Strategy<Value = Vec<RolloutRule>> {
         ))
     };
     (rule(), rule(), rule()).prop_map(|rules| {
-        let rule = |from_version, rule: Option<(i64, Ramp)>| {
+        let rule = |from_version: Option<FromVersion>, rule: Option<(i64, Ramp)>| {
             let (hours, ramp) = rule?;
             Some(RolloutRule {
-                from_version,
+                edges: from_version.map_or(EdgeMatch::Any, EdgeMatch::Kind),
+                start: None,
                 duration: jiff::Span::new().hours(hours),
                 ramp,
                 origin: Place::file("c"),
@@ -58,27 +59,67 @@ pub fn any_rollouts() -> impl Strategy<Value = Vec<RolloutRule>> {
     })
 }
 
+/// Rules for single releases and edges: with starts of their own, and holds.
+pub fn any_special_rule() -> impl Strategy<Value = RolloutRule> {
+    let kind = prop_oneof![
+        Just(None),
+        Just(Some(FromVersion::Patch)),
+        Just(Some(FromVersion::Minor))
+    ];
+    let edges = prop_oneof![
+        (any_release_name(), kind).prop_map(|(to, kind)| EdgeMatch::To(to.version, kind)),
+        (any_release_name(), any_release_name()).prop_map(|(from, to)| EdgeMatch::Edge {
+            from: from.version,
+            to: to.version
+        }),
+    ];
+    let ramp = prop_oneof![
+        2 => Just(Ramp::Linear),
+        1 => Just(Ramp::Exponential),
+        1 => Just(Ramp::Held)
+    ];
+    (edges, proptest::option::of(0..HOURS), 0i64..60, ramp).prop_map(
+        |(edges, hour, hours, ramp)| RolloutRule {
+            edges,
+            start: hour
+                .filter(|_| ramp != Ramp::Held)
+                .map(|hour| at(hour * 60)),
+            duration: jiff::Span::new().hours(if ramp == Ramp::Held { 0 } else { hours }),
+            ramp,
+            origin: Place::file("special"),
+        },
+    )
+}
+
 pub fn any_channel(name: &'static str) -> impl Strategy<Value = ChannelSpec> {
     let member = (
         any_release_name(),
         proptest::option::of(0..HOURS),
         proptest::bool::weighted(0.1),
+        proptest::bool::weighted(0.1),
     );
-    (any_rollouts(), proptest::collection::vec(member, 0..10)).prop_map(
-        move |(rollouts, members)| {
-            let member = |(name, hour, locked): (_, Option<i64>, _)| Member {
-                start: hour.map(|h| at(h * 60)),
-                locked,
-                ..pieces::member(name)
-            };
-            let members = members.into_iter().map(member).collect();
-            ChannelSpec {
-                rollouts,
-                origin: Place::file(name),
-                ..pieces::channel(name, members)
+    let special = proptest::collection::vec(any_special_rule(), 0..4);
+    let members = proptest::collection::vec(member, 0..10);
+    (any_rollouts(), special, members).prop_map(move |(mut rollouts, special, members)| {
+        let member = |(name, hour, locked, held): (_, Option<i64>, _, _)| Member {
+            start: hour.map(|h| at(h * 60)),
+            locked,
+            held,
+            ..pieces::member(name)
+        };
+        let members = members.into_iter().map(member).collect();
+        for rule in special {
+            // Readers take each criterion once.
+            if rollouts.iter().all(|known| known.edges != rule.edges) {
+                rollouts.push(rule);
             }
-        },
-    )
+        }
+        ChannelSpec {
+            rollouts,
+            origin: Place::file(name),
+            ..pieces::channel(name, members)
+        }
+    })
 }
 
 pub fn any_risk() -> impl Strategy<Value = Risk> {

@@ -4,6 +4,7 @@
 mod channel_entry;
 mod enrolled;
 mod hard_block;
+mod held_rollout;
 mod known_risk;
 mod managed;
 mod minor_succession;
@@ -16,6 +17,7 @@ pub use channel_entry::NOT_IN_CHANNEL;
 pub(crate) use channel_entry::{RULE as CHANNEL_ENTRY, not_in_channel};
 pub use enrolled::Enrolled;
 pub(crate) use hard_block::RULE as HARD_BLOCKS;
+pub use held_rollout::RULE as HELD_ROLLOUT;
 pub use known_risk::KNOWN_RISK;
 #[cfg(test)]
 pub(crate) use managed::FLEET_HOLDS;
@@ -77,8 +79,8 @@ static BLOCKS: Policy<Edges> = Policy(&[
     &RISKS_NOT_SERVABLE,
     &TARGETED_BLOCKS,
 ]);
-static GRAPH: Policy<Edges> = Policy(&[&STANDING, &PHASED_ROLLOUT]);
-static TIMING: Policy<Edges> = Policy(&[&PHASED_ROLLOUT, &CHANNEL_ENTRY]);
+static GRAPH: Policy<Edges> = Policy(&[&STANDING, &HELD_ROLLOUT, &PHASED_ROLLOUT]);
+static TIMING: Policy<Edges> = Policy(&[&HELD_ROLLOUT, &PHASED_ROLLOUT, &CHANNEL_ENTRY]);
 static ANYWHERE: Policy<Edges> = Policy(&[&GRAPH, &CHANNEL_ENTRY]);
 
 impl Policy<Edges> {

@@ -1,5 +1,5 @@
 //! Phased rollout: a new edge reaches the fleet over a window of time, each cluster at its own
-//! instant.
+//! instant. What is held has no such instant: `held_rollout` answers for it.
 //!
 //! A cluster without an id has no place in the queue and sees the edge when the window ends. Edges
 //! that are not in the cluster's channel never come to this rule.
@@ -42,7 +42,7 @@ pub static RULE: EdgeRule = EdgeRule::new(&[&ROLLOUT_NOT_REACHED, &ROLLOUT_WITHO
 fn judge(q: &EdgeQuestion<'_>) -> Verdict {
     let channel = q.graph.channel(q.cluster.channel.as_str());
     let phase = channel.and_then(|channel| Phase::of(channel, q));
-    let Some(phase) = phase.filter(|phase| !phase.window.is_over(q.now)) else {
+    let Some(phase) = phase.filter(|phase| phase.is_under_way(q.now)) else {
         return Verdict::recommend();
     };
     let Fact::Known(cluster) = &q.cluster.id else {
@@ -60,13 +60,17 @@ fn judge(q: &EdgeQuestion<'_>) -> Verdict {
 struct Phase<'a> {
     window: Window,
     to: Membership,
-    /// Where the release that opens the window is listed.
+    /// Where the release that opens the window is listed, or the rule is written that does.
     origin: &'a Place,
     /// Where the rollout's rule is written.
     rule: &'a Place,
 }
 
 impl<'a> Phase<'a> {
+    fn is_under_way(&self, now: jiff::Timestamp) -> bool {
+        !self.window.is_over(now) && !self.window.is_held()
+    }
+
     fn of(channel: &'a Channel, q: &EdgeQuestion<'_>) -> Option<Self> {
         let (from, to) = (
             channel.membership(q.edge.from)?,
@@ -80,13 +84,17 @@ impl<'a> Phase<'a> {
         } else {
             q.edge.to
         };
-        let rule = channel
-            .rule(versions[0], versions[1])
-            .map_or(&channel.origin, |rule| &rule.origin);
+        let found = channel.rule(versions[0], versions[1]);
+        let rule = found.map_or(&channel.origin, |rule| &rule.origin);
+        // The window opens with a release, or with the rule.
+        let origin = match window.start > from.start.max(to.start) {
+            true => rule,
+            false => channel.origin_of(later)?,
+        };
         Some(Self {
             window,
             to: *to,
-            origin: channel.origin_of(later)?,
+            origin,
             rule,
         })
     }

@@ -55,8 +55,8 @@ pub(super) fn check(
     }
 }
 
-type Release = (String, Option<Timestamp>, bool, Option<String>);
-type Rule = (String, SignedDuration, &'static str);
+type Release = (String, Option<Timestamp>, [bool; 2], Option<String>);
+type Rule = (String, Option<Timestamp>, SignedDuration, &'static str);
 
 /// What the channels of these data say, with the changes.
 fn meaning(
@@ -79,15 +79,17 @@ fn meaning(
             (
                 member.name.to_string(),
                 starts.get(&member.origin).copied().or(member.start),
-                member.locked,
+                [member.locked, member.held],
                 member.replaces.as_ref().map(ToString::to_string),
             )
         });
         let rules = channel.rollouts.iter().map(|rule| {
-            let window = rule.window(about);
+            let window = rule.window(rule.opens(about));
             let length = window.end.duration_since(window.start);
             (
-                format!("{:?}", rule.from_version),
+                format!("{:?}", rule.edges),
+                rule.start
+                    .map(|start| starts.get(&rule.origin).copied().unwrap_or(start)),
                 durations.get(&rule.origin).copied().unwrap_or(length),
                 rule.ramp.name(),
             )

@@ -83,6 +83,7 @@ fn members(reader: &mut Reader, versions: &[Node]) -> Vec<Member> {
             name,
             start: None,
             locked: false,
+            held: false,
             replaces: None,
             origin: reader.at(node),
         });

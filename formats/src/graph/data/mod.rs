@@ -1,4 +1,5 @@
-//! Graph data: what release administrators write, in schema 1.0.0, 1.1.0 or 2.0.0.
+//! Graph data: what release administrators write, in schema 1.0.0, 1.1.0, 2.0.0 or
+//! 2.1.0.
 //!
 //! All files are read and all problems reported at once. After one error anywhere, none of it is
 //! used. Otherwise a block that we did not understand would be ignored.
@@ -262,7 +263,9 @@ fn parse_tree(
         (_, schema::Schema::V1_0 | schema::Schema::V1) => {
             data.channels.extend(channels_v1::read(&mut reader, node))
         }
-        (_, schema::Schema::V2) => data.channels = channels_v2::read(&mut reader, node),
+        (_, schema::Schema::V2 | schema::Schema::V2_1) => {
+            data.channels = channels_v2::read(&mut reader, node, schema);
+        }
     }
     let findings = reader.finish()?;
     Ok(ParsedFile { data, findings })

@@ -14,6 +14,8 @@ pub(super) enum Schema {
     V1,
     /// 2.0.0: channels that share releases and phase them in.
     V2,
+    /// 2.1.0: the same, and rules for single releases and edges, starts of single channels, and `held`.
+    V2_1,
 }
 
 impl Schema {
@@ -21,13 +23,14 @@ impl Schema {
         match self {
             Self::V1_0 | Self::V1 => "1.x",
             Self::V2 => "2.0.0",
+            Self::V2_1 => "2.1.0",
         }
     }
 
     pub(super) fn other(self) -> &'static str {
         match self {
             Self::V1_0 | Self::V1 => Self::V2.shown(),
-            Self::V2 => Self::V1.shown(),
+            Self::V2 | Self::V2_1 => Self::V1.shown(),
         }
     }
 
@@ -40,15 +43,19 @@ impl Schema {
         };
         match (self, has(b"name:"), has(b"channels:")) {
             (Self::V1_0 | Self::V1, name, channels) => channels && !name,
-            (Self::V2, name, channels) => name && !channels,
+            (Self::V2 | Self::V2_1, name, channels) => name && !channels,
         }
     }
 }
 
 /// The schemas that we read: major, minor.
-const READ: [(u64, u64, Schema); 3] =
-    [(1, 0, Schema::V1_0), (1, 1, Schema::V1), (2, 0, Schema::V2)];
-const REMEDY: &str = "this towpath reads schema 1.0.0, 1.1.0 and 2.0.0";
+const READ: [(u64, u64, Schema); 4] = [
+    (1, 0, Schema::V1_0),
+    (1, 1, Schema::V1),
+    (2, 0, Schema::V2),
+    (2, 1, Schema::V2_1),
+];
+const REMEDY: &str = "this towpath reads schema 1.0.0, 1.1.0, 2.0.0 and 2.1.0";
 
 /// Reads the file `version`, with a byte order mark or without.
 pub(super) fn find(files: &[SourceFile]) -> Result<Schema, Finding> {

@@ -3,9 +3,7 @@
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use towpath_core::cluster::Platform;
-use towpath_core::graph::{
-    Audience, FromVersion, NamedRule, RolloutStop, RolloutWindow, Share, Window,
-};
+use towpath_core::graph::{Audience, RolloutStop, RolloutWindow, Share, Window};
 
 /// A curve has one point more than steps.
 const CURVE_STEPS: i32 = 32;
@@ -16,15 +14,14 @@ pub fn json(rows: &[RolloutWindow], now: Timestamp) -> Value {
 
 pub(crate) fn rollout(row: &RolloutWindow, now: Timestamp) -> Value {
     let reaches = |thousandths| {
-        row.window
-            .reaches(Share::thousandths(thousandths))
-            .to_string()
+        let at = row.window.reaches(Share::thousandths(thousandths));
+        (!row.window.is_held()).then(|| at.to_string())
     };
     json!({
         "channel": row.channel.as_str(),
         "to": row.to.to_string(),
         "architectures": row.arches.iter().map(ToString::to_string).collect::<Vec<_>>(),
-        "state": if row.window.has_begun(now) { "running" } else { "toCome" },
+        "state": state(&row.window, now),
         "start": row.window.start.to_string(),
         "end": row.window.end.to_string(),
         "ramp": row.window.ramp.name(),
@@ -32,7 +29,7 @@ pub(crate) fn rollout(row: &RolloutWindow, now: Timestamp) -> Value {
         "reaches": {"10": reaches(100), "50": reaches(500), "90": reaches(900), "100": reaches(1000)},
         "curve": curve(&row.window),
         "place": row.rule.as_ref().map(|rule| rule.origin.to_string()),
-        "name": row.rule.as_ref().map(name),
+        "name": row.rule.as_ref().map(|rule| rule.edges.to_string()),
         "from": row.from.keys().map(ToString::to_string).collect::<Vec<_>>(),
         "blocked": row.stops.iter().map(stop).collect::<Vec<_>>(),
     })
@@ -42,7 +39,8 @@ pub(crate) fn rollout(row: &RolloutWindow, now: Timestamp) -> Value {
 fn curve(window: &Window) -> Vec<Value> {
     let length = window.end.duration_since(window.start);
     if length.is_zero() {
-        return vec![json!([window.start.to_string(), 1.0])];
+        let share = if window.is_held() { 0.0 } else { 1.0 };
+        return vec![json!([window.start.to_string(), share])];
     }
     let point = |number: i32| {
         let at = match number {
@@ -60,13 +58,11 @@ fn curve(window: &Window) -> Vec<Value> {
     (0..=CURVE_STEPS).map(point).collect()
 }
 
-/// Which edges the rule is about, in the words of graph data.
-fn name(rule: &NamedRule) -> &str {
-    match &rule.from_version {
-        None => "default",
-        Some(FromVersion::Minor) => "minor",
-        Some(FromVersion::Patch) => "patch",
-        Some(FromVersion::Other(other)) => other,
+fn state(window: &Window, now: Timestamp) -> &'static str {
+    match window.has_begun(now) {
+        _ if window.is_held() => "held",
+        true => "running",
+        false => "toCome",
     }
 }
 

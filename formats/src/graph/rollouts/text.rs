@@ -28,9 +28,15 @@ pub enum Bars {
 
 pub fn text(rows: &[RolloutWindow], now: Timestamp, bars: Bars, room: Room) -> String {
     let running = rows.iter().filter(|row| row.window.has_begun(now)).count();
-    let (running, to_come) = (counted(running, "window"), rows.len() - running);
+    let held = rows.iter().filter(|row| row.window.is_held()).count();
+    let to_come = rows.len() - running - held;
+    let held = match held {
+        0 => String::new(),
+        held => format!(", {held} held"),
+    };
     let text = format!(
-        "{running} running, {to_come} to come, as of {}. Times are UTC.\n",
+        "{} running, {to_come} to come{held}, as of {}. Times are UTC.\n",
+        counted(running, "window"),
         minute(now)
     );
     if rows.is_empty() {
@@ -45,8 +51,13 @@ pub fn text(rows: &[RolloutWindow], now: Timestamp, bars: Bars, room: Room) -> S
     let shift = usize::from(arch_head.is_some());
     align_right(&mut lines, [2 + shift, 4 + shift]);
     for row in rows.iter().take(MAX_ROWS) {
-        let [tenth, half, most, all] = [100, 500, 900, 1000]
-            .map(|share| short_minute(row.window.reaches(Share::thousandths(share)), now));
+        let [tenth, half, most, all] = [100, 500, 900, 1000].map(|share| {
+            let at = row.window.reaches(Share::thousandths(share));
+            match row.window.is_held() {
+                true => "–".to_owned(),
+                false => short_minute(at, now),
+            }
+        });
         let arches = arch_head.map(|_| match told_apart.contains(&release(row)) {
             true => arches(row),
             false => "all".to_owned(),
@@ -105,6 +116,9 @@ fn short_minute(at: Timestamp, now: Timestamp) -> String {
 /// How long the window is, and its ramp where that is not the usual one.
 fn over(window: &Window) -> String {
     let length = window.end.duration_since(window.start);
+    if window.is_held() {
+        return "–".to_owned();
+    }
     if length == SignedDuration::ZERO {
         return "at once".to_owned();
     }
@@ -115,7 +129,7 @@ fn over(window: &Window) -> String {
         format!("{hours} h")
     };
     match window.ramp {
-        Ramp::Linear => length,
+        Ramp::Linear | Ramp::Held => length,
         Ramp::Exponential => format!("{length} exp."),
     }
 }
@@ -123,6 +137,7 @@ fn over(window: &Window) -> String {
 fn reached(row: &RolloutWindow, now: Timestamp) -> String {
     match (row.is_blocked(), row.window.has_begun(now)) {
         (true, _) => "blocked".to_owned(),
+        (false, _) if row.window.is_held() => "held".to_owned(),
         (false, true) => row.window.share(now).to_string(),
         (false, false) => "to come".to_owned(),
     }

@@ -100,6 +100,10 @@ impl<'a> Compiler<'a> {
         let mut edges = Vec::new();
         for one in self.view.edges() {
             let window = self.view.window(&one);
+            // Nobody is offered it.
+            if window.is_held() {
+                continue;
+            }
             self.epoch.cut(window.end, self.now);
             let question = (!window.is_over(self.now)).then_some(Question {
                 window,

@@ -233,8 +233,8 @@ fn feeders_left(groups: &[Group]) -> Option<Finding> {
 fn refuse_other_schemas(files: &[SourceFile]) -> Result<(), Finding> {
     match schema::find(files)? {
         schema::Schema::V1_0 | schema::Schema::V1 => Ok(()),
-        schema::Schema::V2 => {
-            let problem = "the graph data is of schema 2.0.0 already";
+        of @ (schema::Schema::V2 | schema::Schema::V2_1) => {
+            let problem = format!("the graph data is of schema {} already", of.shown());
             let remedy = "there is nothing to do; `towpath graph lint` checks it";
             Err(Finding::error(
                 "already-migrated",

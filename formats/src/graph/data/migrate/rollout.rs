@@ -6,7 +6,7 @@ use std::str::FromStr;
 use jiff::tz::TimeZone;
 use jiff::{Span, Timestamp, ToSpan};
 use towpath_core::finding::Place;
-use towpath_core::graph::{FromVersion, Ramp, RolloutRule};
+use towpath_core::graph::{EdgeMatch, Ramp, RolloutRule};
 
 use crate::graph::data::time::parse_duration;
 
@@ -61,9 +61,8 @@ impl Rollout {
     /// The latest start of a window that is over now.
     pub(super) fn latest_finished_start(&self, now: Timestamp) -> Timestamp {
         let rule = RolloutRule {
-            from_version: self
-                .criterion
-                .map(|name| FromVersion::Other(name.to_owned())),
+            edges: EdgeMatch::Any,
+            start: None,
             duration: self.span,
             ramp: self.ramp,
             origin: Place::file("--rollout"),
