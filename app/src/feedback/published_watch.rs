@@ -9,10 +9,10 @@ use towpath_web::WatchMetrics;
 
 /// The last pass that was made here.
 #[derive(Default)]
-pub(crate) struct PublishedWatch(Mutex<State>);
+pub(crate) struct PublishedWatch(Mutex<WatchState>);
 
 #[derive(Default)]
-struct State {
+struct WatchState {
     decisions: Arc<[WatchDecision]>,
     at: Option<Timestamp>,
     passes: u64,
@@ -57,7 +57,7 @@ impl PublishedWatch {
         }
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, WatchState> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

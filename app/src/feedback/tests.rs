@@ -12,10 +12,9 @@ use jiff::SignedDuration;
 use towpath_core::feedback::{
     Assessment, Bits, FailureRate, Halt, HaltScope, HaltWay, HistoryStep, WatchAnswer,
 };
-use towpath_formats::SourceFile;
 use towpath_formats::feedback::policy::ProposalDestination;
+use towpath_formats::feedback::proposal::scope_of;
 use towpath_formats::feedback::record;
-use towpath_formats::graph::data;
 use towpath_store::ClusterReport;
 use towpath_testing_graphs::graph;
 use towpath_testing_store::{Place, at, both, seen, unwell, version};
@@ -154,18 +153,10 @@ fn a_bad_release_is_halted_once_and_the_decision_replays_to_the_bit() {
         // What is proposed is graph data that stops everybody.
         let path = "blocked-edges/4.9.2-halted.yaml";
         let bytes = fs::read(directory.join(path)).unwrap();
-        let text = String::from_utf8(bytes.clone()).unwrap();
+        let text = String::from_utf8(bytes).unwrap();
         assert!(text.contains("60 of 200 failed"), "{text}");
-        let files = [
-            SourceFile::new("version", b"2.0.0".as_slice()),
-            SourceFile::new(
-                "channels/stable.yaml",
-                b"name: stable-4.9\nversions: [4.9.1, 4.9.2]\n".as_slice(),
-            ),
-            SourceFile::new(path, bytes),
-        ];
-        let blocks = data::read(&files).map(|(data, _)| data.blocks.len());
-        assert_eq!(blocks, Ok(1));
+        let scope = scope_of(path, &text);
+        assert!(scope.is_some_and(|scope| scope.is_all()), "{text}");
 
         // Another replica, and a restart, neither write it down nor propose it again.
         let lease = store.holder(watcher::LEASE).await.unwrap().unwrap();
@@ -242,7 +233,7 @@ fn an_enforced_halt_stands_in_the_store_and_is_not_made_again_once_people_undid_
             "{}",
             halt.halt.why
         );
-        let scope = towpath_formats::feedback::proposal::scope_of(&halt.halt.path, &halt.halt.body);
+        let scope = scope_of(&halt.halt.path, &halt.halt.body);
         assert!(scope.unwrap().is_all());
         for who in ["ada", "bob"] {
             store.undo_halt(halt.id, who, at(9)).await.unwrap();

@@ -41,13 +41,10 @@ pub fn path(release: &Version, scope: &HaltScope) -> String {
 
 /// The scope of a halt's file.
 pub fn scope_of(path: &str, body: &str) -> Option<HaltScope> {
-    let files = [
-        SourceFile::new("version", b"2.0.0".as_slice()),
-        SourceFile::new(path, body.as_bytes()),
-    ];
-    let (data, _) = data::read(&files).ok()?;
-    let halt = data.blocks.into_iter().find_map(|block| block.halt)?;
-    Some(halt.scope.clone())
+    let file = SourceFile::new(path, body.as_bytes());
+    let blocks = data::Memory::default().read_blocks(&[file]);
+    let mut halts = blocks.iter().filter_map(|block| block.halt.as_ref());
+    halts.next().map(|halt| halt.scope.clone())
 }
 
 /// What a webhook is sent: what is proposed, why, and the file to commit. Who gets it twice tells by its `id`.
