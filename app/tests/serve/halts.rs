@@ -155,10 +155,14 @@ fn a_halt_survives_a_restart_without_the_store() {
 
     // What is there now is no store.
     let file = fleet.path("fleet.db");
-    for name in ["fleet.db-wal", "fleet.db-shm"] {
-        let _ = std::fs::remove_file(fleet.path(name));
-    }
-    std::fs::rename(&file, fleet.path("away.db")).expect("it can be moved");
+    let moved = |from: &str, to: &str| {
+        for end in ["", "-wal", "-shm"] {
+            let [from, to] = [from, to].map(|name| fleet.path(&format!("{name}{end}")));
+            // A clean stop leaves one file.
+            let _ = std::fs::rename(from, to);
+        }
+    };
+    moved("fleet.db", "away.db");
     std::fs::create_dir(&file).expect("a folder in its place");
     let towpath = replica(&fleet, &store, &kept);
     assert!(is_halted(&towpath), "the last copy is in force");
@@ -181,7 +185,7 @@ fn a_halt_survives_a_restart_without_the_store() {
     drop(towpath);
 
     std::fs::remove_dir(&file).expect("it is empty");
-    std::fs::rename(fleet.path("away.db"), &file).expect("it can be moved back");
+    moved("away.db", "fleet.db");
     assert!(is_halted(&replica(&fleet, &store, &[])));
 }
 
