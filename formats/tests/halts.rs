@@ -102,7 +102,7 @@ fn stopped(file: &str) -> Vec<(String, String)> {
                         .verdict
                         .reasons
                         .iter()
-                        .map(|reason| format!("{} {}", reason.code.name, reason.text()))
+                        .map(|reason| format!("{} {}", reason.code().name, reason.text()))
                         .collect();
                     found.push((format!("{from} {platform} {arch}"), reasons.join("; ")));
                 }
