@@ -9,7 +9,9 @@ use proptest::sample::{Index, select};
 use proptest::test_runner::TestCaseResult;
 use towpath_core::cluster::{Cluster, ClusterId, Platform};
 use towpath_core::finding::{Finding, Place};
-use towpath_core::graph::{ChannelName, Graph, Pattern, RolloutRule, Situation, recommend};
+use towpath_core::graph::{
+    ChannelName, EdgeMatch, Graph, Pattern, RolloutRule, Situation, recommend,
+};
 use towpath_core::rules::Policy;
 use towpath_core::version::{Arch, ReleaseName, Version};
 use towpath_formats::SourceFile;

@@ -182,17 +182,17 @@ impl WatchCase {
             all.contains(&HaltScope::default()) || all.contains(&halt.scope)
         };
         let new = halts.iter().filter(|halt| !is_in(made, halt));
-        let (halts, act): (Vec<Halt>, fn(Vec<Halt>) -> WatchAct) = match self.settings.mode {
-            Mode::Observe => return WatchAct::Nothing,
-            Mode::Propose => {
-                let new = new.filter(|halt| !is_in(proposed, halt));
-                (new.cloned().collect(), WatchAct::Propose)
-            }
-            Mode::Enforce => (new.cloned().collect(), WatchAct::Enforce),
-        };
-        match halts.is_empty() {
+        let of = |halts: Vec<Halt>, act: fn(Vec<Halt>) -> WatchAct| match halts.is_empty() {
             true => WatchAct::Nothing,
             false => act(halts),
+        };
+        match self.settings.mode {
+            Mode::Observe => WatchAct::Nothing,
+            Mode::Propose => {
+                let new = new.filter(|halt| !is_in(proposed, halt));
+                of(new.cloned().collect(), WatchAct::Propose)
+            }
+            Mode::Enforce => of(new.cloned().collect(), WatchAct::Enforce),
         }
     }
 }
