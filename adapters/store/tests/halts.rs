@@ -99,6 +99,7 @@ fn a_halt_that_stands_is_never_pruned() {
         let keep = |before| Retention {
             now: at(200),
             before,
+            attempts_before: before,
             oldest_needed: None,
         };
         let lease = lease(&store).await;
