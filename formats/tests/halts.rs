@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "in a test, a panic is the finding")]
 
-use towpath_core::cluster::{Cluster, Platform};
+use towpath_core::cluster::{Cluster, ClusterId, Platform};
 use towpath_core::feedback::HaltScope;
 use towpath_core::finding::{Finding, Place};
 use towpath_core::graph::{
@@ -214,4 +214,56 @@ fn a_halt_stops_everybody_where_its_clusters_are_not_understood() {
     );
     let (data, _) = read(&risk, "1.1.0").unwrap();
     assert_eq!(data.blocks[0].stops, Some(Audience::Everybody));
+}
+
+/// Of two hundred clusters on a release, how many are offered the fix now.
+fn offered_the_fix(is_halted: bool, from: &str, now: &str) -> usize {
+    let channel = "name: stable-4.20\nphasedRollouts:\n- duration: P10D\nversions:\n- 4.20.1\n- name: 4.20.2\n  start: 2026-11-16T00:00Z\n- name: 4.20.3\n  start: 2026-11-18T00:00Z\n  replaces: 4.20.2\n";
+    let mut files = vec![
+        SourceFile::new("version", &b"2.0.0"[..]),
+        SourceFile::new("channels/stable-4.20.yaml", channel.as_bytes()),
+    ];
+    if is_halted {
+        let text = data::write_halt(&version("4.20.2"), &halt(HaltScope::default()), None, None);
+        let path = data::halt_path(&version("4.20.2"), &HaltScope::default());
+        files.push(SourceFile::new(path, text.into_bytes()));
+    }
+    let (data, _) = data::read(&files).unwrap();
+    let nodes: Vec<String> = ["4.20.1", "4.20.2", "4.20.3"]
+        .iter()
+        .map(|version| format!(r#"{{"version": "{version}", "payload": "{version}"}}"#))
+        .collect();
+    let text = format!(
+        r#"{{"nodes": [{}], "edges": [[0, 1], [0, 2], [1, 2]]}}"#,
+        nodes.join(",")
+    );
+    let (releases, _) = releases::read(&Place::file("r"), text.as_bytes()).unwrap();
+    let (graph, _) = Graph::build(data, releases);
+    let offered = (0..200).filter(|number| {
+        let cluster = Cluster {
+            id: ClusterId::new(&format!("cluster-{number}")).into(),
+            ..Cluster::anonymous(ChannelName::new("stable-4.20").unwrap(), Arch::default())
+        };
+        let at = Situation {
+            graph: &graph,
+            cluster: &cluster,
+            now: now.parse().unwrap(),
+        };
+        let to = version("4.20.3");
+        let said = explain(&at, &version(from), Some(&to), &Minors::default(), &[]);
+        said.candidates[0].verdict.is_offered()
+    });
+    offered.count()
+}
+
+#[test]
+fn a_fix_reaches_those_who_were_hit_before_everybody_else() {
+    let soon = "2026-11-18T00:01:00Z";
+    assert_eq!(offered_the_fix(true, "4.20.2", soon), 200);
+    assert_eq!(offered_the_fix(true, "4.20.1", soon), 0);
+    // Nobody gets it before it has entered, and without a halt everybody waits for their turn.
+    assert_eq!(offered_the_fix(true, "4.20.2", "2026-11-17T23:59:59Z"), 0);
+    assert_eq!(offered_the_fix(false, "4.20.2", soon), 0);
+    let later = offered_the_fix(true, "4.20.1", "2026-11-23T00:00:00Z");
+    assert!((60..140).contains(&later), "{later}");
 }

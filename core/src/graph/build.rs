@@ -47,7 +47,7 @@ pub(super) fn build(data: GraphData, declared: Releases) -> (Graph, Vec<Finding>
         .extend(urls.filter_map(release_url::corrected));
     build.add_declared_edges(&declared.edges, &numbers);
     build.edit_edges();
-    build.add_channels(data.channels);
+    build.add_channels(data.channels, &data.blocks);
     build.add_blocks(data.blocks);
     build.add_provenance();
     (build.graph, build.findings)
@@ -248,7 +248,9 @@ impl Build {
         format!("{}+{}", release.version, release.arch)
     }
 
-    fn add_channels(&mut self, mut specs: Vec<ChannelSpec>) {
+    fn add_channels(&mut self, mut specs: Vec<ChannelSpec>, blocks: &[Block]) {
+        let halts = blocks.iter().filter(|block| block.halt.is_some());
+        let halted: Vec<&ReleaseName> = halts.map(|halt| &halt.to).collect();
         specs.sort_by(|a, b| a.name.display_order().cmp(&b.name.display_order()));
         let arches: Vec<_> = self.graph.arches().cloned().collect();
         for spec in specs {
@@ -264,9 +266,16 @@ impl Build {
                             .get(&member.name.version)
                             .unwrap_or(&&member.name.version),
                     ),
+                    halted: false,
+                    replaces: member.replaces.is_some(),
                 };
                 for arch in arches.iter().filter(|arch| member.name.means(arch)) {
                     if let Some(id) = self.graph.find(&member.name.version, arch) {
+                        let is_it = |halt: &&&ReleaseName| {
+                            halt.version == member.name.version && halt.means(arch)
+                        };
+                        let halted = halted.iter().any(|halt| is_it(&halt));
+                        let place = Membership { halted, ..place };
                         members.insert(id, (place, &member.origin));
                     }
                 }

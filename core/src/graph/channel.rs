@@ -99,8 +99,12 @@ pub struct Membership {
     pub locked: bool,
     /// Nobody is offered an edge to it.
     pub held: bool,
-    /// What is added to a cluster's position for this release.
+    /// What is added to a cluster's position for this release. A release that replaces another has that of the first.
     pub rotation: u64,
+    /// It is halted for some clusters.
+    pub halted: bool,
+    /// It replaces another release of the channel.
+    pub replaces: bool,
 }
 
 impl ChannelName {
@@ -188,6 +192,7 @@ impl Channel {
     ///
     /// It opens when both ends have entered, and not before the rule's own start, and is as long as the matching rule says. An edge to a `locked`
     /// release, or one that no rule matches, is there for everybody as soon as both ends have entered. One that is held is there for nobody.
+    /// Who has a halted release gets what replaces it as soon as the edge opens, whatever its position: those were hit.
     pub fn window(
         &self,
         (from, from_place): (&Version, &Membership),
@@ -198,6 +203,9 @@ impl Channel {
         match rule {
             _ if to_place.held => Window::held(entered),
             Some(rule) if rule.is_held() => rule.window(entered),
+            _ if to_place.repairs(from_place) => {
+                Window::instant(rule.map_or(entered, |rule| rule.opens(entered)))
+            }
             Some(rule) if !to_place.locked && rule.opens(entered) > Timestamp::MIN => {
                 rule.window(entered)
             }
@@ -216,6 +224,13 @@ impl Channel {
     pub fn holds_some(&self) -> bool {
         self.rollouts.iter().any(RolloutRule::is_held)
             || self.members.iter().any(|(_, place)| place.held)
+    }
+}
+
+impl Membership {
+    /// Whether it takes the place of a release that is halted.
+    fn repairs(&self, other: &Self) -> bool {
+        other.halted && self.replaces && self.rotation == other.rotation
     }
 }
 
@@ -351,6 +366,8 @@ mod tests {
             locked: false,
             held: false,
             rotation: 0,
+            halted: false,
+            replaces: false,
         };
         let window = channel.window(
             (&from.parse().unwrap(), &place),
@@ -427,6 +444,8 @@ mod tests {
             locked,
             held,
             rotation: 0,
+            halted: false,
+            replaces: false,
         };
         let window = |rule: RolloutRule, to_place: Membership| {
             let c = Channel {
