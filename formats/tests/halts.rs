@@ -218,7 +218,7 @@ fn a_halt_stops_everybody_where_its_clusters_are_not_understood() {
 
 /// Of two hundred clusters on a release, how many are offered the fix now.
 fn offered_the_fix(is_halted: bool, from: &str, now: &str) -> usize {
-    let channel = "channels:\n- name: stable-4.20\n  phasedRollouts:\n  - duration: P10D\nversions:\n- name: 4.20.1\n- name: 4.20.2\n  start: 2026-11-16T00:00Z\n- name: 4.20.3\n  start: 2026-11-18T00:00Z\n  replaces: 4.20.2\n";
+    let channel = "channels:\n- name: stable-4.20\n  phasedRollouts:\n  - duration: P10D\nversions:\n- name: 4.20.1\n  start: 2026-11-01T00:00Z\n- name: 4.20.2\n  start: 2026-11-16T00:00Z\n- name: 4.20.3\n  start: 2026-11-18T00:00Z\n  replaces: 4.20.2\n";
     let mut files = vec![
         SourceFile::new("version", &b"2.0.0"[..]),
         SourceFile::new("channels/stable-4.20.yaml", channel.as_bytes()),
