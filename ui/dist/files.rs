@@ -1,7 +1,7 @@
 // Every file of the page, written by ui/build.mjs.
 &[
     ("assets/icon-130C444C.svg", include_bytes!("assets/icon-130C444C.svg")),
-    ("assets/page-SCFPLXQT.js", include_bytes!("assets/page-SCFPLXQT.js")),
-    ("assets/page-X22MXUB2.css", include_bytes!("assets/page-X22MXUB2.css")),
+    ("assets/page-4E2BNW4N.css", include_bytes!("assets/page-4E2BNW4N.css")),
+    ("assets/page-GWL2XPNU.js", include_bytes!("assets/page-GWL2XPNU.js")),
     ("index.html", include_bytes!("index.html")),
 ]

@@ -1,15 +1,18 @@
 // Rollouts: every window that is open or to come, as a curve over time; and what would change it, as a diff.
 
 import type { JSX } from "preact";
+import { useState } from "preact/hooks";
 import { at, change, here, link, param } from "../address";
 import { useAnswer } from "../api/answer";
-import { url } from "../api/client";
+import { ApiError, post, url } from "../api/client";
+import { touch } from "../api/live";
 import type { ScreenProps } from "../app";
 import { session } from "../session";
 import { Answered, Code, Diff, Empty, Mark, Section, Shape, Time } from "../components/basics";
 import { Findings } from "../components/reasons";
 import type { Finding } from "../api/types";
 import { Dialog } from "../components/dialog";
+import { askForToken } from "../components/token";
 import { Choice, Field, Question } from "../components/fields";
 import { Table, type Column } from "../components/table";
 import { Curve, type CurvePoint } from "../components/curve";
@@ -387,7 +390,39 @@ function ChangeDialog(): JSX.Element {
           </div>
         )}
       </Answered>
+      {action === "halt" && <HaltAtOnce release={param("release")} />}
     </Dialog>
+  );
+}
+
+/** A halt that every replica serves within a second. Undoing it takes two administrators. */
+function HaltAtOnce({ release }: { release: string }): JSX.Element | null {
+  const [why, setWhy] = useState("");
+  const [state, setState] = useState<{ doing?: boolean; done?: string; error?: string }>({});
+  if (!session.value?.hasFleet) return null;
+  const may = session.value.role === "administrator";
+  const submit = async (event: Event) => {
+    event.preventDefault();
+    if (!why.trim() || !may || state.doing) return;
+    setState({ doing: true });
+    try {
+      const answer = (await post("/api/v1/rollouts/halt", { release, why: why.trim() })) as { text: string };
+      setState({ done: answer.text });
+      touch("graph", "fleet");
+    } catch (error) {
+      setState({ error: error instanceof ApiError ? error.message : "the answer cannot be read" });
+    }
+  };
+  return (
+    <form class="act-form" aria-label="Halt at once" onSubmit={(event) => void submit(event)}>
+      <h3>Or halt it at once</h3>
+      <p>Every replica stops offering {release} to every cluster. Two administrators of different names have to undo it.</p>
+      {!may && <p class="note note-conditional">Only an administrator may halt. <button type="button" class="text" onClick={askForToken}>Enter an administrator's token</button></p>}
+      <label class="field wide"><span>Reason, for clusters and for whoever asks later</span><input name="why" value={why} onInput={(event) => setWhy(event.currentTarget.value)} required maxLength={160} autoComplete="off" placeholder="INC-123: …" /></label>
+      {state.error && <p class="note note-failing" role="alert">It was refused, and nothing has changed: {state.error}</p>}
+      {state.done && <p class="note note-conditional" role="status">{state.done}</p>}
+      <div class="buttons"><button type="submit" class="primary" disabled={!why.trim() || !may || state.doing || state.done !== undefined}>Halt {release} now</button></div>
+    </form>
   );
 }
 
