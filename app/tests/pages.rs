@@ -93,6 +93,16 @@ const NOT_RUN: &[(&str, &str, &str)] = &[
         "needs a running service with a fleet; app/tests/serve/outcomes.rs asks one",
     ),
     (
+        "docs/rollouts.md",
+        "towpath fleet token --keys keys --admin --name ada",
+        "needs the service's keys; app/tests/serve/halts.rs makes such tokens",
+    ),
+    (
+        "docs/rollouts.md",
+        "towpath rollouts halt 4.20.4 --message 'Nodes stay NotReady.' --server",
+        "needs a running service with a store; app/tests/serve/halts.rs halts there",
+    ),
+    (
         "docs/signatures.md",
         "towpath releases verify 4.15.0",
         "needs Red Hat's signatures; scenarios/signatures has others",
