@@ -31,7 +31,8 @@ pub enum HaltWay {
 pub struct Halt {
     pub scope: HaltScope,
     pub way: HaltWay,
-    /// When all that it needs was known.
+    /// When all that it needs was known. A later look may say a later time: failures that have become known since are counted in
+    /// the order of their starts, so they may come before. What is made or proposed keeps the time of the look that did so.
     pub since: Timestamp,
     /// The evidence at that time, and what it had to reach.
     pub evidence: Bits,

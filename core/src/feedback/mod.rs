@@ -75,8 +75,8 @@ impl Signal {
     /// Its part of the evidence, as a logarithm.
     fn weight(self) -> Bits {
         match self {
-            Self::Failed => Bits::of_ratio(3, 4),
-            Self::Degraded => Bits::of_ratio(1, 4),
+            Self::Failed => Bits::of_ratio(7, 8),
+            Self::Degraded => Bits::of_ratio(1, 8),
         }
     }
 }

@@ -30,11 +30,11 @@ struct Kept {
     since: AsText<Timestamp>,
 }
 
-/// What an assessment says, without the numbers that change with each report: its answer, and each halt.
+/// What an assessment says, without what may change with each report, as the time of a halt may: its answer, and each halt.
 pub fn said(told: &Assessment) -> String {
     let halts = told.halts.iter().map(|halt| {
         let scope = super::scope_json(&halt.scope);
-        format!(" {} {} {scope}", halt.way.code(), halt.since)
+        format!(" {} {scope}", halt.way.code())
     });
     let held_back = told.held_back.as_ref().map(super::text::held_back_words);
     let halts: String = halts.collect();
@@ -75,7 +75,35 @@ pub fn read(text: &str) -> Result<KeptJudgement, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use towpath_core::feedback::{Bits, FailureRate, Halt, HaltWay, WatchAnswer};
     use towpath_core::version::Minor;
+
+    fn halted(since: &str, way: HaltWay) -> Assessment {
+        Assessment {
+            release: "4.20.4".parse().unwrap(),
+            at: "2026-11-18T18:00:00Z".parse().unwrap(),
+            answer: WatchAnswer::Halt,
+            halts: vec![Halt {
+                scope: HaltScope::default(),
+                way,
+                since: since.parse().unwrap(),
+                evidence: Bits::ONE,
+                needed: Bits::ONE,
+            }],
+            held_back: None,
+            tolerated_rate: FailureRate::per_million(50_000),
+            scopes: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn a_halt_whose_time_moves_says_nothing_new() {
+        let first = halted("2026-11-18T12:00:00Z", HaltWay::AgainstHistory);
+        let later = halted("2026-11-18T13:00:00Z", HaltWay::AgainstHistory);
+        assert_eq!(said(&first), said(&later));
+        let other_way = halted("2026-11-18T12:00:00Z", HaltWay::AgainstOthers);
+        assert_ne!(said(&first), said(&other_way));
+    }
 
     #[test]
     fn what_is_kept_is_read_back() {
