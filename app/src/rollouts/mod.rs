@@ -204,15 +204,23 @@ fn show_of_service(server: &Server<'_>, args: &RolloutShowArgs) -> anyhow::Resul
     let windows = Question::new("/api/v1/rollouts", [("now", now), ("to", release.clone())]);
     let watch = Question::new("/api/v1/fleet/watch", [("version", release)]);
     let session = server.facts(&Question::new("/api/v1/session", []))?;
-    let is_watched = is_of_now && session["hasFleet"] == true;
+    let is_watched = match is_of_now && session["hasFleet"] == true {
+        true => {
+            let all = server.facts(&Question::new("/api/v1/fleet/watch", []))?;
+            let releases = all["releases"].as_array().into_iter().flatten();
+            let name = args.release.to_string();
+            releases.into_iter().any(|one| one["release"] == name)
+        }
+        false => false,
+    };
     match args.output.form {
         Output::Text => {
-            let windows = server.text(&windows, "text", None)?;
-            let watch = match is_watched {
-                true => server.text(&watch, "text", None)?,
-                false => String::new(),
-            };
-            say(&format!("{windows}\n{watch}"))?;
+            let mut text = server.text(&windows, "text", None)?;
+            if is_watched {
+                text += "\n";
+                text += &server.text(&watch, "text", None)?;
+            }
+            say(&text)?;
         }
         Output::Json => {
             let mut told = server.facts(&windows)?;

@@ -295,7 +295,7 @@ impl<'a> SearchSpace<'a> {
 }
 
 /// The numbers of the bits that are set in both.
-fn common(a: &[u64], b: &[u64]) -> impl Iterator<Item = usize> {
+pub(super) fn common(a: &[u64], b: &[u64]) -> impl Iterator<Item = usize> {
     let words = a.iter().zip(b).enumerate();
     words.flat_map(|(word, (a, b))| bits(a & b).map(move |bit| word * 64 + bit))
 }

@@ -7,6 +7,7 @@
 use std::sync::Arc;
 
 use super::RiskPolicy;
+use super::search_space::common;
 use crate::graph::{
     BlockVerdicts, Channel, ClientClass, Graph, GraphStep, GraphSteps, ReleaseId, RiskId, numbers,
 };
@@ -68,6 +69,14 @@ impl StepGraph {
             .map(|blocks| verdicts.risks(blocks).is_some_and(is_taken))
             .collect();
         let held = |release: u32| held(&held_by, words, release);
+        // A hold has no end, so a step that is held in every channel is none.
+        let holds_some = of.channels.iter().any(|channel| channel.holds_some());
+        let is_let_go = |from: u32, to: u32| {
+            !holds_some || {
+                let mut common = common(held(from), held(to));
+                common.any(|number| !is_held(graph, of.channels[number], first, from, to))
+            }
+        };
         let minor = |release: u32| Minor::of(&graph.release(ReleaseId(first + release)).version);
         let steps = GraphSteps::lay_out(
             graph,
@@ -77,6 +86,7 @@ impl StepGraph {
                 is_open[step.blocks.0 as usize]
                     && overlap(held(from), held(step.release))
                     && of.minors.may_follow(minor(from), minor(step.release))
+                    && is_let_go(from, step.release)
             },
         );
         Self {
@@ -115,6 +125,18 @@ impl StepGraph {
 
 fn held(held_by: &[u64], words: usize, release: u32) -> &[u64] {
     &held_by[release as usize * words..(release as usize + 1) * words]
+}
+
+/// Whether nobody is offered the edge in a channel that holds both releases.
+fn is_held(graph: &Graph, channel: &Channel, first: u32, from: u32, to: u32) -> bool {
+    let end = |release: u32| {
+        let id = ReleaseId(first + release);
+        Some((&graph.release(id).version, channel.membership(id)?))
+    };
+    match (end(from), end(to)) {
+        (Some(from), Some(to)) => channel.window(from, to).is_held(),
+        _ => false,
+    }
 }
 
 fn overlap(a: &[u64], b: &[u64]) -> bool {

@@ -2,12 +2,10 @@
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
-use towpath_core::cluster::Platform;
-use towpath_core::feedback::{
-    Assessment, Bits, Halt, HaltScope, HeldBack, ScopeEvidence, WatchDecision,
-};
+use towpath_core::feedback::{Assessment, Bits, Halt, HeldBack, ScopeEvidence, WatchDecision};
 
 use super::text::{held_back_words, in_words};
+use crate::graph::data::scope_json;
 
 /// What was said about releases, and when. Without a time nobody has looked yet.
 pub fn json(decisions: &[&WatchDecision], at: Option<Timestamp>) -> Value {
@@ -40,17 +38,9 @@ pub(super) fn of_assessment(told: &Assessment) -> Value {
     })
 }
 
-pub fn scope(scope: &HaltScope) -> Value {
-    json!({
-        "fromMinor": scope.from.map(|minor| minor.to_string()),
-        "platform": scope.platform.as_ref().map(Platform::as_str),
-        "architecture": scope.arch.as_ref().map(|arch| arch.as_str()),
-    })
-}
-
 pub(super) fn halt(halt: &Halt) -> Value {
     json!({
-        "scope": scope(&halt.scope),
+        "scope": scope_json(&halt.scope),
         "way": halt.way.code(),
         "since": halt.since.to_string(),
         "evidence": bits(halt.evidence),
@@ -68,7 +58,7 @@ fn held_back(why: &HeldBack) -> Value {
 
 fn evidence(told: &ScopeEvidence) -> Value {
     json!({
-        "scope": scope(&told.scope),
+        "scope": scope_json(&told.scope),
         "answer": told.answer.code(),
         "attempts": told.attempts,
         "known": told.known,

@@ -7,5 +7,5 @@ pub mod proposal;
 pub mod record;
 mod text;
 
-pub use json::{assessment, json, scope as scope_json};
+pub use json::{assessment, json};
 pub use text::{all_text, halt_message, scope_words, text};

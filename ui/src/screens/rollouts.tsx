@@ -60,7 +60,7 @@ interface Watched {
   mode: string;
   toleratedPerMillion: number;
   scopes: {
-    scope: { fromMinor: string | null; platform: string | null; architecture: string | null };
+    scope: { from?: string; platform?: string; arch?: string };
     answer: Watched["answer"];
     attempts: number;
     known: number;
@@ -299,8 +299,8 @@ function WatchOf({ watched }: { watched: Watched }): JSX.Element {
   );
 }
 
-function scopeName({ fromMinor, platform, architecture }: Watched["scopes"][number]["scope"]): string {
-  const parts = [fromMinor && `from ${fromMinor}`, platform && `on ${platform}`, architecture && `with ${architecture}`].filter(Boolean);
+function scopeName({ from, platform, arch }: Watched["scopes"][number]["scope"]): string {
+  const parts = [from && `from ${from}`, platform && `on ${platform}`, arch && `with ${arch}`].filter(Boolean);
   return parts.length === 0 ? "all" : parts.join(" ");
 }
 

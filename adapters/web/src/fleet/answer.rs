@@ -73,11 +73,11 @@ pub(crate) async fn answer(
         }
         Handler::Signed(read) => {
             permitted(&fleet, route.who, headers, now)?;
-            let person = person(&fleet, headers, now)?;
             let (asked, rest) = formed()?;
             form = asked;
             let text = received(&rest, head, incoming, around).await?;
             let named = cluster.to_owned();
+            let person = person(&fleet, headers, now)?;
             Box::new(move || read(&named, &text, person).map_err(Refusal::invalid_body))
         }
         Handler::Orders => {
