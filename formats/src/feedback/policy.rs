@@ -125,7 +125,9 @@ fn settings(reader: &mut Reader, node: &Node, usual: &WatchSettings) -> WatchSet
             settings.tolerated_rate, settings.base_rate
         );
         let remedy = "tolerate more than what good releases do";
-        reader.error("bad-value", node, problem, remedy);
+        let mut given = ["toleratedRate", "baseRate"].iter();
+        let place = given.find_map(|name| record.get(name));
+        reader.error("bad-value", place.unwrap_or(node), problem, remedy);
     }
     let mut length = |name: &'static str, place: &mut SignedDuration, range| {
         if let Some(node) = record.get(name)
