@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use serde_json::{Value, json};
+use serde_json::json;
 
 use towpath_testing_services::Towpath;
 
@@ -80,13 +80,8 @@ fn a_service_tells_of_its_rollouts_as_the_command_line_does() {
     let asked = ["graph", "rollouts", "--now", NOON, "--output", "json"];
     let (code, printed) = towpath(&[&asked, &*files].concat());
     assert_eq!((code, told.status), (0, 200));
-    // Only a service sees windows change.
-    let mut told: Value = serde_json::from_str(told.text()).unwrap();
-    let changed = told.as_object_mut().unwrap().remove("changedWindows");
-    assert_eq!(changed, Some(json!([])));
-    let printed: Value = serde_json::from_str(&printed).unwrap();
-    assert_eq!(told, printed);
-    assert!(printed.to_string().contains("4.20.4"), "{printed}");
+    assert_eq!(told.text(), printed);
+    assert!(printed.contains("4.20.4"), "{printed}");
 }
 
 #[test]

@@ -33,7 +33,7 @@ struct Kept {
 /// What an assessment says, without what may change with each report, as the time of a halt may: its answer, and each halt.
 pub fn said(told: &Assessment) -> String {
     let halts = told.halts.iter().map(|halt| {
-        let scope = super::scope_json(&halt.scope);
+        let scope = crate::graph::data::scope_json(&halt.scope);
         format!(" {} {scope}", halt.way.code())
     });
     let held_back = told.held_back.as_ref().map(super::text::held_back_words);

@@ -22,6 +22,8 @@ pub fn json(rows: &[RolloutWindow], outcomes: Option<&FleetOutcomes>, now: Times
         "at": now.to_string(),
         "outcomesAt": outcomes.map(|outcomes| outcomes.at.to_string()),
         "rollouts": rows.iter().map(row).collect::<Vec<_>>(),
+        // Only a service sees windows change, and adds them.
+        "changedWindows": [],
     })
 }
 
