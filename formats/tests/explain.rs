@@ -61,7 +61,11 @@ proptest! {
                         prop_assert!(until > now && shown(until), "at {} it is offered", until);
                         prop_assert!(!shown(until - SignedDuration::from_nanos(1)), "before {} it is not", until);
                     }
-                    Answer::Wait { until: None } => prop_assert!(false, "the graph can always say until when"),
+                    Answer::Wait { until: None } => {
+                        let is_hold = verdict.reasons.iter().any(|reason| reason.code().name == "RolloutHeld");
+                        prop_assert!(is_hold, "the graph can always say until when, but for what people hold");
+                        prop_assert!(!shown(later));
+                    }
                     Answer::Refuse => prop_assert!(!shown(later) && !verdict.reasons.is_empty()),
                     Answer::Recommend | Answer::RecommendUnless(_) => prop_assert!(shown(later)),
                 }

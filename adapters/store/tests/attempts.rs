@@ -119,7 +119,16 @@ fn what_reports_tell_is_kept_and_what_tells_nothing_new_changes_nothing() {
             .collect();
         assert!(of.contains(&"a"), "{of:?}");
         let later = store.attempts_changed_since(changed.mark).await.unwrap();
-        assert_eq!(later.attempts, [], "nothing has changed since");
+        // PostgreSQL tells again what is newer than any transaction that still runs, of whatever database.
+        let known = store.attempts().await.unwrap();
+        let is_known = |one: &Followed| known.contains(one);
+        assert!(
+            later.attempts.iter().all(is_known),
+            "nothing has changed since"
+        );
+        if place.backend == Backend::Sqlite {
+            assert_eq!(later.attempts, [], "nothing has changed since");
+        }
         record(&store, &[unwell(arrived("a", "4.9.1", "4.9.2", 1, 5))]).await;
         assert_eq!(tallies(&store, "4.9.2", 6).await, [2, 0, 1, 1]);
         assert_eq!(store.check().await.unwrap(), [""; 0]);

@@ -1052,7 +1052,7 @@ fn a_newer_schema_is_refused() {
             refused,
             StoreError::NewerSchema {
                 found: 99,
-                known: 7
+                known: 9
             }
         );
     });

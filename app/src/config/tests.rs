@@ -51,7 +51,10 @@ fn the_default_file_names_every_option_with_its_default() {
         && options.clusters.take().is_some()
         && options.store.take().is_some();
     assert!(options.store_password_file.take().is_some());
-    assert!(options.feedback.take().is_some());
+    assert!(options.feedback.take().is_some() && options.outcomes.take().is_some());
+    assert!(
+        options.sources.overlay.take().is_some() && options.allow_window_change.take().is_some()
+    );
     let rest = options.accept_unbound_tokens_until.take().is_some()
         && options.token_keys.take().is_some()
         && options.ocm.take().is_some()

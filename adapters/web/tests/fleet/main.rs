@@ -360,6 +360,7 @@ fn reading_needs_a_token_only_if_that_is_wanted() {
             before: None,
             limit: None,
         },
+        FleetRequest::Watch { version: None },
         FleetRequest::Decision {
             number: 7,
             cluster: None,
@@ -418,7 +419,11 @@ fn who_may_is_what_the_table_says() {
         (Role::Reader, bearer(&token_by(KEY, Grant::Read))),
         (Role::Cluster, bearer(&cluster_token("0f3a"))),
         (Role::Pipeline, bearer(&token_by(KEY, Grant::Reload))),
-        (Role::Administrator, bearer(&admin_token())),
+        // What a person answers for needs a name.
+        (
+            Role::Administrator,
+            bearer(&token_by(KEY, Grant::NamedAdmin("ada".into()))),
+        ),
     ];
     for route in ROUTES {
         let methods: Vec<&str> = route.verb.allow().split(", ").collect();
@@ -978,7 +983,7 @@ fn metrics_of_the_fleet() {
         r#"towpath_watch_passes_total{result="failed"} 1"#,
         r#"towpath_watch_releases{answer="halt"} 1"#,
         r#"towpath_watch_releases{answer="go-on"} 0"#,
-        "towpath_watch_is_watcher 1",
+        "towpath_watch_is_watcher 1.0",
         r#"towpath_fleet_upgrades{state="started"} 3"#,
         r#"towpath_fleet_upgrades{state="planned"} 0"#,
         r#"towpath_fleet_holds{rule="soak"} 7"#,
