@@ -360,7 +360,7 @@ fn reading_needs_a_token_only_if_that_is_wanted() {
             before: None,
             limit: None,
         },
-        FleetRequest::Watch { version: None },
+        FleetRequest::Watch { release: None },
         FleetRequest::Decision {
             number: 7,
             cluster: None,
