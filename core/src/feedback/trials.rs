@@ -3,7 +3,7 @@
 //! They are in the order of their starts, not of their ends: failures are known sooner than good endings, so the first endings
 //! are always worse than the rest. A cluster counts once for each release. What is later than the instant does not exist.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 
@@ -43,6 +43,7 @@ pub(super) struct Trials {
     pub(super) groups: Vec<GroupFacts>,
     /// With their weights; the first is for all clusters.
     pub(super) scopes: Vec<(HaltScope, Bits)>,
+    /// By name.
     pub(super) organisations: Vec<Name>,
 }
 
@@ -78,22 +79,22 @@ impl Trials {
             organisations: Vec::new(),
         };
         let mut groups: BTreeMap<UpdateGroup, usize> = BTreeMap::new();
-        let mut organisations: BTreeMap<&Name, usize> = BTreeMap::new();
+        // By name: of organisations that weigh alike, the same one is named, whatever else is known.
+        let names: BTreeSet<&Name> = counted
+            .iter()
+            .map(|attempt| &attempt.organisation)
+            .collect();
+        trials.organisations = names.iter().map(|name| (*name).clone()).collect();
+        let organisations: BTreeMap<&Name, usize> = names.into_iter().zip(0..).collect();
         for attempt in counted {
             let group = UpdateGroup::of(attempt);
             let limit = history.limit(&group, settings);
             let number = *groups
                 .entry(group)
                 .or_insert_with_key(|group| trials.number(group, release, history, settings));
-            let organisation = *organisations
-                .entry(&attempt.organisation)
-                .or_insert_with(|| {
-                    trials.organisations.push(attempt.organisation.clone());
-                    trials.organisations.len() - 1
-                });
             let trial = Trial {
                 started_at: attempt.started_at,
-                organisation,
+                organisation: organisations[&attempt.organisation],
                 group: number,
                 ending: attempt.ending_at(now, limit),
             };
