@@ -184,9 +184,14 @@ pub(crate) fn resume(body: &str) -> Result<FleetRequest, String> {
 }
 
 pub(crate) fn halts(_: &str, query: &str) -> Result<FleetRequest, String> {
-    match query.is_empty() {
-        true => Ok(FleetRequest::Halts),
-        false => Err("halts take no parameters but format and width".to_owned()),
+    match form_urlencoded::parse(query.as_bytes()).next() {
+        None => Ok(FleetRequest::Halts),
+        Some((key, _)) => {
+            let key = shown(&key);
+            Err(format!(
+                "there is no parameter {key:?} here; there are: format, width"
+            ))
+        }
     }
 }
 
