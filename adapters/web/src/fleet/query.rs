@@ -186,12 +186,7 @@ pub(crate) fn resume(body: &str) -> Result<FleetRequest, String> {
 pub(crate) fn halts(_: &str, query: &str) -> Result<FleetRequest, String> {
     match form_urlencoded::parse(query.as_bytes()).next() {
         None => Ok(FleetRequest::Halts),
-        Some((key, _)) => {
-            let key = shown(&key);
-            Err(format!(
-                "there is no parameter {key:?} here; there are: format, width"
-            ))
-        }
+        Some((key, _)) => Err(no_parameter(&key, "")),
     }
 }
 
