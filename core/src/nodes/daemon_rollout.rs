@@ -122,12 +122,17 @@ fn last_good(view: &DaemonView, record: &RolloutRecord) -> Option<Name> {
     }
 }
 
-/// The revision that works on most nodes, if it is not the new one. Of equals, the first by name.
+/// The revision that works on most nodes, if it is not the new one; where none works, the one that is on most. Of equals, the
+/// first by name.
 fn usual(view: &DaemonView) -> Option<Name> {
-    let revisions: BTreeSet<&Name> = view.working().map(|pod| &pod.revision).collect();
-    let others = revisions.into_iter().filter(|one| **one != view.wanted);
-    let nodes = |revision: &&Name| view.has(revision).len();
-    others.rev().max_by_key(nodes).cloned()
+    let is_other = |pod: &&DaemonPod| pod.revision != view.wanted;
+    let of = |pods: Vec<&DaemonPod>| {
+        let revisions: BTreeSet<&Name> = pods.iter().map(|pod| &pod.revision).collect();
+        let nodes = |revision: &&Name| pods.iter().filter(|pod| pod.revision == **revision).count();
+        revisions.into_iter().rev().max_by_key(nodes).cloned()
+    };
+    let working = of(view.working().filter(is_other).collect());
+    working.or_else(|| of(view.pods.iter().filter(is_other).collect()))
 }
 
 fn forward(
