@@ -91,10 +91,9 @@ mod tests {
             },
             origin: Place::file("c"),
         };
-        Channel {
-            rings: rings.iter().map(ring).collect(),
-            ..Channel::empty(ChannelName::new("c").unwrap())
-        }
+        let mut channel = Channel::empty(ChannelName::new("c").unwrap());
+        channel.rings = rings.iter().map(ring).collect();
+        channel
     }
 
     fn pairs(base: &[(&str, &str)], new: &[(&str, &str)]) -> Vec<String> {
