@@ -87,7 +87,7 @@ fn each_ring_has_a_window_of_its_own_and_everybody_else_comes_last() {
     // A cluster of two rings is in the first.
     assert_eq!(of(Some("canary,tier=dev")), "10T00 to 10T05");
     for others in [Some("prod"), Some("tier=prod"), Some("-"), None] {
-        assert_eq!(of(others), "11T00 to 12T23", "{others:?}");
+        assert_eq!(of(others), "11T01 to 12T22", "{others:?}");
     }
 }
 
@@ -107,7 +107,7 @@ fn a_ring_that_a_rule_does_not_name_goes_with_the_next_one_that_it_names() {
     let only_canaries = DATA.replace("    turn early PT6H after PT6H\n", "");
     assert_eq!(
         spread(&graph(&only_canaries), Some("tier=dev")),
-        "11T00 to 12T23"
+        "11T01 to 12T22"
     );
 }
 
@@ -147,13 +147,49 @@ fn explain_says_the_ring_and_why_or_that_it_is_not_known() {
         format!("{} {}\n", verdict.answer.word(), reasons.join("; "))
     };
     let check = |sorted, now, expected: Expect| expected.assert_eq(&told(sorted, now));
-    check(Some("canary"), "10", expect![[r#""#]]);
-    check(Some("canary"), "10T06", expect![[r#""#]]);
-    check(Some("tier=dev"), "10T01", expect![[r#""#]]);
-    check(Some("prod"), "10T06", expect![[r#""#]]);
-    check(None, "10T06", expect![[r#""#]]);
+    check(
+        Some("canary"),
+        "10",
+        expect![[r#"
+        wait RolloutRingNotReached: the cluster is in ring canaries (sector canary), which has it from 2026-11-10 00:00Z to 2026-11-10 06:00Z; the rollout reaches this cluster at 2026-11-10 00:33:33Z, when 9.3 % of the ring have it
+    "#]],
+    );
+    check(
+        Some("canary"),
+        "10T06",
+        expect![[r#"
+        yes RolloutRing: the cluster is in ring canaries (sector canary), which goes first: the ring has it from 2026-11-10 00:00Z to 2026-11-10 06:00Z, everybody else until 2026-11-13 00:00Z
+    "#]],
+    );
+    check(
+        Some("tier=dev"),
+        "10T01",
+        expect![[r#"
+        wait RolloutRingNotReached: the cluster is in ring early (label tier=dev), which has it from 2026-11-10 06:00Z to 2026-11-10 12:00Z; the rollout reaches this cluster at 2026-11-10 06:33:33Z, when 9.3 % of the ring have it
+    "#]],
+    );
+    check(
+        Some("prod"),
+        "10T06",
+        expect![[r#"
+        wait RolloutAfterRings: canaries, early go first, and this cluster is in no ring; everybody else has it from 2026-11-11 00:00Z to 2026-11-13 00:00Z, and the rollout reaches this cluster at 2026-11-11 04:28:24Z, when 9.3 % of them have it
+    "#]],
+    );
+    check(
+        None,
+        "10T06",
+        expect![[r#"
+        wait RolloutAfterRings: canaries, early go first, and nobody knows a ring of this cluster; everybody else has it from 2026-11-11 00:00Z to 2026-11-13 00:00Z, and the rollout reaches this cluster at 2026-11-11 04:28:24Z, when 9.3 % of them have it
+    "#]],
+    );
     // Once everybody has it, there is nothing to say.
-    check(Some("canary"), "13", expect![[r#""#]]);
+    check(
+        Some("canary"),
+        "13",
+        expect![[r#"
+        yes 
+    "#]],
+    );
 }
 
 /// Within a ring, releases share out the risk of being early as they do in a fleet: nobody is among the first tenth twice in a row.

@@ -59,7 +59,7 @@ static RING_NOT_REACHED: Code = Code::new(
 static AFTER_RINGS: Code = Code::new(
     "RolloutAfterRings",
     "{rings} go first, and {standing}; everybody else has it from {start} to {end}, and the rollout reaches this cluster at {until}, when {turn} of them have it",
-    "wait; who is in a ring is said by the fleet's policy, or by the file of --platforms; the rollout's rule is at {rule}",
+    "wait; the fleet's policy, or the file of --platforms, says who is in a ring; the rollout's rule is at {rule}",
 )
 .with(&[
     ("rings", "canaries, early"),
