@@ -192,6 +192,7 @@ fn rollout_examples(graph: &Graph, now: Timestamp) -> (String, String) {
             id: ClusterId::new(id).into(),
             platform: Fact::Unknown,
             channel: ChannelName::new("stable-4.20").expect("a valid name"),
+            groups: Fact::Unknown,
             arch: Arch::default(),
         };
         let view = recommend(

@@ -1,9 +1,11 @@
 //! `towpath explain`: why an update is, or is not, offered to a cluster, and when it will be.
 
-use anyhow::Context;
+use std::sync::Arc;
+
+use anyhow::{Context, bail};
 use clap::Args;
 use jiff::Timestamp;
-use towpath_core::cluster::{Cluster, ClusterId, Fact, Platform};
+use towpath_core::cluster::{Cluster, ClusterId, Fact, Groups, Platform};
 use towpath_core::graph::{ChannelName, ReleaseStanding, Situation, explain as explained};
 use towpath_core::version::{Arch, Version};
 use towpath_formats::graph::explain::{ExplainReport, json, text};
@@ -34,6 +36,12 @@ pub(crate) struct ExplainArgs {
     /// What the cluster runs on: AWS, BareMetal, …
     #[arg(long, value_name = "NAME")]
     platform: Option<String>,
+    /// The cluster's sector, if files are asked: it may put the cluster into a ring. A service knows it by the id.
+    #[arg(long, value_name = "NAME")]
+    sector: Option<String>,
+    /// A label of the cluster, if files are asked: it may put the cluster into a ring. May be given more than once.
+    #[arg(long = "label", value_name = "NAME=VALUE")]
+    labels: Vec<String>,
     /// The architecture of its payload.
     #[arg(long, default_value = Arch::DEFAULT, value_name = "ARCH")]
     arch: String,
@@ -59,6 +67,11 @@ struct Explained {
 /// Explains, from files or from a service. Exit 0: the release is in the channel, and the one that was asked about is offered.
 pub(crate) fn explain(args: ExplainArgs) -> anyhow::Result<bool> {
     let cluster = args.cluster()?;
+    if args.server.given().is_some() && args.is_sorted() {
+        bail!(
+            "a service knows sectors and labels itself: leave out --sector and --label, and give --id"
+        );
+    }
     let found = match args.server.given() {
         Some(server) => args.ask(&server, args.now.given())?,
         None => args.look(&cluster, args.now.at())?,
@@ -88,8 +101,37 @@ impl ExplainArgs {
             channel: channel.with_context(|| {
                 format!("--channel {:?} cannot be a channel's name", self.channel)
             })?,
+            groups: self.groups()?,
             arch: Arch::new(&*self.arch),
         })
+    }
+
+    fn is_sorted(&self) -> bool {
+        self.sector.is_some() || !self.labels.is_empty()
+    }
+
+    /// How the cluster is sorted. Whoever says a part of it says all of it.
+    fn groups(&self) -> anyhow::Result<Fact<Arc<Groups>>> {
+        if !self.is_sorted() {
+            return Ok(Fact::Unknown);
+        }
+        let mut groups = Groups {
+            sector: self.sector.as_deref().map(Into::into),
+            ..Groups::default()
+        };
+        for label in &self.labels {
+            let (name, value) = label
+                .split_once('=')
+                .with_context(|| format!("--label {label:?} is not NAME=VALUE"))?;
+            if groups
+                .labels
+                .insert(name.to_owned(), value.to_owned())
+                .is_some()
+            {
+                bail!("--label {name} is given twice");
+            }
+        }
+        Ok(Fact::Known(Arc::new(groups)))
     }
 
     /// Looks at files.
@@ -147,7 +189,17 @@ impl ExplainArgs {
         let mut typed = typed.skip(2);
         while let Some(word) = typed.next() {
             let flag = word.split('=').next().unwrap_or_default();
-            match ["--channel", "--from", "--to", "--output", "-o"].contains(&flag) {
+            match [
+                "--channel",
+                "--from",
+                "--to",
+                "--output",
+                "-o",
+                "--sector",
+                "--label",
+            ]
+            .contains(&flag)
+            {
                 true if word.contains('=') => {}
                 true => drop(typed.next()),
                 false => words.push(quoted(&word)),

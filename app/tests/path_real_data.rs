@@ -207,6 +207,7 @@ fn steps(data: &Path) -> Result<(), Failed> {
                         asker: Asker {
                             id: Fact::Unknown,
                             platform: Fact::Unknown,
+                            groups: Fact::Unknown,
                             arch: Arch::default(),
                         },
                         minors: built_in(),
@@ -269,6 +270,7 @@ fn replayed(data: &Path) -> Result<(), Failed> {
                     asker: Asker {
                         id: Fact::Unknown,
                         platform: Fact::Unknown,
+                        groups: Fact::Unknown,
                         arch: Arch::default(),
                     },
                     minors: built_in(),

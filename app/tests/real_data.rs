@@ -137,6 +137,7 @@ fn sheets_equal_the_truth(data: &Path, file: &str) -> Result<(), Failed> {
                 let body = sheet.body(&sheet.answers(Client {
                     id: None,
                     platform: None,
+                    groups: None,
                     now,
                 }));
                 let served = Summary::of(&serde_json::from_slice(&decoded(

@@ -1063,6 +1063,116 @@ fn shown(text: &str) -> String {
     }
 }
 
+/// Two rings, and a rule that says when they go.
+const RINGS: &str = "\
+channels:
+- name: stable-4.9
+  rings:
+  - name: canaries
+    sector: canary
+  - name: early
+    label: {tier: dev}
+  phasedRollouts:
+  - duration: P2D
+    after: P1D
+    rings:
+    - name: canaries
+      duration: PT6H
+    - name: early
+      after: PT6H
+      duration: PT6H
+versions:
+- name: 4.9.1
+  start: 2020-05-12T00:00Z
+";
+
+#[test]
+fn rings_and_their_turns() {
+    let said =
+        |version: &str, text: &str| graph_data(&[("version", version), ("channels/c.yaml", text)]);
+    let edits = [
+        ("  - name: early\n    label: {tier: dev}\n", ""),
+        ("name: early\n    label", "name: canaries\n    label"),
+        ("name: early\n    label", "name: Early\n    label"),
+        ("label: {tier: dev}", "sector: canary"),
+        ("label: {tier: dev}", "sector: dev\n    label: {tier: dev}"),
+        ("    label: {tier: dev}\n", ""),
+        ("label: {tier: dev}", "label: {}"),
+        ("label: {tier: dev}", "label: {tier: dev, zone: a}"),
+        ("label: {tier: dev}", "labels: {tier: dev}"),
+        ("sector: canary", "sector: ''"),
+        (
+            "- name: early\n      after: PT6H\n",
+            "- name: canaries\n      after: PT6H\n",
+        ),
+        (
+            "    - name: early\n      after: PT6H\n      duration: PT6H\n",
+            "",
+        ),
+        (
+            "      duration: PT6H\n    - name: early",
+            "    - name: early",
+        ),
+        (
+            "after: PT6H\n      duration: PT6H",
+            "after: PT6H\n      duration: P1M",
+        ),
+        (
+            "after: PT6H\n      duration: PT6H",
+            "after: soon\n      duration: PT6H",
+        ),
+        ("duration: P2D", "duration: P1Y"),
+        ("duration: P2D", "duration: P366D"),
+        // Everybody else before the early ones, at the end, at the beginning, and in between.
+        (
+            "after: PT6H\n      duration: PT6H",
+            "after: PT6H\n      duration: P3D",
+        ),
+        (
+            "after: PT6H\n      duration: PT6H",
+            "after: P2D\n      duration: PT6H",
+        ),
+        (
+            "after: PT6H\n      duration: PT6H",
+            "duration: P3D\n      ramp: exponential",
+        ),
+        (
+            "- name: canaries\n      duration: PT6H",
+            "- name: canaries\n      duration: PT18H",
+        ),
+        (
+            "after: PT6H\n      duration: PT6H",
+            "after: PT6H\n      duration: PT6H\n      ramp: fast",
+        ),
+        (
+            "    rings:\n    - name: canaries\n      duration: PT6H\n    - name: early\n      after: PT6H\n      duration: PT6H\n",
+            "",
+        ),
+        ("- duration: P2D\n", "- held: true\n    to: 4.9.1\n"),
+        (
+            "    rings:\n    - name: canaries",
+            "    rings: []\n    x:\n    - name: canaries",
+        ),
+    ];
+    let rows = edits.map(|(then, now)| {
+        assert!(RINGS.contains(then), "{then}");
+        let name = format!("{} => {}", shown(then), shown(now));
+        (name, said("2.1.0", &RINGS.replacen(then, now, 1)))
+    });
+    let ring = |n: usize| format!("  - {{name: r{n}, sector: s{n}}}\n");
+    let many: String = (0..9).map(ring).collect();
+    let many = RINGS.replace("  rings:\n  - name", &format!("  rings:\n{many}  - name"));
+    let whole = [
+        ("2.1.0".to_owned(), said("2.1.0", RINGS)),
+        ("in data of 2.0.0".to_owned(), said("2.0.0", RINGS)),
+        (
+            "more rings than there may be".to_owned(),
+            said("2.1.0", &many),
+        ),
+    ];
+    check(whole.into_iter().chain(rows), expect![[""]]);
+}
+
 /// What came with 2.1.0, and what can be wrong with it.
 const FINER: &str = "\
 channels:

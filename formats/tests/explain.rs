@@ -99,6 +99,7 @@ fn the_same_is_said_once() {
         id: Fact::Unknown,
         platform: Fact::Unknown,
         channel: ChannelName::new("stable-4.10").unwrap(),
+        groups: Fact::Unknown,
         arch: Arch::default(),
     };
     let (from, now) = ("4.9.0".parse().unwrap(), at(0));

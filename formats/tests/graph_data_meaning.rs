@@ -250,6 +250,44 @@ versions:";
     );
 }
 
+/// Whoever is in no ring has half of it on the 14th: the early one at 0.0785 has seen it by then, the other at 0.4030 not.
+#[test]
+fn rings_go_before_everybody_else_and_a_parameter_puts_nobody_into_one() {
+    let rings = "- name: stable-4.9
+  rings:
+  - {name: canaries, sector: canary}
+  - {name: early, label: {tier: dev}}
+  phasedRollouts:
+  - duration: P2D
+    after: P1D
+    rings: [{name: canaries, duration: P0D}, {name: early, duration: PT12H, after: PT12H}]
+";
+    let at = MAY.1.find("- name: stable-4.9").unwrap();
+    let end = MAY.1.find("versions:").unwrap();
+    let text = format!("{}{rings}{}", &MAY.1[..at], &MAY.1[end..]);
+    let files: Files<'_> = &[FINER, (MAY.0, &text)];
+    let ask = |at: &str, groups: &str| format!("{at} stable-4.9 id={EARLY} {groups}");
+    let asked = [
+        // The release enters at noon of the 12th, and all canaries have it.
+        ask("2020-05-12T11:59:59Z", "groups=canary"),
+        ask("2020-05-12T12:00Z", "groups=canary,tier=dev"),
+        ask("2020-05-12T12:00Z", "groups=tier=dev"),
+        // 0.0785 of twelve hours are 56 minutes and a half.
+        ask("2020-05-13T00:56Z", "groups=tier=dev"),
+        ask("2020-05-13T00:57Z", "groups=tier=dev"),
+        ask("2020-05-13T12:00Z", "groups=prod"),
+        ask("2020-05-13T12:00Z", ""),
+        // 0.0785 of two days are 3 hours and three quarters.
+        ask("2020-05-13T15:45Z", "groups=prod"),
+        ask("2020-05-13T15:47Z", "groups=-"),
+        ask("2020-05-13T15:47Z", ""),
+        "2020-05-15T11:59:59Z stable-4.9".to_owned(),
+        "2020-05-15T12:00Z stable-4.9".to_owned(),
+    ];
+    let asked: Vec<&str> = asked.iter().map(String::as_str).collect();
+    check(files, INTO_MAY, &asked, expect![[""]]);
+}
+
 #[test]
 fn a_channel_may_start_later_than_others_of_its_file_and_a_release_in_one_channel() {
     let text = MAY
@@ -1179,7 +1217,7 @@ fn ask(graph: &Graph, cluster: &Cluster, now: Timestamp) -> View {
     )
 }
 
-/// A channel, then what is known: `arch=`, `id=`, `platform=`.
+/// A channel, then what is known: `arch=`, `id=`, `platform=`, `groups=`.
 fn cluster(words: &[&str]) -> Cluster {
     let known = |key: &str| words.iter().find_map(|word| word.strip_prefix(key));
     Cluster {
@@ -1188,6 +1226,7 @@ fn cluster(words: &[&str]) -> Cluster {
             known("platform=").map(|platform| Platform::new(platform).expect("a platform")),
         ),
         channel: ChannelName::new(words[0]).expect("a channel"),
+        groups: towpath_testing_graphs::groups(known("groups=")),
         arch: known("arch=").map(Arch::new).unwrap_or_default(),
     }
 }

@@ -97,6 +97,7 @@ fn graph(digests: [&str; 2], others: &[(&str, &[&str])]) -> Graph {
     };
     let channel = |(name, versions): (&str, &[&str])| ChannelSpec {
         name: ChannelName::new(name).unwrap(),
+        rings: Vec::new(),
         rollouts: vec![],
         members: versions.iter().map(member).collect(),
         origin: Place::file("c"),

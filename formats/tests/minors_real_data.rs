@@ -326,6 +326,7 @@ fn request(
         asker: Asker {
             id: Fact::Unknown,
             platform: Fact::Unknown,
+            groups: Fact::Unknown,
             arch: Arch::default(),
         },
         minors: built_in(),

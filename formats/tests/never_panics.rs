@@ -260,7 +260,7 @@ proptest! {
         match data::parse_duration(&text) {
             Err(problem) => prop_assert!(!problem.is_empty()),
             Ok(duration) => {
-                let rule = RolloutRule { edges: EdgeMatch::Any, start: None, duration, ramp: Default::default(), origin: Place::file("c") };
+                let rule = RolloutRule { edges: EdgeMatch::Any, start: None, duration, ramp: Default::default(), rings: Default::default(), origin: Place::file("c") };
                 let window = rule.window("2020-05-12T00:00Z".parse().unwrap());
                 prop_assert!(window.start <= window.end);
                 prop_assert!(window.end.duration_since(window.start).as_hours() <= 24 * (RolloutRule::MAX_DAYS + 2));

@@ -124,9 +124,18 @@ fn opens(candidate: &Value) -> Timestamp {
 
 fn asker(cluster: Cluster) -> Asker {
     let Cluster {
-        id, platform, arch, ..
+        id,
+        platform,
+        groups,
+        arch,
+        ..
     } = cluster;
-    Asker { id, platform, arch }
+    Asker {
+        id,
+        platform,
+        groups,
+        arch,
+    }
 }
 
 #[test]
@@ -239,6 +248,7 @@ fn drawn(channels: &[&str], now: &str) -> (Value, String) {
     let asker = Asker {
         id: Fact::Unknown,
         platform: Fact::Unknown,
+        groups: Fact::Unknown,
         arch: Arch::default(),
     };
     let request = PictureRequest {
@@ -299,6 +309,7 @@ fn what_is_not_there_is_not_drawn() {
         let asker = Asker {
             id: Fact::Unknown,
             platform: Fact::Unknown,
+            groups: Fact::Unknown,
             arch: Arch::new(arch),
         };
         let request = PictureRequest {

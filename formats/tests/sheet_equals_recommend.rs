@@ -30,6 +30,7 @@ fn serve(sheet: &Sheet, cluster: &Cluster, now: Timestamp) -> (Vec<u8>, String) 
     let answers = sheet.answers(Client {
         id: known(&cluster.id),
         platform: known(&cluster.platform),
+        groups: cluster.groups(),
         now,
     });
     let body = sheet.body(&answers);

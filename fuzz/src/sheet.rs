@@ -12,7 +12,7 @@ use towpath_core::cluster::{Cluster, ClusterId, Platform};
 use towpath_core::finding::Place;
 use towpath_core::graph::{
     Audience, Block, ChannelName, ChannelSpec, EdgeMatch, FromVersion, Graph, GraphData,
-    MatchingRule, Member, Pattern, Ramp, Risk, RolloutRule, Situation, recommend,
+    MatchingRule, Member, Pattern, Ramp, Risk, RolloutRule, RuleRings, Situation, recommend,
 };
 use towpath_core::rules::Policy;
 use towpath_core::version::{Arch, ReleaseName, Version};
@@ -53,6 +53,7 @@ pub fn fuzz(input: Input) {
     let client = Client {
         id: id.as_ref(),
         platform: platform.as_ref(),
+        groups: None,
         now,
     };
     let (channel, arch) = (ChannelName::new("stable").unwrap(), Arch::default());
@@ -72,6 +73,7 @@ pub fn fuzz(input: Input) {
         id: id.into(),
         platform: platform.into(),
         channel,
+        groups: Fact::Unknown,
         arch,
     };
     let view = recommend(
@@ -150,6 +152,7 @@ fn graph(input: &Input) -> Graph {
             start: None,
             duration,
             ramp,
+            rings: RuleRings::default(),
             origin,
         }
     };
@@ -161,6 +164,7 @@ fn graph(input: &Input) -> Graph {
     });
     let channel = ChannelSpec {
         name: ChannelName::new("stable").unwrap(),
+        rings: Vec::new(),
         rollouts: rollouts.unwrap_or_default(),
         members: members.collect(),
         origin: Place::file("channels"),

@@ -1,7 +1,7 @@
 //! A start, a duration and a release name, a line each, and the window that they make.
 
 use towpath_core::finding::Place;
-use towpath_core::graph::{EdgeMatch, Pattern, Position, Ramp, RolloutRule, position};
+use towpath_core::graph::{EdgeMatch, Pattern, Position, Ramp, RolloutRule, RuleRings, position};
 use towpath_core::version::ReleaseName;
 use towpath_formats::graph::data::{parse_duration, parse_time};
 
@@ -22,6 +22,7 @@ pub fn fuzz(data: &[u8]) {
                 start: None,
                 duration,
                 ramp,
+                rings: RuleRings::default(),
                 origin: Place::file("c"),
             }
             .window(start);

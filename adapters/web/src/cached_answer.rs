@@ -159,6 +159,7 @@ mod tests {
             let answers = ready.sheet.answers(Client {
                 id: Some(&id),
                 platform: None,
+                groups: None,
                 now,
             });
             let expected = ready.sheet.body(&answers).chunks.concat();
@@ -187,6 +188,7 @@ mod tests {
             ready.answer(ready.sheet.answers(Client {
                 id: Some(&id),
                 platform: None,
+                groups: None,
                 now,
             }));
             assert_eq!(ready.kinds.load().len(), 1);

@@ -70,6 +70,11 @@ impl Enrolment {
         self.change(|_| {});
     }
 
+    /// Whether there is a fleet.
+    pub fn is_started(&self) -> bool {
+        self.view.load().is_some()
+    }
+
     /// A pass begins. It sees everything that the store has now.
     pub fn pass_begins(&self) -> PassNumber {
         self.change(|view| view.begun = PassNumber(view.begun.0 + 1))
@@ -269,6 +274,7 @@ mod tests {
                 to: [].into(),
             },
             platform: None,
+            groups: None,
         })
     }
 

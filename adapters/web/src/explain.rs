@@ -11,7 +11,7 @@ use http::request::Parts;
 use http::{Response, StatusCode};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
-use towpath_core::cluster::{ClusterId, Fact, Platform};
+use towpath_core::cluster::{ClusterId, Fact, Groups, Platform};
 use towpath_core::feedback::FleetOutcomes;
 use towpath_core::graph::rules::{Edges, Enrolled};
 use towpath_core::graph::{Situation, explain, rollouts};
@@ -23,7 +23,7 @@ use towpath_formats::room::Room;
 
 use crate::body::{self, AnswerBody};
 use crate::enrolment::{ClusterView, View};
-use crate::managed::platform_of;
+use crate::managed::{groups_of, platform_of};
 use crate::questions::Work;
 use crate::refusal::{OrRefusal, Refusal};
 use crate::sources::changed_windows;
@@ -103,6 +103,24 @@ pub(crate) fn known_platform(
             Fact::from(platform_of(snapshot, allowed, id).cloned())
         }
         (said, _) => said,
+    }
+}
+
+/// How we know the cluster to be sorted, where the caller may see that. Nobody can say it in a question.
+pub(crate) fn known_groups(
+    snapshot: &Snapshot,
+    managed: Option<&View>,
+    id: Option<&ClusterId>,
+    sight: fleet::Sight,
+) -> Fact<Arc<Groups>> {
+    match sight {
+        fleet::Sight::Whole => {
+            let allowed = managed
+                .zip(id)
+                .and_then(|(managed, id)| managed.allowed(id));
+            Fact::from(groups_of(snapshot, allowed, id).cloned())
+        }
+        fleet::Sight::Nameless => Fact::Unknown,
     }
 }
 
@@ -249,6 +267,7 @@ impl ExplainQuestion {
             ..
         } = asked;
         let (id, managed) = (cluster.id.known(), managed.as_deref());
+        cluster.groups = known_groups(&snapshot, managed, id, sight);
         cluster.platform = known_platform(cluster.platform, &snapshot, managed, id, sight);
         let rule = fleet_rule(managed, id);
         let at = Situation {

@@ -142,6 +142,10 @@ fn answer_from<'a>(
     let client = Client {
         id: asked.id.as_ref(),
         platform,
+        // For a cluster without a policy; the others do not get the sheet.
+        groups: snapshot
+            .groups_of(asked.id.as_ref())
+            .map(|groups| &**groups),
         now,
     };
     let from_sheet = |ready: &CachedSheet| ready.answer(ready.sheet.answers(client));

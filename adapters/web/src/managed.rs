@@ -16,7 +16,7 @@ use flate2::write::DeflateEncoder;
 use http::HeaderValue;
 use jiff::Timestamp;
 use sha2::{Digest, Sha256};
-use towpath_core::cluster::{Cluster, ClusterId, Platform};
+use towpath_core::cluster::{Cluster, ClusterId, Groups, Platform};
 use towpath_core::fleet::UnknownClusters;
 use towpath_core::graph::{
     ChannelName, ChannelView, Edge, Epoch, Graph, ReleaseId, RiskId, Situation, View,
@@ -71,6 +71,8 @@ pub struct AllowedUpdates {
     pub rule: towpath_core::graph::rules::Managed,
     /// Its reported platform, for targeted blocks, if its request names none.
     pub platform: Option<Platform>,
+    /// How the fleet's policy sorts it; none where nobody knows.
+    pub groups: Option<Arc<Groups>>,
 }
 
 /// The edges that a managed cluster is shown.
@@ -90,6 +92,18 @@ pub(crate) fn platform_of<'a>(
     looked_up.or_else(|| allowed?.platform.as_ref())
 }
 
+/// How a cluster is sorted: if it is managed, by the fleet alone, else by the lookup file. Nothing that its request says.
+pub(crate) fn groups_of<'a>(
+    snapshot: &'a Snapshot,
+    allowed: Option<&'a AllowedUpdates>,
+    id: Option<&ClusterId>,
+) -> Option<&'a Arc<Groups>> {
+    match allowed {
+        Some(allowed) => allowed.groups.as_ref(),
+        None => snapshot.groups_of(id),
+    }
+}
+
 /// The edges that a cluster sees: allowed by its policy, and offered to everybody.
 pub(crate) fn shown(
     graph: &Graph,
@@ -107,6 +121,7 @@ pub(crate) fn shown(
             .or(allowed.platform.as_ref())
             .cloned()
             .into(),
+        groups: allowed.groups.clone().into(),
         channel,
         arch: channel_arch.arch().clone(),
     };

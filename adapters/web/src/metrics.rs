@@ -469,16 +469,17 @@ impl GraphCollector {
             None,
             left_out.metric_type(),
         )?)?;
-        let help = "The share of the fleet that a rollout has reached; 0 while it is blocked for everybody";
+        let help = "The share of the fleet, or of a ring, that a rollout has reached; 0 while it is blocked for everybody";
         let mut family =
             encoder.encode_descriptor("phased_update_rollout", help, None, MetricType::Gauge)?;
         for one in series {
-            let labels = [
+            let mut labels = vec![
                 ("channel", one.channel.to_string()),
                 ("arch", one.arch.to_string()),
                 ("from", one.from.to_string()),
                 ("to", one.to.to_string()),
             ];
+            labels.extend(one.ring.map(|ring| ("ring", ring.to_string())));
             ConstGauge::new(one.share.as_fraction()).encode(family.encode_family(&labels)?)?;
         }
         Ok(())

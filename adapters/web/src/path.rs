@@ -65,6 +65,7 @@ impl PathQuestion {
             form,
         } = self;
         let (said, id) = (request.asker.platform, request.asker.id.known());
+        request.asker.groups = explain::known_groups(&snapshot, managed.as_deref(), id, sight);
         request.asker.platform =
             explain::known_platform(said, &snapshot, managed.as_deref(), id, sight);
         let graph = snapshot.graph();

@@ -156,6 +156,7 @@ impl PictureQuestion {
         let (graph, managed) = (self.snapshot.graph(), self.managed.as_deref());
         let mut asker = self.asked.asker.clone();
         let id = asker.id.known();
+        asker.groups = explain::known_groups(&self.snapshot, managed, id, self.sight);
         asker.platform =
             explain::known_platform(asker.platform, &self.snapshot, managed, id, self.sight);
         let rule = explain::fleet_rule(managed, id);

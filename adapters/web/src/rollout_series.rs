@@ -8,7 +8,7 @@ use std::cmp::Reverse;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use jiff::Timestamp;
-use towpath_core::graph::{ChannelName, RolloutWindow, Share};
+use towpath_core::graph::{ChannelName, RingName, RolloutWindow, Share};
 use towpath_core::version::{Arch, Version};
 
 /// The most series that one scrape gets.
@@ -21,6 +21,8 @@ pub(crate) struct RolloutSeries<'a> {
     pub(crate) arch: &'a Arch,
     pub(crate) from: &'a Version,
     pub(crate) to: &'a Version,
+    /// Whose share it is; none: everybody's who is in no ring.
+    pub(crate) ring: Option<&'a RingName>,
     pub(crate) share: Share,
 }
 
@@ -73,6 +75,7 @@ fn of(row: &RolloutWindow, now: Timestamp) -> impl Iterator<Item = RolloutSeries
         arch,
         from,
         to: &row.to,
+        ring: row.whose.ring(),
         share: match row.reaching_from.contains(from) {
             true => share,
             false => Share::NONE,
@@ -100,8 +103,14 @@ mod tests {
         assert_eq!(left_out, 0);
         let line = |one: &RolloutSeries<'_>| {
             format!(
-                "{} {} {} {} {}",
-                one.channel, one.arch, one.from, one.to, one.share
+                "{} {} {} {}{} {}",
+                one.channel,
+                one.arch,
+                one.from,
+                one.to,
+                one.ring
+                    .map_or_else(String::new, |ring| format!(" ring {ring}")),
+                one.share
             )
         };
         series.iter().map(line).collect()
@@ -119,6 +128,27 @@ mod tests {
         // It makes no difference when the data was loaded.
         assert_eq!(shown(DATA, "18T23", "18T23"), both("100.0 %"));
         assert_eq!(shown(DATA, "9", "19"), Vec::<String>::new());
+    }
+
+    #[test]
+    fn a_ring_has_a_series_of_its_own() {
+        let rings = DATA
+            .replace(
+                "rule any P2D",
+                "ring canaries sector canary\nrule any P2D after P2D\nturn canaries P1D",
+            )
+            .replace("arches amd64 arm64", "");
+        assert_eq!(
+            shown(&rings, "9", "10T12"),
+            ["stable amd64 4.9.1 4.9.2 ring canaries 50.0 %"]
+        );
+        assert_eq!(
+            shown(&rings, "9", "13"),
+            [
+                "stable amd64 4.9.1 4.9.2 50.0 %",
+                "stable amd64 4.9.1 4.9.2 ring canaries 100.0 %"
+            ]
+        );
     }
 
     #[test]

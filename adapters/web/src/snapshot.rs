@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 
 use arc_swap::ArcSwap;
 use jiff::{SignedDuration, Timestamp};
-use towpath_core::cluster::{ClusterId, Platform};
+use towpath_core::cluster::{ClusterId, Group, Groups, Platform};
 use towpath_core::graph::{Graph, RolloutWindow, recent_rollouts};
 use towpath_core::path::{StepGraph, StepGraphSpec, StepGraphs};
 use towpath_core::version::Arch;
@@ -153,7 +153,18 @@ impl Snapshot {
 
     /// Looks up a cluster.
     pub(crate) fn platform_of(&self, id: Option<&ClusterId>) -> Option<&Platform> {
-        self.platforms.get(id?.as_str())
+        self.platforms.get(id?.as_str())?.platform.as_ref()
+    }
+
+    /// How the lookup file sorts a cluster.
+    pub(crate) fn groups_of(&self, id: Option<&ClusterId>) -> Option<&Arc<Groups>> {
+        self.platforms.get(id?.as_str())?.groups.as_ref()
+    }
+
+    /// Whether the lookup file sorts some cluster into a group.
+    pub fn knows_somebody_in(&self, group: &Group) -> bool {
+        let mut all = self.platforms.values();
+        all.any(|known| known.groups.as_ref().is_some_and(|it| it.are_in(group)))
     }
 
     pub(crate) fn channel_arch(&self, channel: &str, arch: &str) -> Option<&ChannelArch> {

@@ -471,7 +471,7 @@ pub(crate) fn input(
         clusters.insert(state.id.clone(), state);
     }
     stand_in(&read.list.not_understood, &mut clusters);
-    let mut book = graph.map(|graph| OfferBook::new(graph, now));
+    let mut book = graph.map(|graph| OfferBook::new(graph, now).sorted_by(&read.policy));
     let followers = ChannelFollowers::of(&read.policy);
     let listed: BTreeSet<&ClusterId> = read.list.clusters.iter().map(|state| &state.id).collect();
     for (id, state) in &mut clusters {

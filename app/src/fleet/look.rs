@@ -8,6 +8,7 @@ use jiff::Timestamp;
 use towpath_core::finding::{Finding, Place};
 use towpath_core::fleet::{
     AgentUpdate, ClusterState, Decision, Filter, FleetInput, FleetPlanner, coverage, find_cluster,
+    rings_without_clusters,
 };
 use towpath_core::graph::Graph;
 use towpath_core::simulate::{Outlook, forecast_days};
@@ -152,6 +153,9 @@ impl FleetArgs {
         findings.extend(coverage(&input.policy, &input.clusters));
         findings.extend(gone);
         findings.extend(vain);
+        let rings =
+            |graph| rings_without_clusters(graph, &input.policy, &input.clusters, |_| false);
+        findings.extend(graph.as_ref().map(rings).unwrap_or_default());
         findings.sort();
         Ok(Picture {
             planner,

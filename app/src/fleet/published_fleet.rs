@@ -8,10 +8,12 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use tokio::sync::Notify;
-use towpath_core::cluster::ClusterId;
+use towpath_core::cluster::{ClusterId, Group};
 use towpath_core::feedback::TimeLimits;
+use towpath_core::finding::Finding;
 use towpath_core::fleet::{
-    AgentOutcome, Decision, FleetPlanner, FleetPolicy, Minimum, Name, UnknownClusters,
+    AgentOutcome, Decision, FleetInput, FleetPlanner, FleetPolicy, Minimum, Name, UnknownClusters,
+    rings_without_clusters,
 };
 use towpath_core::graph::Graph;
 use towpath_formats::words::counted;
@@ -93,6 +95,20 @@ impl GraphHandle {
             Self::None => None,
             Self::Fixed(graph) => Some(graph),
             Self::Served(snapshot) => Some(snapshot.graph()),
+        }
+    }
+
+    /// The rings of the graph that nobody is in, whom the fleet or the service's lookup file knows.
+    pub(crate) fn rings_without_clusters(&self, input: &FleetInput) -> Vec<Finding> {
+        let of = |graph, others: &dyn Fn(&Group) -> bool| {
+            rings_without_clusters(graph, &input.policy, &input.clusters, others)
+        };
+        match self {
+            Self::None => Vec::new(),
+            Self::Fixed(graph) => of(graph, &|_| false),
+            Self::Served(snapshot) => {
+                of(snapshot.graph(), &|group| snapshot.knows_somebody_in(group))
+            }
         }
     }
 

@@ -1,6 +1,6 @@
 //! The loop of scheduling passes: on its own (`towpath fleet run`), or in the background of the graph service (`towpath serve --fleet`).
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -9,6 +9,7 @@ use anyhow::{Context, bail};
 use jiff::{SignedDuration, Timestamp};
 use tokio::sync::{Notify, oneshot};
 use tokio::task::JoinHandle;
+use towpath_core::cluster::Groups;
 use towpath_core::finding::Finding;
 use towpath_core::fleet::{
     ClusterIdx, ClusterState, Filter, FleetPlanner, PUNCTUALITY, UpgradeState, history,
@@ -429,7 +430,6 @@ fn managed(published: &DecidedFleet) -> Managed {
     let started: HashMap<&str, _> = started
         .map(|upgrade| (upgrade.cluster.as_str(), upgrade))
         .collect();
-    let known = roster.clusters().map(|(state, _)| state);
     let is_lost = |state: &&ClusterState| {
         published.is_partial
             || !published
@@ -444,7 +444,19 @@ fn managed(published: &DecidedFleet) -> Managed {
         .collect();
     let named = published.policy.named_ids().chain(&published.strays);
     clusters.extend(named.map(|id| (id.clone(), ClusterPlace::NotEnrolled)));
-    let allowed = known.chain(lost).map(|state| {
+    let known = roster.groups();
+    let lost = lost.into_iter().map(|state| (state, None));
+    // Many clusters are sorted alike.
+    let mut sorted: BTreeSet<Arc<Groups>> = BTreeSet::new();
+    let allowed = known.chain(lost).map(|(state, groups)| {
+        let groups = groups.map(|groups| match sorted.get(&groups) {
+            Some(known) => known.clone(),
+            None => {
+                let groups = Arc::new(groups);
+                sorted.insert(groups.clone());
+                groups
+            }
+        });
         let to = started
             .get(state.id.as_str())
             .map(|upgrade| upgrade.to.clone());
@@ -454,6 +466,7 @@ fn managed(published: &DecidedFleet) -> Managed {
                 to: to.into_iter().collect(),
             },
             platform: state.platform.known().cloned(),
+            groups,
         };
         (state.id.clone(), ClusterPlace::Managed(allowed))
     });

@@ -386,6 +386,7 @@ impl Scheduler {
             found.extend(facts::list_is_gone(&self.read, &self.known, policy));
             let vain = facts::channels_in_vain(&self.read, held.graph(), &input.clusters, policy);
             found.extend(vain);
+            found.extend(held.rings_without_clusters(&input));
             let size = input.clusters.len();
             (FleetPlanner::new(input), size, found)
         });
@@ -453,7 +454,8 @@ impl Scheduler {
             .collect();
         tokio::task::block_in_place(|| {
             let mut published = published.write().unwrap_or_else(PoisonError::into_inner);
-            let mut book = held.graph().map(|graph| OfferBook::new(graph, now));
+            let book = |graph| OfferBook::new(graph, now).sorted_by(&self.read.policy);
+            let mut book = held.graph().map(book);
             let followers = match changes.clusters.is_empty() {
                 true => None,
                 false => ChannelFollowers::of(&self.read.policy),

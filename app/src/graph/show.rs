@@ -115,6 +115,7 @@ impl ShowGraphArgs {
         Ok(Asker {
             id: Fact::from(id.transpose()?),
             platform: Fact::from(platform.transpose()?),
+            groups: Fact::Unknown,
             arch: Arch::new(self.arch_word()),
         })
     }

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use jiff::{SignedDuration, Timestamp};
 use towpath_core::finding::{Finding, Severity};
 use towpath_core::intake::Freshness;
+use towpath_core::lint::empty_rings;
 use towpath_sources::Copies;
 use towpath_web::{ChangedWindows, Service};
 
@@ -242,12 +243,17 @@ impl Maker {
 
     fn make(&mut self, now: Timestamp) {
         let made = std::panic::catch_unwind(AssertUnwindSafe(|| self.intake.snapshot(now)));
-        let Ok((snapshot, warnings)) = made else {
+        let Ok((snapshot, mut warnings)) = made else {
             self.intake.demote(now);
             self.service.failed(self.intake.problems());
             return;
         };
         let graph = snapshot.graph();
+        // With a fleet, its passes know who is in a ring.
+        if !self.service.enrolment().is_started() {
+            let empty = empty_rings(graph, |group| snapshot.knows_somebody_in(group));
+            warnings.extend(empty);
+        }
         let (releases, edges, channels) = (
             graph.releases().len(),
             graph.edges().len(),

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use towpath_testing_services::{Response, Towpath, edges, example};
 
-const STAGE: &str = "aaaaaaaa-0000-4000-8000-000000000001";
+pub(crate) const STAGE: &str = "aaaaaaaa-0000-4000-8000-000000000001";
 pub(crate) const PROD: &str = "aaaaaaaa-0000-4000-8000-000000000002";
 
 /// A folder with the example's graph, a policy for two clusters, and keys.

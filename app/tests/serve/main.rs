@@ -23,6 +23,7 @@ mod picture;
 mod registry;
 mod reload;
 mod remote;
+mod rings;
 mod sources;
 mod trust;
 mod windows;

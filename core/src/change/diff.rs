@@ -60,6 +60,8 @@ pub struct EdgeChange {
     pub to: Version,
     pub kind: EdgeKind,
     pub whom: Whom,
+    /// The ring of theirs, where rings go at different times.
+    pub ring: Option<String>,
     /// What becomes of the risks that clients weigh.
     pub risks: RiskNames,
     /// When they came before the change; none if they were not offered.
@@ -195,36 +197,41 @@ impl<'a> Compare<'a> {
         let pair = self.pair;
         let sources = pair.numbers_of(arch).filter(|from| channel.holds(*from));
         for edge in sources.flat_map(|from| pair.edges_from(from)) {
-            // What is held is offered to nobody, for as long as nobody says otherwise.
-            let is_offered = |phase: &Phase<'_>| !phase.window.is_held();
-            let Pair { base, new } = pair
-                .phases(channel, edge)
-                .map(|phase| phase.filter(is_offered));
-            let seen = |side: Option<Edge>, is_there: bool| side.filter(|_| is_there);
-            let sides = Pair {
-                base: seen(edge.sides.base, base.is_some()),
-                new: seen(edge.sides.new, new.is_some()),
-            };
-            let [before, after] =
-                [base, new].map(|phase| phase.map(|phase| self.when(phase.window)));
-            for delta in self.deltas(sides).iter() {
-                let moves = (before != after).then_some(EdgeKind::Moves);
-                let Some(kind) = delta.kind.or(moves) else {
+            let mut known = Vec::new();
+            for (ring, phases) in pair.phases_by_ring(channel, edge) {
+                // What is held is offered to nobody, for as long as nobody says otherwise.
+                let is_offered = |phase: &Phase<'_>| !phase.window.is_held();
+                let Pair { base, new } = phases.map(|phase| phase.filter(is_offered));
+                let seen = |side: Option<Edge>, is_there: bool| side.filter(|_| is_there);
+                let sides = Pair {
+                    base: seen(edge.sides.base, base.is_some()),
+                    new: seen(edge.sides.new, new.is_some()),
+                };
+                let [before, after] =
+                    [base, new].map(|phase| phase.map(|phase| self.when(phase.window)));
+                // Of further rings only the times are told, where they change and are others.
+                if !known.is_empty() && (before == after || known.contains(&(before, after))) {
                     continue;
-                };
-                let change = EdgeChange {
-                    to: pair.version(edge.to).clone(),
-                    kind,
-                    whom: delta.whom.clone(),
-                    risks: delta.risks.clone(),
-                    before: before.filter(|_| kind != EdgeKind::Appears),
-                    after: after.filter(|_| kind != EdgeKind::Disappears),
-                    from: Vec::new(),
-                };
-                alike
-                    .entry(change)
-                    .or_default()
-                    .push(pair.version(edge.from).clone());
+                }
+                known.push((before, after));
+                for delta in self.deltas(sides).iter() {
+                    let moves = (before != after).then_some(EdgeKind::Moves);
+                    let Some(kind) = delta.kind.or(moves) else {
+                        continue;
+                    };
+                    let change = EdgeChange {
+                        to: pair.version(edge.to).clone(),
+                        kind,
+                        whom: delta.whom.clone(),
+                        ring: ring.map(ToString::to_string),
+                        risks: delta.risks.clone(),
+                        before: before.filter(|_| kind != EdgeKind::Appears),
+                        after: after.filter(|_| kind != EdgeKind::Disappears),
+                        from: Vec::new(),
+                    };
+                    let from = alike.entry(change).or_default();
+                    from.push(pair.version(edge.from).clone());
+                }
             }
         }
         let mut changes: Vec<EdgeChange> = alike

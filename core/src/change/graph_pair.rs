@@ -2,7 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use crate::graph::{Channel, ChannelName, Edge, Graph, Membership, ReleaseId, Window};
+use super::ring_pairs::RingPair;
+use crate::graph::{Channel, ChannelName, Edge, Graph, Membership, ReleaseId, RingId, Window};
 use crate::version::{Arch, Version};
 
 /// Something before a change, and after it.
@@ -45,6 +46,8 @@ pub(super) struct EdgePair {
 /// One channel in two graphs.
 pub(super) struct ChannelPair<'a> {
     pub(super) channels: Pair<Option<&'a Channel>>,
+    /// Whose windows are compared; everybody else first.
+    pub(super) rings: Vec<RingPair>,
     places: Pair<Vec<Option<&'a Membership>>>,
 }
 
@@ -192,6 +195,7 @@ impl<'a> GraphPair<'a> {
         };
         let base = places(channels.base, &self.numbers.base);
         ChannelPair {
+            rings: RingPair::all(channels),
             channels,
             places: Pair {
                 base,
@@ -200,31 +204,56 @@ impl<'a> GraphPair<'a> {
         }
     }
 
-    /// How an edge phases in: on each side on which the edge is there, and both its ends are in the channel.
-    pub(super) fn phases(
+    /// How an edge phases in, once for the rings that go together; everybody else first. There is no ring to name where all go together.
+    pub(super) fn phases_by_ring<'c>(
+        &self,
+        channel: &'c ChannelPair<'a>,
+        edge: &EdgePair,
+    ) -> Vec<(Option<&'c RingPair>, Pair<Option<Phase<'a>>>)> {
+        let mut all: Vec<(Option<&RingPair>, Pair<Option<Phase<'_>>>)> = Vec::new();
+        let windows = |phases: Pair<Option<Phase<'_>>>| phases.map(|one| one.map(|it| it.window));
+        for ring in &channel.rings {
+            let phases = self.phases(channel, edge, ring.rings);
+            if all
+                .iter()
+                .all(|(_, known)| windows(*known) != windows(phases))
+            {
+                all.push((Some(ring), phases));
+            }
+        }
+        if let [(ring, _)] = all.as_mut_slice() {
+            *ring = None;
+        }
+        all
+    }
+
+    /// How an edge phases in for the clusters of a ring: on each side on which the edge is there, and both its ends are in the channel.
+    fn phases(
         &self,
         channel: &ChannelPair<'a>,
         edge: &EdgePair,
+        rings: Pair<RingId>,
     ) -> Pair<Option<Phase<'a>>> {
         let (from, to) = (channel.places(edge.from), channel.places(edge.to));
-        let phase =
-            |side: Option<Edge>, channel: Option<&Channel>, from: Option<&'a Membership>, to| {
-                let (Some(_), Some(channel), Some(from), Some(to)) = (side, channel, from, to)
-                else {
-                    return None;
-                };
-                let (from_version, to_version) = (self.version(edge.from), self.version(edge.to));
-                let rule = channel.rule(from_version, to_version);
-                Some(Phase {
-                    window: channel.window((from_version, from), (to_version, to)),
-                    to,
-                    is_phased: rule.is_some_and(|rule| !rule.duration.is_zero()),
-                })
+        let phase = |(side, ring): (Option<Edge>, RingId),
+                     channel: Option<&Channel>,
+                     from: Option<&'a Membership>,
+                     to| {
+            let (Some(_), Some(channel), Some(from), Some(to)) = (side, channel, from, to) else {
+                return None;
             };
+            let (from_version, to_version) = (self.version(edge.from), self.version(edge.to));
+            let rule = channel.rule(from_version, to_version);
+            Some(Phase {
+                window: channel.window(ring, (from_version, from), (to_version, to)),
+                to,
+                is_phased: rule.is_some_and(|rule| !rule.duration.is_zero() || rule.has_rings()),
+            })
+        };
         let Pair { base, new } = channel.channels;
         Pair {
-            base: phase(edge.sides.base, base, from.base, to.base),
-            new: phase(edge.sides.new, new, from.new, to.new),
+            base: phase((edge.sides.base, rings.base), base, from.base, to.base),
+            new: phase((edge.sides.new, rings.new), new, from.new, to.new),
         }
     }
 }

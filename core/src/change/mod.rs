@@ -6,6 +6,7 @@ mod extension;
 mod graph_pair;
 mod presubmit;
 mod refusal;
+mod ring_pairs;
 mod rollout_arc;
 mod steering;
 mod touched;
@@ -18,6 +19,7 @@ pub use diff::{
 pub use extension::{ExtendedRisks, OpenRisk, open_risks, risk_names_in};
 pub use presubmit::{PresubmitOptions, presubmit, share_before_feedback, shown_otherwise};
 pub use steering::{
-    ChangedDuration, MovedStart, NotSteerable, STRETCHES, Stretch, StretchedFile, stretch_file,
+    ChangedDuration, MovedStart, NotSteerable, RuleLength, STRETCHES, Stretch, StretchedFile,
+    stretch_file,
 };
 pub use touched::{TouchedClusters, touched};

@@ -2,7 +2,7 @@
 //! at once?
 //!
 //! It compares what clusters are shown before the change and after it: by starts, durations,
-//! ramps, the matching rule, `locked`, `held`, `replaces`, the releases of each channel, and blocks. A
+//! ramps, the matching rule, rings, `locked`, `held`, `replaces`, the releases of each channel, and blocks. A
 //! block may take back what was shown; nothing else may. An edge with risks counts as shown,
 //! because clusters weigh the risks themselves.
 
@@ -13,6 +13,7 @@ use jiff::{SignedDuration, Timestamp};
 use super::classes::{ClassAccess, RulesPair};
 use super::graph_pair::{ChannelPair, EdgePair, GraphPair, Number, Pair, Phase};
 use super::refusal::{self, RefusalCause, Shift};
+use super::ring_pairs::RingPair;
 use super::rollout_arc::RolloutArc;
 use crate::finding::Finding;
 use crate::graph::model::BlockSetId;
@@ -155,7 +156,20 @@ impl<'a> Look<'a> {
 
     /// Who sees an edge differently, and the release that this is about; nobody if that is as it should be.
     fn shifts(&self, channel: &ChannelPair<'a>, edge: &EdgePair) -> Vec<(Number, Shift)> {
-        let phases = self.pair.phases(channel, edge);
+        let by_ring = self.pair.phases_by_ring(channel, edge).into_iter();
+        by_ring
+            .flat_map(|(ring, phases)| self.shifts_of(channel, edge, ring, phases))
+            .collect()
+    }
+
+    /// The same for the clusters of one ring.
+    fn shifts_of(
+        &self,
+        channel: &ChannelPair<'a>,
+        edge: &EdgePair,
+        ring: Option<&RingPair>,
+        phases: Pair<Option<Phase<'_>>>,
+    ) -> Vec<(Number, Shift)> {
         let arcs = phases.map(|phase| self.arc(phase));
         let rows = self.access.to(edge).iter();
         rows.filter_map(|row| {
@@ -190,6 +204,7 @@ impl<'a> Look<'a> {
                 gained,
                 shares: shown.map(|arc| arc.share),
                 whom: row.whom.clone(),
+                ring: ring.cloned(),
                 cause,
                 edges: [versions.into()].into(),
             };

@@ -7,6 +7,7 @@ use jiff::{SignedDuration, Timestamp};
 use super::classes::Whom;
 use super::graph_pair::Pair;
 use super::presubmit::{LATENCIES_PER_WINDOW, PresubmitOptions, share_before_feedback};
+use super::ring_pairs::RingPair;
 use crate::finding::{Finding, Place};
 use crate::graph::{Channel, ChannelName, EdgeMatch, FromVersion, RolloutRule, Share, Window};
 use crate::moment::ShownTime;
@@ -22,6 +23,8 @@ pub(super) struct Shift {
     /// The shares of `whom` that see the edge that it is worst for.
     pub(super) shares: Pair<Share>,
     pub(super) whom: Whom,
+    /// Those of which rings; none where there are none.
+    pub(super) ring: Option<RingPair>,
     pub(super) cause: RefusalCause,
     /// The edges, each once for all architectures.
     pub(super) edges: BTreeSet<(Version, Version)>,
@@ -62,6 +65,7 @@ impl Shift {
                 new: Share::NONE,
             },
             whom: Whom::Everybody,
+            ring: None,
             cause,
             edges: BTreeSet::new(),
         }
@@ -139,7 +143,7 @@ fn leaves(
             "{goes}: {answer}, and {} shown to {} of {} would go",
             counted(number, "edge"),
             shift.shares.base,
-            fleet(&shift.whom)
+            fleet(shift)
         ),
     }
 }
@@ -154,7 +158,7 @@ fn loses(version: &Version, channel: &ChannelName, shift: &Shift) -> String {
         "{}: {} shown to {before} of {} {becomes}",
         told(version, channel, shift),
         counted(shift.edges.len(), "edge"),
-        fleet(&shift.whom)
+        fleet(shift)
     )
 }
 
@@ -164,17 +168,19 @@ fn gains(told: &str, shift: &Shift, options: &PresubmitOptions) -> String {
         "{told}: {} shown to {} of {} would be shown to {}, so {gained} would gain {} at once, and {} may",
         counted(shift.edges.len(), "edge"),
         shares.base,
-        fleet(&shift.whom),
+        fleet(shift),
         shares.new,
         if shift.edges.len() == 1 { "it" } else { "them" },
         options.allowed_gain,
     )
 }
 
-fn fleet(whom: &Whom) -> String {
-    match whom {
-        Whom::Everybody => "the fleet".to_owned(),
-        some @ Whom::Some { .. } => format!("clusters {some}"),
+fn fleet(shift: &Shift) -> String {
+    match (&shift.ring, &shift.whom) {
+        (None, Whom::Everybody) => "the fleet".to_owned(),
+        (None, some @ Whom::Some { .. }) => format!("clusters {some}"),
+        (Some(ring), Whom::Everybody) => ring.to_string(),
+        (Some(ring), some @ Whom::Some { .. }) => format!("{ring} {some}"),
     }
 }
 
@@ -211,7 +217,9 @@ fn told(version: &Version, channel: &ChannelName, shift: &Shift) -> String {
                 true => version.to_string(),
                 false => format!("edges from {version}"),
             };
-            format!("the window of {whose} in {channel} was {base} and becomes {new}")
+            let ring = shift.ring.iter().map(|ring| format!(", for {ring},"));
+            let ring: String = ring.collect();
+            format!("the window of {whose} in {channel}{ring} was {base} and becomes {new}")
         }
         RefusalCause::Late(window) => {
             format!("the window of {version} in {channel} is {}", span(*window))
@@ -250,6 +258,9 @@ fn undo(version: &Version, shift: &Shift) -> String {
         }
         RefusalCause::Locked(Some(window)) => {
             format!("set `locked` once the window is over, at {}", ShownTime(window.end))
+        }
+        RefusalCause::Window(_) if shift.ring.is_some() => {
+            "keep rings and their windows as they were until everybody has it; to stop a rollout, block its edges".to_owned()
         }
         RefusalCause::Window(Pair { base, .. }) if shift.lost > Share::NONE => {
             match shift.shares.base {

@@ -11,7 +11,7 @@
 use std::collections::BTreeMap;
 
 use jiff::tz::TimeZone;
-use jiff::{SignedDuration, Timestamp};
+use jiff::{SignedDuration, Span, Timestamp};
 
 use crate::finding::Place;
 use crate::graph::{ChannelName, ChannelSpec, EdgeMatch, GraphData, Member, RolloutRule};
@@ -39,15 +39,24 @@ pub struct MovedStart {
     pub new: Timestamp,
 }
 
-/// A rule whose duration changes.
+/// A rule, or a ring in a rule, of which a length of time changes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ChangedDuration {
     pub channel: ChannelName,
     pub edges: EdgeMatch,
+    pub field: RuleLength,
+    /// Of the rule or of the ring.
     pub origin: Place,
     pub old: SignedDuration,
     /// In whole seconds.
     pub new: SignedDuration,
+}
+
+/// A length of time that a rule has, for a ring or for everybody else.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum RuleLength {
+    After,
+    Duration,
 }
 
 /// Everything that changes in one file.
@@ -107,6 +116,26 @@ impl Stretch {
             .ok()
     }
 
+    /// What becomes of how long after the beginning a window begins, and of how long it is. Both ends are rounded alike, so what ends
+    /// at one instant still does.
+    fn lengths(
+        &self,
+        [after, duration]: [SignedDuration; 2],
+    ) -> Result<[SignedDuration; 2], NotSteerable> {
+        let (begins, ends) = (
+            self.length(after),
+            self.length(after.saturating_add(duration)),
+        );
+        let new = ends.saturating_sub(begins);
+        if ends > SignedDuration::from_hours(24 * RolloutRule::MAX_DAYS) {
+            return Err(NotSteerable::TooLong);
+        }
+        if new < SignedDuration::from_secs(1) && !duration.is_zero() {
+            return Err(NotSteerable::TooShort);
+        }
+        Ok([begins, new])
+    }
+
     /// What a length becomes, in whole seconds. It is rounded down, so that no share becomes smaller.
     fn length(&self, length: SignedDuration) -> SignedDuration {
         let stretched = length.as_nanos() * i128::from(self.times)
@@ -135,22 +164,29 @@ pub fn stretch_file(
         if !phases(rule) {
             continue;
         }
-        let old = length(rule, by.pivot);
-        let new = by.length(old);
-        if new > SignedDuration::from_hours(24 * RolloutRule::MAX_DAYS) {
-            return Err(NotSteerable::TooLong);
+        let turns = rule.rings.turns.iter();
+        let rest = (rule.rings.after, rule.duration, &rule.origin);
+        let all = turns.map(|turn| (turn.after, turn.duration, &turn.origin));
+        for (after, duration, origin) in all.chain([rest]) {
+            let old = [after, duration].map(|span| length(span, by.pivot));
+            let new = by.lengths(old)?;
+            let ends = |[after, duration]: [SignedDuration; 2]| after.saturating_add(duration);
+            longest = longest.max(ends(old)).max(ends(new));
+            let fields = [RuleLength::After, RuleLength::Duration].into_iter();
+            let lengths = fields.zip(old.into_iter().zip(new));
+            // What is no length at all stays none, and may not be written.
+            let lengths = lengths.filter(|(_, (old, _))| !old.is_zero());
+            changes
+                .durations
+                .extend(lengths.map(|(field, (old, new))| ChangedDuration {
+                    channel: channel.name.clone(),
+                    edges: rule.edges.clone(),
+                    field,
+                    origin: origin.clone(),
+                    old,
+                    new,
+                }));
         }
-        if new < SignedDuration::from_secs(1) {
-            return Err(NotSteerable::TooShort);
-        }
-        longest = longest.max(old).max(new);
-        changes.durations.push(ChangedDuration {
-            channel: channel.name.clone(),
-            edges: rule.edges.clone(),
-            origin: rule.origin.clone(),
-            old,
-            new,
-        });
     }
     let listed: BTreeMap<&Place, &Member> = channel
         .members
@@ -186,14 +222,15 @@ pub fn stretch_file(
 
 /// Whether it delays anybody.
 fn phases(rule: &RolloutRule) -> bool {
-    !rule.duration.is_zero() && !rule.is_held() && rule.edges.is_known()
+    let delays = !rule.duration.is_zero() || rule.has_rings();
+    delays && !rule.is_held() && rule.edges.is_known()
 }
 
-/// How long a window of the rule is that ends about then. Months differ, so they become days.
-fn length(rule: &RolloutRule, about: Timestamp) -> SignedDuration {
+/// How long a span is that ends about then. Months differ, so they become days.
+fn length(span: Span, about: Timestamp) -> SignedDuration {
     let start = about
         .to_zoned(TimeZone::UTC)
-        .checked_sub(rule.duration)
+        .checked_sub(span)
         .map_or(about, |start| start.timestamp());
     about.duration_since(start)
 }

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
+use super::Groups;
 use crate::graph::ChannelName;
 use crate::version::Arch;
 
@@ -46,6 +47,8 @@ const ANOTHER: &str = "another platform";
 pub struct Cluster {
     pub id: Fact<ClusterId>,
     pub platform: Fact<Platform>,
+    /// How people have sorted it. Nothing that the cluster says itself.
+    pub groups: Fact<Arc<Groups>>,
     pub channel: ChannelName,
     /// The architecture of its payload.
     pub arch: Arch,
@@ -57,9 +60,15 @@ impl Cluster {
         Self {
             id: Fact::Unknown,
             platform: Fact::Unknown,
+            groups: Fact::Unknown,
             channel,
             arch,
         }
+    }
+
+    /// How people have sorted it, if that is known.
+    pub fn groups(&self) -> Option<&Groups> {
+        self.groups.known().map(|groups| &**groups)
     }
 }
 

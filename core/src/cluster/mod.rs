@@ -4,6 +4,7 @@
 mod accepted;
 pub mod facts;
 mod gate;
+mod groups;
 pub mod health;
 pub mod objects;
 mod ready;
@@ -13,4 +14,5 @@ pub mod way;
 pub use accepted::{AcceptedReasons, NotAccepted};
 pub use facts::{Cluster, ClusterId, Fact, Platform};
 pub use gate::{UpgradeableGate, gate};
+pub use groups::{Group, Groups};
 pub use ready::{PoolTasks, Readiness, ReadyHop, Task, pool_tasks, ready, ready_but_for};

@@ -32,6 +32,7 @@ pub mod roster;
 pub(crate) mod rules;
 pub mod schedule;
 pub mod soak;
+mod sorting;
 pub mod state;
 mod status;
 pub mod upgrade;
@@ -85,6 +86,8 @@ pub use preflight::{
 pub use roster::{ClusterIdx, FollowUp, Roster, origin_of};
 pub use schedule::{Exclusion, MaintenanceWindow, NotASchedule, Schedule, Schedules, Zone};
 pub use soak::{Observation, SoakSum, Span, SpanChange, observe, observe_late};
+pub(crate) use sorting::Sorting;
+pub use sorting::rings_without_clusters;
 pub use state::{
     Approval, ClusterState, GateConcern, GateScope, GraphObjection, Health, Labels, Minimum,
     NodePool, Offer, Pause, Product, SETS_CHANNELS, VersionGate,

@@ -9,22 +9,25 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 
+use super::Sorting;
 use crate::cluster::{Cluster, Fact};
-use crate::fleet::{ClusterState, GraphObjection, Offer};
+use crate::fleet::{ClusterState, FleetPolicy, GraphObjection, Offer};
 use crate::graph::rules::{Edges, ROLLOUT_WITHOUT_ID};
-use crate::graph::{ChannelEdge, ChannelName, ChannelView, ClientClass, Graph, Situation};
+use crate::graph::{ChannelEdge, ChannelName, ChannelView, ClientClass, Graph, RingId, Situation};
 use crate::rules::{Policy, Rule};
 use crate::verdict::{Answer, Verdict};
 use crate::version::{Arch, Version};
 
 /// What most answers depend on.
-type OfferKey = (ChannelName, Arch, ClientClass, Version);
+type OfferKey = (ChannelName, Arch, ClientClass, RingId, Version);
 
 /// Offers of one graph at one instant.
 pub struct OfferBook<'a> {
     graph: &'a Graph,
     policy: &'static Policy<Edges>,
     now: Timestamp,
+    /// Says the sectors of clusters, where the graph has rings and there is a policy.
+    sorting: Option<Sorting<'a>>,
     /// None where a rollout asks for the cluster's id.
     shared: BTreeMap<OfferKey, Option<Arc<[Offer]>>>,
     nothing: Arc<[Offer]>,
@@ -37,9 +40,20 @@ impl<'a> OfferBook<'a> {
             graph,
             policy: Policy::graph(),
             now,
+            sorting: None,
             shared: BTreeMap::new(),
             nothing: Arc::new([]),
         }
+    }
+
+    /// The same, where this policy says which sectors clusters are in. Without one, no cluster is known to be in a ring.
+    pub fn sorted_by(self, policy: &'a FleetPolicy) -> Self {
+        let sorting = Sorting::of(policy, self.graph);
+        self.sorted(sorting)
+    }
+
+    pub(crate) fn sorted(self, sorting: Option<Sorting<'a>>) -> Self {
+        Self { sorting, ..self }
     }
 
     /// Whether the graph can say what this cluster is offered: it has the cluster's channel, and its release.
@@ -76,14 +90,23 @@ impl<'a> OfferBook<'a> {
 
     fn offers_in(&mut self, state: &ClusterState, channel: &ChannelName) -> Arc<[Offer]> {
         let class = ClientClass::of(self.graph, &state.platform);
+        let groups = self.sorting.as_ref().map(|known| known.groups(state));
+        let groups = groups.unwrap_or_default();
+        let in_graph = self.graph.channel(channel.as_str());
+        let ring = in_graph.map_or(RingId::REST, |channel| channel.ring_of(groups.known()));
         let mut cluster = Cluster {
             platform: class.platform(),
+            groups: match groups {
+                Fact::Known(groups) => Fact::Known(Arc::new(groups)),
+                Fact::Unknown => Fact::Unknown,
+            },
             ..Cluster::anonymous(channel.clone(), state.arch.clone())
         };
         let key = (
             channel.clone(),
             state.arch.clone(),
             class,
+            ring,
             state.version.clone(),
         );
         if !self.shared.contains_key(&key) {

@@ -295,6 +295,7 @@ impl Build {
                 .collect();
             let channel = Channel {
                 name: spec.name.clone(),
+                rings: spec.rings,
                 rollouts: spec.rollouts,
                 members,
                 origins,

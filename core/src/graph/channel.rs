@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use jiff::{Span, Timestamp, tz::TimeZone};
 
-use super::{Ramp, ReleaseId, Window};
+use super::{EdgeWindows, Ramp, ReleaseId, Ring, RingId, RuleRings, Turn, Window};
+use crate::cluster::Groups;
 use crate::finding::Place;
 use crate::version::{Minor, ReleaseName, Version};
 
@@ -17,6 +18,8 @@ pub struct ChannelName(Arc<str>);
 #[derive(Debug, Clone)]
 pub struct ChannelSpec {
     pub name: ChannelName,
+    /// Who goes before everybody else, the first first.
+    pub rings: Vec<Ring>,
     /// How long edges take to phase in, by what they match.
     pub rollouts: Vec<RolloutRule>,
     pub members: Vec<Member>,
@@ -47,6 +50,8 @@ pub struct RolloutRule {
     pub duration: Span,
     /// How fast at first.
     pub ramp: Ramp,
+    /// Who goes before everybody else, and when.
+    pub rings: RuleRings,
     pub origin: Place,
 }
 
@@ -80,6 +85,8 @@ pub enum FromVersion {
 #[derive(Debug, Clone)]
 pub struct Channel {
     pub name: ChannelName,
+    /// Who goes before everybody else, the first first.
+    pub rings: Vec<Ring>,
     /// How long edges take to phase in.
     pub rollouts: Vec<RolloutRule>,
     /// The releases it holds, by number.
@@ -165,6 +172,7 @@ impl Channel {
         let origin = Place::file("channels");
         Self {
             name,
+            rings: Vec::new(),
             rollouts: Vec::new(),
             members: Vec::new(),
             origins: Vec::new(),
@@ -188,13 +196,25 @@ impl Channel {
             .ok()
     }
 
-    /// The span over which the edge between two members phases in.
+    /// The ring of a cluster, by what is known of it.
+    pub fn ring_of(&self, groups: Option<&Groups>) -> RingId {
+        RingId::of(groups, self.rings.iter().map(|ring| &ring.of))
+    }
+
+    /// The ring with this number; none: everybody else.
+    pub fn ring(&self, id: RingId) -> Option<&Ring> {
+        let mut rings = (0..).map(RingId::at).zip(&self.rings);
+        rings.find_map(|(at, ring)| (at == id).then_some(ring))
+    }
+
+    /// The span over which the edge between two members phases in, for a ring.
     ///
     /// It opens when both ends have entered, and not before the rule's own start, and is as long as the matching rule says. An edge to a `locked`
     /// release, or one that no rule matches, is there for everybody as soon as both ends have entered. One that is held is there for nobody.
-    /// Who has a halted release gets what replaces it as soon as the edge opens, whatever its position: those were hit.
+    /// Who has a halted release gets what replaces it as soon as the edge opens, whatever its position and ring: those were hit.
     pub fn window(
         &self,
+        ring: RingId,
         (from, from_place): (&Version, &Membership),
         (to, to_place): (&Version, &Membership),
     ) -> Window {
@@ -207,9 +227,43 @@ impl Channel {
                 Window::instant(rule.map_or(entered, |rule| rule.opens(entered)))
             }
             Some(rule) if !to_place.locked && rule.opens(entered) > Timestamp::MIN => {
-                rule.window(entered)
+                rule.window_of(ring, entered)
             }
             _ => Window::instant(entered),
+        }
+    }
+
+    /// The same for all rings.
+    pub fn windows(
+        &self,
+        from: (&Version, &Membership),
+        to: (&Version, &Membership),
+    ) -> EdgeWindows {
+        let window = |ring| self.window(ring, from, to);
+        match self.rule(from.0, to.0).is_some_and(RolloutRule::has_rings) {
+            true => EdgeWindows::by_ring(RingId::all(self.rings.len()).map(window).collect()),
+            false => EdgeWindows::Alike(window(RingId::REST)),
+        }
+    }
+
+    /// The same, for each ring that the matching rule names, and for everybody else.
+    pub fn turns(
+        &self,
+        from: (&Version, &Membership),
+        to: (&Version, &Membership),
+    ) -> Vec<(Turn, Window)> {
+        let windows = self.windows(from, to);
+        let rule = self.rule(from.0, to.0);
+        let named = rule.into_iter().flat_map(|rule| &rule.rings.turns);
+        match &windows {
+            EdgeWindows::Alike(window) => vec![(Turn::Everybody, *window)],
+            EdgeWindows::ByRing(_) => named
+                .filter_map(|turn| {
+                    let name = self.ring(turn.ring)?.name.clone();
+                    Some((Turn::Ring(name), *windows.of(turn.ring)))
+                })
+                .chain([(Turn::EverybodyElse, *windows.of(RingId::REST))])
+                .collect(),
         }
     }
 
@@ -322,22 +376,40 @@ impl RolloutRule {
         self.start.unwrap_or(Timestamp::MIN).max(entered)
     }
 
-    /// The window of an edge whose releases have both entered by then. Days, weeks, months and years are counted by the calendar in UTC.
+    /// Whether some clusters go before others, whatever their position.
+    pub fn has_rings(&self) -> bool {
+        !self.rings.turns.is_empty()
+    }
+
+    /// The window of an edge whose releases have both entered by then, for everybody who is in no ring: the last to end. Days, weeks,
+    /// months and years are counted by the calendar in UTC.
     pub fn window(&self, entered: Timestamp) -> Window {
-        let start = self.opens(entered);
-        let end = start
-            .to_zoned(TimeZone::UTC)
-            .checked_add(self.duration)
-            .map_or(Timestamp::MAX, |end| end.timestamp());
+        self.window_of(RingId::REST, entered)
+    }
+
+    /// The same for a ring.
+    pub fn window_of(&self, ring: RingId, entered: Timestamp) -> Window {
+        let turn = self.rings.turn(ring);
+        let (after, duration, ramp) = match turn {
+            Some(turn) => (turn.after, turn.duration, turn.ramp),
+            None => (self.rings.after, self.duration, self.ramp),
+        };
+        let start = later(self.opens(entered), after);
         Window {
             start,
-            end: end.max(start),
-            ramp: self.ramp,
+            end: later(start, duration),
+            ramp,
         }
     }
 
     /// The longest window that we take in; the arithmetic of shares is exact up to here.
     pub const MAX_DAYS: i64 = 366;
+}
+
+/// An instant, and a span after it by the calendar in UTC.
+fn later(at: Timestamp, span: Span) -> Timestamp {
+    let end = at.to_zoned(TimeZone::UTC).checked_add(span);
+    end.map_or(Timestamp::MAX, |end| end.timestamp()).max(at)
 }
 
 #[cfg(test)]
@@ -350,6 +422,7 @@ mod tests {
             start: None,
             duration: duration.parse().unwrap(),
             ramp: Ramp::Linear,
+            rings: RuleRings::default(),
             origin: Place::file("c"),
         };
         let rollouts = rules.iter().map(rule).collect();
@@ -370,6 +443,7 @@ mod tests {
             replaces: false,
         };
         let window = channel.window(
+            RingId::REST,
             (&from.parse().unwrap(), &place),
             (&to.parse().unwrap(), &place),
         );
@@ -393,6 +467,7 @@ mod tests {
             start: None,
             duration: duration.parse().unwrap(),
             ramp: Ramp::Linear,
+            rings: RuleRings::default(),
             origin: Place::file("c"),
         }
     }
@@ -452,7 +527,11 @@ mod tests {
                 rollouts: vec![rule],
                 ..channel(&[])
             };
-            c.window((&from, &place(false, false)), (&to, &to_place))
+            c.window(
+                RingId::REST,
+                (&from, &place(false, false)),
+                (&to, &to_place),
+            )
         };
         let of = |start: Option<Timestamp>, ramp| RolloutRule {
             start,

@@ -144,8 +144,8 @@ mod tests {
         let refuse = |code| Verdict::refuse(alone(code));
         let risk = || Verdict::recommend_unless(RiskId(0), alone(&KNOWN_RISK));
         let skips = || Verdict::inform(alone(&EDGE_SKIPS_MINOR));
-        let [rollout, _] = PHASED_ROLLOUT.codes()[..] else {
-            panic!("two codes");
+        let [rollout, ..] = PHASED_ROLLOUT.codes()[..] else {
+            panic!("its codes");
         };
         let [stale] = SOURCE_STALE.codes()[..] else {
             panic!("one code");

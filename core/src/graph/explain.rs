@@ -133,7 +133,8 @@ pub(crate) fn passing(question: &EdgeQuestion<'_>, more: &[&dyn Rule<Edges>]) ->
 
 fn share(at: &Situation<'_>, channel: Option<&Channel>, edge: &Edge) -> Option<Share> {
     let end = |id: ReleaseId| Some((&at.graph.release(id).version, channel?.membership(id)?));
-    let window = channel?.window(end(edge.from)?, end(edge.to)?);
+    let ring = channel?.ring_of(at.cluster.groups());
+    let window = channel?.window(ring, end(edge.from)?, end(edge.to)?);
     window.share_while_open(at.now)
 }
 

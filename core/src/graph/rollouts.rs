@@ -1,6 +1,7 @@
 //! Rollouts: the windows that are running or to come, and the blocks that keep clusters from their
 //! edges.
 //!
+//! A rule with rings has a row for each ring that it names, and one for everybody else.
 //! Architectures share a row, unless a block keeps one of them from an edge that another has. Then
 //! each has its own: "blocked for everybody" must not be said of clusters that see the edge.
 
@@ -14,7 +15,7 @@ use crate::finding::Place;
 use crate::graph::rules::{RISKS_NOT_SERVABLE, stops_everybody};
 use crate::graph::{
     Audience, Channel, ChannelEdge, ChannelName, ChannelView, DeclaredHalt, Edge, EdgeMatch, Graph,
-    KeptBlock, RolloutRule, Situation, Window,
+    KeptBlock, RolloutRule, Situation, Turn, Window,
 };
 use crate::rules::Rule;
 use crate::version::{Arch, Version};
@@ -24,6 +25,8 @@ use crate::version::{Arch, Version};
 pub struct RolloutWindow {
     pub channel: ChannelName,
     pub to: Version,
+    /// Whose window it is.
+    pub whose: Turn,
     /// The architectures that have any of its edges.
     pub arches: BTreeSet<Arch>,
     /// When, and how. One of no length is for everybody at once.
@@ -149,15 +152,19 @@ fn in_channel(
         cluster: &anybody,
         now,
     };
-    let mut windows: BTreeMap<(Window, &Version), BTreeMap<&Arch, Edges<'_>>> = BTreeMap::new();
+    let mut windows: BTreeMap<(Window, Turn, &Version), BTreeMap<&Arch, Edges<'_>>> =
+        BTreeMap::new();
     for one in view.edges_of_members() {
-        let (window, phased_until) = (view.window(&one), phased_until(graph, channel, &one));
-        if is_wanted(&window, phased_until) {
+        let phased_until = phased_until(graph, channel, &one);
+        let wanted = view.turns(&one).into_iter();
+        for (whose, window) in wanted.filter(|(_, window)| is_wanted(window, phased_until)) {
             let to = graph.release(one.edge.to);
-            let arches = windows.entry((window, &to.version)).or_default();
+            let is_of_a_rule =
+                whose != Turn::Everybody || window.start < window.end || window.is_held();
+            let arches = windows.entry((window, whose, &to.version)).or_default();
             let edges = arches.entry(&to.arch).or_default();
             edges.phased_until = edges.phased_until.max(phased_until);
-            if window.start < window.end || window.is_held() {
+            if is_of_a_rule {
                 let from = &graph.release(one.edge.from).version;
                 edges.rule = channel.rule(from, &to.version);
             }
@@ -165,12 +172,12 @@ fn in_channel(
         }
     }
     let mut rows = Vec::new();
-    for ((window, to), arches) in windows {
+    for ((window, whose, to), arches) in windows {
         let alike = alike(arches.into_values());
         rows.extend(
             alike
                 .into_iter()
-                .map(|edges| edges.row(channel, to, window)),
+                .map(|edges| edges.row(channel, to, (window, whose.clone()))),
         );
     }
     rows
@@ -235,7 +242,12 @@ impl<'a> Edges<'a> {
         }
     }
 
-    fn row(self, channel: &Channel, to: &Version, window: Window) -> RolloutWindow {
+    fn row(
+        self,
+        channel: &Channel,
+        to: &Version,
+        (window, whose): (Window, Turn),
+    ) -> RolloutWindow {
         let mut stops: BTreeMap<&Place, RolloutStop> = BTreeMap::new();
         for (version, source) in &self.from {
             for (origin, one) in &source.stops {
@@ -252,6 +264,7 @@ impl<'a> Edges<'a> {
         RolloutWindow {
             channel: channel.name.clone(),
             to: to.clone(),
+            whose,
             arches: self.arches,
             window,
             phased_until: self.phased_until,

@@ -3,8 +3,11 @@
 use jiff::{SignedDuration, Timestamp};
 
 use super::entry::{Epoch, has_entered};
-use crate::graph::{Channel, Edge, Graph, Membership, ReleaseId, Window};
-use crate::version::Arch;
+use crate::cluster::{Group, Groups};
+use crate::graph::{
+    Channel, Edge, EdgeWindows, Graph, Membership, ReleaseId, RingId, Turn, Window,
+};
+use crate::version::{Arch, Version};
 
 /// A channel at an instant, for one architecture or all. Looking at it costs nothing; only what is asked for is computed.
 #[derive(Debug, Clone, Copy)]
@@ -89,13 +92,47 @@ impl<'a> ChannelView<'a> {
             .flat_map(move |(id, place)| self.edges_out_of(*id, place))
     }
 
-    /// The span over which an edge of this channel phases in.
-    pub fn window(self, edge: &ChannelEdge<'_>) -> Window {
-        let version = |id| &self.graph.release(id).version;
-        let (from, to) = (version(edge.edge.from), version(edge.edge.to));
+    /// The span over which an edge of this channel phases in, for a ring.
+    pub fn window(self, ring: RingId, edge: &ChannelEdge<'_>) -> Window {
+        let [from, to] = self.ends(edge);
         self.channel
-            .map(|channel| channel.window((from, edge.from), (to, edge.to)))
+            .map(|channel| channel.window(ring, from, to))
             .unwrap_or_else(|| Window::instant(edge.from.start.max(edge.to.start)))
+    }
+
+    /// The same for all rings.
+    pub fn windows(self, edge: &ChannelEdge<'_>) -> EdgeWindows {
+        let [from, to] = self.ends(edge);
+        match self.channel {
+            Some(channel) => channel.windows(from, to),
+            None => EdgeWindows::Alike(self.window(RingId::REST, edge)),
+        }
+    }
+
+    /// The same for each ring that has one of its own, and everybody else.
+    pub fn turns(self, edge: &ChannelEdge<'_>) -> Vec<(Turn, Window)> {
+        let [from, to] = self.ends(edge);
+        let channel = self.channel;
+        channel.map_or_else(Vec::new, |channel| channel.turns(from, to))
+    }
+
+    /// The ring of a cluster, by what is known of it.
+    pub fn ring_of(self, groups: Option<&Groups>) -> RingId {
+        RingId::of(groups, self.rings())
+    }
+
+    /// The clusters of each ring, the first first.
+    pub fn rings(self) -> impl Iterator<Item = &'a Group> {
+        let rings = self.channel.into_iter().flat_map(|channel| &channel.rings);
+        rings.map(|ring| &ring.of)
+    }
+
+    fn ends<'e>(self, edge: &ChannelEdge<'e>) -> [(&'a Version, &'e Membership); 2] {
+        let version = |id| &self.graph.release(id).version;
+        [
+            (version(edge.edge.from), edge.from),
+            (version(edge.edge.to), edge.to),
+        ]
     }
 
     /// The span around now in which no member enters this channel or another one: releases, and the channels that hold them, stay as they are.
@@ -121,7 +158,12 @@ impl<'a> ChannelView<'a> {
             .map(|rule| rule.opens(last))
             .max()
             .unwrap_or(last);
-        let last_end = rollouts().map(|rule| rule.window(last).end).max();
+        let windows = rollouts().flat_map(|rule| {
+            let turns = rule.rings.turns.iter().map(|turn| turn.ring);
+            let rings = turns.chain([RingId::REST]);
+            rings.map(|ring| rule.window_of(ring, last))
+        });
+        let last_end = windows.map(|window| window.end).max();
         let is_long_ago = |end: Timestamp| self.now.duration_since(end) >= CALENDAR_MARGIN;
         last == Timestamp::MIN || (has_entered(last, self.now) && last_end.is_none_or(is_long_ago))
     }

@@ -204,6 +204,22 @@ impl Window {
         }
     }
 
+    /// Whether it has reached at least as large a share as another one, at every instant. Exact for windows of whole seconds.
+    pub fn is_never_behind(&self, other: &Self) -> bool {
+        let is_as_far = |at| {
+            let ((own, whole), (others, of_others)) = (self.reached(at), other.reached(at));
+            others * whole <= own * of_others
+        };
+        // Between these instants both shares grow evenly.
+        self.start <= other.start && self.bends().chain(other.bends()).all(is_as_far)
+    }
+
+    /// The ends of its stretches, and its beginning.
+    fn bends(&self) -> impl Iterator<Item = Timestamp> {
+        let stretches = u128::from(self.ramp.doublings());
+        (0..=stretches).map(move |n| later(self.start, self.length() * n / stretches))
+    }
+
     fn length(&self) -> u128 {
         nanoseconds(self.start, self.end)
     }
@@ -358,6 +374,24 @@ mod tests {
             let w = Window { start, end: start + SignedDuration::from_nanos(nanoseconds), ramp };
             let now = start + SignedDuration::from_nanos((nanoseconds as f64 * at) as i64);
             prop_assert_eq!(w.admits(Position(position), now), w.share(now).holds(Position(position)));
+        }
+
+        /// On a grid of few lengths, so that windows often touch.
+        #[test]
+        fn a_window_that_is_never_behind_is_ahead_at_every_instant(
+            own in (0i64..8, 0i64..8, any_ramp()), other in (0i64..8, 0i64..8, any_ramp()),
+        ) {
+            let of = |(start, length, ramp): (i64, i64, Ramp)| {
+                let w = window(length * 80, ramp);
+                let shift = SignedDuration::from_secs(start * 80);
+                Window { start: w.start + shift, end: w.end + shift, ramp }
+            };
+            let (own, other) = (of(own), of(other));
+            let begin = window(0, Ramp::Linear).start;
+            let mut instants = (0..=1280).map(|s| begin + SignedDuration::from_secs(s));
+            let expected = instants.all(|at| own.share(at) >= other.share(at));
+            prop_assert_eq!(own.is_never_behind(&other), expected);
+            prop_assert!(own.is_never_behind(&own));
         }
 
         #[test]

@@ -8,9 +8,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 
+use crate::cluster::Group;
 use crate::graph::{
-    Audience, Block, ChannelName, ChannelSpec, GraphData, MatchingRule, Member, Releases, Risk,
-    RolloutRule,
+    Audience, Block, ChannelName, ChannelSpec, GraphData, MatchingRule, Member, Releases, RingTurn,
+    Risk, RolloutRule,
 };
 use crate::version::{Arch, Minor, ReleaseName, Version};
 
@@ -238,12 +239,21 @@ fn no_place_is_new(before: &[ChannelSpec], after: &[ChannelSpec]) -> bool {
 
 fn has_no_more(before: &ChannelSpec, after: &ChannelSpec) -> bool {
     let pace = |rule: &RolloutRule| {
+        let turns = rule.rings.turns.iter();
+        let turn = |one: &RingTurn| {
+            let spans = [one.after, one.duration].map(|span| span.fieldwise());
+            (one.ring, spans, one.ramp)
+        };
         (
             rule.edges.clone(),
             rule.start,
-            rule.duration.fieldwise(),
+            [rule.duration, rule.rings.after].map(|span| span.fieldwise()),
             rule.ramp,
+            turns.map(turn).collect::<Vec<_>>(),
         )
+    };
+    let rings = |channel: &ChannelSpec| -> Vec<Group> {
+        channel.rings.iter().map(|ring| ring.of.clone()).collect()
     };
     let is_as_slow = before
         .rollouts
@@ -252,6 +262,7 @@ fn has_no_more(before: &ChannelSpec, after: &ChannelSpec) -> bool {
         .eq(after.rollouts.iter().map(pace));
     let known: BTreeSet<Seat<'_>> = before.members.iter().map(seat).collect();
     is_as_slow
+        && rings(before) == rings(after)
         && after.members.iter().all(|member| {
             let seat = seat(member);
             // A hold takes nothing but edges away.

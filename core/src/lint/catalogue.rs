@@ -165,6 +165,11 @@ pub const CATALOGUE: &[FindingKind] = &[
         "A release replaces one that is not an earlier release of its file.",
         "Name a release of this file with an earlier start.",
     ),
+    error(
+        "bad-ring",
+        "A ring, or its turn in a rule, contradicts itself, says too little, or counts months.",
+        "Give it a name, and one `sector` or `label`; in rules with rings count weeks, days and hours.",
+    ),
     error_in_lint(
         "bad-risk-name",
         "A risk's name cannot be the reason of a condition. Clusters could not store any of their updates, so the edge is blocked for every cluster.",
@@ -224,6 +229,11 @@ pub const CATALOGUE: &[FindingKind] = &[
         "duplicate-version",
         "A channel lists a release twice.",
         "Remove one of them.",
+    ),
+    warning(
+        "empty-ring",
+        "Nobody that the service knows is in a ring, so nobody goes first by it (`serve` and the fleet's commands say so; lint does not know any cluster).",
+        "Correct the sector or the label, or say who is in it.",
     ),
     warning(
         "fixed-and-declared",
@@ -294,6 +304,11 @@ pub const CATALOGUE: &[FindingKind] = &[
         "release-leaves",
         "A release that clusters find in a channel would leave it, or not be there before its new `start`: clusters that run it would get VersionNotFound (with `--base`).",
         "Keep it in the channel, with a `start` that is past; to stop a rollout, block its edges; if it is meant, pass `--allow-window-change`.",
+    ),
+    error(
+        "ring-order",
+        "A ring would at some time have a smaller share than a later ring or everybody else, so who hides their ring could gain by it.",
+        "Let rings that come first begin and end first, and grow no slower.",
     ),
     warning(
         "risk-behind-block",
@@ -396,6 +411,11 @@ pub const CATALOGUE: &[FindingKind] = &[
         "Correct the version, or wait until it is published.",
     ),
     error(
+        "unknown-ring",
+        "A rule names a ring that its channel does not list.",
+        "Correct the name, or list it under the channel's `rings`.",
+    ),
+    error(
         "unknown-schema",
         "`version` is missing, or names a schema that this towpath does not read.",
         "Write 1.0.0, 1.1.0, 2.0.0 or 2.1.0 data.",
@@ -404,6 +424,11 @@ pub const CATALOGUE: &[FindingKind] = &[
         "unreachable-rule",
         "A matching rule stands after `type: Always`, so clients never reach it.",
         "Put `Always` last, or remove it.",
+    ),
+    warning(
+        "unused-ring",
+        "No rule of the channel says when a ring goes, so its clusters go with others.",
+        "Name it under `rings` of a rule, or remove it.",
     ),
     warning(
         "versions-out-of-order",

@@ -10,6 +10,7 @@ mod block_twice;
 mod blocked_anyway;
 pub mod catalogue;
 pub(crate) mod declared_risks;
+mod empty_ring;
 mod file_name;
 mod listed_twice;
 mod matching_rules;
@@ -25,6 +26,7 @@ mod tombstone;
 mod unknown_release;
 
 pub use blind_window::blind_windows;
+pub use empty_ring::{empty_rings, groups_of_rings};
 pub use notes::{BlockNotes, ChannelNotes, Field, NotedRelease, Notes};
 pub use promotion::feeding;
 

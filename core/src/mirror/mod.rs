@@ -307,6 +307,7 @@ fn barriers(
         asker: Asker {
             id: Fact::Unknown,
             platform: wish.platform.clone(),
+            groups: Fact::Unknown,
             arch: traveller.arch.clone(),
         },
         minors: wish.minors.clone(),

@@ -89,6 +89,7 @@ impl ReachableGraph {
         let asker = Asker {
             id: cluster.id.clone(),
             platform: cluster.platform.clone(),
+            groups: cluster.groups.clone(),
             arch: cluster.arch.clone(),
         };
         let terms = SearchTerms {

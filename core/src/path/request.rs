@@ -1,11 +1,12 @@
 //! The question: from where, to where, through which channels, and with which preference.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use jiff::Timestamp;
 
 use super::search_space::SearchTerms;
-use crate::cluster::{Cluster, ClusterId, Fact, Platform};
+use crate::cluster::{Cluster, ClusterId, Fact, Groups, Platform};
 use crate::graph::{ChannelName, Risk};
 use crate::version::{Arch, Minors, Version};
 
@@ -87,6 +88,8 @@ pub enum Preference {
 pub struct Asker {
     pub id: Fact<ClusterId>,
     pub platform: Fact<Platform>,
+    /// How people have sorted it.
+    pub groups: Fact<Arc<Groups>>,
     /// The architecture of its payload.
     pub arch: Arch,
 }
@@ -94,10 +97,16 @@ pub struct Asker {
 impl Asker {
     /// The cluster, were it in that channel.
     pub fn in_channel(&self, channel: &ChannelName) -> Cluster {
-        let Self { id, platform, arch } = self.clone();
+        let Self {
+            id,
+            platform,
+            groups,
+            arch,
+        } = self.clone();
         Cluster {
             id,
             platform,
+            groups,
             arch,
             channel: channel.clone(),
         }

@@ -173,6 +173,7 @@ mod tests {
         };
         let channel = ChannelSpec {
             name: ChannelName::new("stable-4.9").unwrap(),
+            rings: Vec::new(),
             rollouts: Vec::new(),
             members: (0..4).map(member).collect(),
             origin: place.clone(),
@@ -236,6 +237,7 @@ mod tests {
             asker: Asker {
                 id: Fact::Unknown,
                 platform: Fact::Unknown,
+                groups: Fact::Unknown,
                 arch: Arch::default(),
             },
             minors: Minors::default(),

@@ -134,7 +134,7 @@ fn is_held(graph: &Graph, channel: &Channel, first: u32, from: u32, to: u32) -> 
         Some((&graph.release(id).version, channel.membership(id)?))
     };
     match (end(from), end(to)) {
-        (Some(from), Some(to)) => channel.window(from, to).is_held(),
+        (Some(from), Some(to)) => channel.windows(from, to).are_held(),
         _ => false,
     }
 }

@@ -291,7 +291,8 @@ impl<'a, 'r> Judge<'a, 'r> {
     fn number(&mut self, channel: u32, passing: Verdict, edge: &ChannelEdge<'_>) -> u32 {
         let minor = |id| Minor::of(&self.graph.release(id).version);
         let alike = (edge.edge.blocks, minor(edge.edge.from), minor(edge.edge.to));
-        let window = self.channels[channel as usize].0.window(edge);
+        let (view, cluster) = &self.channels[channel as usize];
+        let window = view.window(view.ring_of(cluster.groups()), edge);
         let share = window.share_while_open(self.request.now);
         let key = (alike.0, alike.1, alike.2, channel);
         let is_plain = share.is_none() && passing == Verdict::recommend();

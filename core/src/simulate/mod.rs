@@ -11,7 +11,7 @@ use jiff::{SignedDuration, Timestamp};
 use crate::cluster::ClusterId;
 use crate::fleet::{
     BadQuestion, ClusterIdx, ClusterState, FleetInput, FleetPlanner, Name, Offer, OfferBook, Owner,
-    Product, Start, StartKind, Upgrade, UpgradeId, UpgradeState, best_of,
+    Product, Sorting, Start, StartKind, Upgrade, UpgradeId, UpgradeState, best_of,
 };
 use crate::graph::{ChannelName, Graph};
 use crate::verdict::Verdict;
@@ -130,8 +130,11 @@ pub fn forecast_days(
         return Err(BadQuestion::Days { most: MAX_DAYS });
     }
     let until = now + SignedDuration::from_hours(24 * i64::from(days));
+    let policy = input.policy.clone();
+    let sorting = graph.and_then(|graph| Sorting::of(&policy, graph));
     let offers = |state: &ClusterState, at: Timestamp| {
-        graph.map(|graph| OfferBook::new(graph, at).offers(state))
+        let book = |graph| OfferBook::new(graph, at).sorted(sorting.clone());
+        graph.map(|graph| book(graph).offers(state))
     };
     let assumed = Assumptions::default();
     Ok(forecast(input, now, until, &assumed, &offers, progress))

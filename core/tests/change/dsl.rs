@@ -85,8 +85,10 @@ fn edge_told(change: &EdgeChange) -> String {
         .filter_map(|(side, at)| Some(format!("{side} {}", when(at.as_ref()?))))
         .collect();
     let (kind, whom) = (change.kind.code(), &change.whom);
+    let ring = change.ring.iter().map(|ring| format!(", {ring}"));
+    let ring: String = ring.collect();
     format!(
-        "{} -> {} {kind} {whom}{risks} ({})",
+        "{} -> {} {kind} {whom}{ring}{risks} ({})",
         from.join(","),
         change.to,
         times.join(", ")

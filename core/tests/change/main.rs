@@ -8,5 +8,6 @@ mod diff;
 mod dsl;
 mod presubmit;
 mod properties;
+mod rings;
 mod rollouts;
 mod touched;

@@ -4,7 +4,7 @@ use expect_test::expect;
 use jiff::{SignedDuration, Timestamp};
 use towpath_core::change::{PresubmitOptions, share_before_feedback};
 use towpath_core::finding::Place;
-use towpath_core::graph::{EdgeMatch, Ramp, RolloutRule, Share};
+use towpath_core::graph::{EdgeMatch, Ramp, RolloutRule, RuleRings, Share};
 
 use crate::dsl::{check_presubmit, check_presubmit_with};
 
@@ -581,6 +581,7 @@ fn four_hours_of_a_linear_day_are_a_sixth() {
         start: None,
         duration: "P1D".parse().unwrap(),
         ramp: Ramp::Linear,
+        rings: RuleRings::default(),
         origin: Place::file("c"),
     };
     let now: Timestamp = "2026-11-01T00:00Z".parse().unwrap();

@@ -14,7 +14,7 @@ use towpath_core::graph::{
 use towpath_core::rules::{Policy, Rule};
 use towpath_core::version::{Arch, Version};
 
-use towpath_testing_graphs::{day, graph};
+use towpath_testing_graphs::{day, graph, groups};
 
 const VERSIONS: [&str; 5] = ["4.8.9", "4.9.0", "4.9.1", "4.9.2", "4.10.0"];
 
@@ -58,9 +58,12 @@ fn any_data() -> impl Strategy<Value = String> {
     });
     let special = proptest::option::of(special);
     let releases = proptest::collection::vec(release, VERSIONS.len());
-    (rule.clone(), rule, releases, special).prop_map(|(a, b, releases, special)| {
+    let by_ring = proptest::option::weighted(0.5, any_rule_with_rings());
+    let rules = (rule.clone(), rule, by_ring);
+    (rules, releases, special).prop_map(|((a, b, by_ring), releases, special)| {
+        let (rings, a) = by_ring.unwrap_or_else(|| (String::new(), a));
         let mut text = format!(
-            "channel stable\n{a}{}{}",
+            "channel stable\n{rings}{a}{}{}",
             if a.get(..10) == b.get(..10) { "" } else { &b },
             special.unwrap_or_default()
         );
@@ -91,9 +94,57 @@ fn any_data() -> impl Strategy<Value = String> {
     })
 }
 
-/// The edges of the channel, with how each phases in.
-fn phases(graph: &Graph) -> BTreeMap<(Version, Version), (Window, Membership)> {
+const RINGS: [&str; 3] = ["a sector a", "b sector b", "c label tier dev"];
+/// Every way in which a cluster can be sorted that some ring tells apart.
+const GROUPS: [Option<&str>; 7] = [
+    None,
+    Some("-"),
+    Some("a"),
+    Some("b"),
+    Some("tier=dev"),
+    Some("a,tier=dev"),
+    Some("b,tier=dev"),
+];
+
+/// Some rings in some order, and a rule by which those that come first begin and end first.
+fn any_rule_with_rings() -> impl Strategy<Value = (String, String)> {
+    let days = || proptest::collection::vec(0u8..4, 4);
+    let chosen = Just(RINGS.to_vec()).prop_shuffle();
+    let which = prop_oneof![Just("patch"), Just("minor"), Just("any")];
+    let facts = (chosen, 1usize..4, days(), days(), which, any::<bool>());
+    facts.prop_map(
+        |(chosen, number, mut after, mut lasts, which, exponential)| {
+            after.sort_unstable();
+            lasts.sort_unstable();
+            let ramp = if exponential { "exponential" } else { "" };
+            let rings = chosen.iter().take(number);
+            let rings: String = rings.clone().map(|ring| format!("ring {ring}\n")).collect();
+            let turn = |(at, ring): (usize, &&str)| {
+                format!(
+                    "turn {} P{}D after P{}D {ramp}\n",
+                    &ring[..1],
+                    lasts[at],
+                    after[at]
+                )
+            };
+            let turns: String = chosen.iter().take(number).enumerate().map(turn).collect();
+            let (after, lasts) = (after[number], lasts[number]);
+            (
+                rings,
+                format!("rule {which} P{lasts}D after P{after}D {ramp}\n{turns}"),
+            )
+        },
+    )
+}
+
+/// The edges of the channel, with how each phases in for a cluster that is sorted like that.
+fn phases(
+    graph: &Graph,
+    sorted: Option<&str>,
+) -> BTreeMap<(Version, Version), (Window, Membership)> {
     let channel = graph.channel("stable").unwrap();
+    let groups = groups(sorted);
+    let ring = channel.ring_of(groups.known().map(|groups| &**groups));
     let mut phases = BTreeMap::new();
     for edge in graph.edges() {
         let (Some(from), Some(to)) = (channel.membership(edge.from), channel.membership(edge.to))
@@ -101,7 +152,7 @@ fn phases(graph: &Graph) -> BTreeMap<(Version, Version), (Window, Membership)> {
             continue;
         };
         let versions = [edge.from, edge.to].map(|id| graph.release(id).version.clone());
-        let window = channel.window((&versions[0], from), (&versions[1], to));
+        let window = channel.window(ring, (&versions[0], from), (&versions[1], to));
         let [from, into] = versions;
         phases.insert((from, into), (window, *to));
     }
@@ -135,7 +186,6 @@ fn telling(phase: &(Window, Membership), now: Timestamp) -> Vec<u64> {
 
 /// Whether somebody no longer finds a release, or an edge that no block takes away.
 fn somebody_loses(base: &Graph, new: &Graph, now: Timestamp) -> bool {
-    let (before, after) = (phases(base), phases(new));
     let blocked = [base, new].map(blocked);
     let [entered_before, entered_after] = [base, new].map(|graph| entered(graph, now));
     if entered_before
@@ -144,18 +194,18 @@ fn somebody_loses(base: &Graph, new: &Graph, now: Timestamp) -> bool {
     {
         return true;
     }
-    let open = before.iter().filter(|(edge, _)| {
-        let by_block = blocked[1].contains(edge) && after.contains_key(edge);
-        !blocked[0].contains(edge) && !by_block
-    });
-    let mut open = open;
-    open.any(|(edge, phase)| {
-        let other = after.get(edge);
-        let numbers = telling(phase, now)
-            .into_iter()
-            .chain(other.into_iter().flat_map(|other| telling(other, now)));
-        let mut numbers = numbers;
-        numbers.any(|number| sees(Some(phase), number, now) && !sees(other, number, now))
+    GROUPS.into_iter().any(|sorted| {
+        let (before, after) = (phases(base, sorted), phases(new, sorted));
+        let mut open = before.iter().filter(|(edge, _)| {
+            let by_block = blocked[1].contains(edge) && after.contains_key(edge);
+            !blocked[0].contains(edge) && !by_block
+        });
+        open.any(|(edge, phase)| {
+            let other = after.get(edge);
+            let others = other.into_iter().flat_map(|other| telling(other, now));
+            let mut numbers = telling(phase, now).into_iter().chain(others);
+            numbers.any(|number| sees(Some(phase), number, now) && !sees(other, number, now))
+        })
     })
 }
 
@@ -206,13 +256,14 @@ fn offered(
         .collect()
 }
 
-fn cluster(id: Option<u32>, platform: Option<&str>) -> Cluster {
+fn cluster(id: Option<u32>, platform: Option<&str>, sorted: Option<&str>) -> Cluster {
     let id = id.map(|n| ClusterId::new(&format!("00000000-0000-4000-8000-{n:012x}")).unwrap());
     Cluster {
         id: id.into(),
         platform: platform
             .and_then(Platform::new)
             .map_or(Fact::Unknown, Fact::Known),
+        groups: groups(sorted),
         ..Cluster::anonymous(ChannelName::new("stable").unwrap(), Arch::default())
     }
 }
@@ -233,6 +284,26 @@ proptest! {
         prop_assert_eq!(refuses_loss(&findings), somebody_loses(&base, &new, now), "{:#?}", findings);
     }
 
+    /// The same where a rollout gets rings, loses them, or has others: no cluster gains more than allowed, however many are in its ring.
+    #[test]
+    fn no_ring_gains_more_at_once_than_a_fleet_may(
+        base in any_rule_with_rings(), new in any_rule_with_rings(), hours in 0i64..240,
+    ) {
+        let data = |(rings, rule): (String, String)| {
+            graph(&format!("channel stable\n{rings}{rule}release 4.9.1 day 8\nrelease 4.9.2 day 9\nedges 4.9.1 -> 4.9.2\n"))
+        };
+        let (base, new, now) = (data(base), data(new), hours_after_day_8(hours));
+        let findings = presubmit(&base, &new, now, &PresubmitOptions::default());
+        let gains = GROUPS.into_iter().map(|sorted| {
+            let phases = [&base, &new].map(|graph| phases(graph, sorted).into_values().next());
+            let numbers = (0..1000u64).map(|n| n * (u64::MAX / 1000));
+            numbers.filter(|number| sees(phases[1].as_ref(), *number, now) && !sees(phases[0].as_ref(), *number, now)).count()
+        });
+        let most = gains.max().unwrap_or(0);
+        let refused = findings.iter().any(|finding| finding.is_error());
+        prop_assert!(refused || most <= 11, "{} of 1000", most);
+    }
+
     /// A thousand clusters: what nobody overrode shows no phased edge to more of them at once than may gain it.
     #[test]
     fn what_presubmit_lets_through_reaches_few_at_once(
@@ -240,14 +311,14 @@ proptest! {
     ) {
         let [old_block, new_block] = blocks;
         let rule = |text: &str| -> String {
-            let lines = text.lines().filter(|line| !line.starts_with("rule"));
+            let lines = text.lines().filter(|line| !line.starts_with("rule") && !line.starts_with("turn"));
             let lines: Vec<&str> = lines.collect();
             lines.join("\n").replacen('\n', "\nrule any P5D\n", 1) + "\n"
         };
         let (base, new) = (graph(&(rule(&base) + &old_block)), graph(&(rule(&new) + &new_block)));
         let now = hours_after_day_8(hours);
         let findings = presubmit(&base, &new, now, &PresubmitOptions::default());
-        let phases = [&base, &new].map(phases);
+        let phases = [&base, &new].map(|graph| phases(graph, None));
         let blocked = [&base, &new].map(blocked);
         let most = phases[1].keys().map(|edge| {
             let sees = |side: usize, number| !blocked[side].contains(edge) && sees(phases[side].get(edge), number, now);
@@ -261,12 +332,13 @@ proptest! {
     #[test]
     fn what_presubmit_lets_through_takes_nothing_from_any_id_nor_from_those_without(
         base in any_data(), new in any_data(), hours in 0i64..240, ids in proptest::collection::vec(any::<u32>(), 8),
+        sorted in proptest::sample::select(GROUPS.to_vec()),
     ) {
         let (base, new, now) = (graph(&base), graph(&new), hours_after_day_8(hours));
         let findings = presubmit(&base, &new, now, &PresubmitOptions::default());
         let refuses = refuses_loss(&findings);
         for id in ids.into_iter().map(Some).chain([None]) {
-            let cluster = cluster(id, None);
+            let cluster = cluster(id, None, sorted);
             let after = offered(&new, Policy::timing(), &cluster, now);
             let lost = offered(&base, Policy::timing(), &cluster, now).into_iter().any(|edge| !after.contains(&edge));
             prop_assert!(refuses || !lost, "{:?} loses", cluster.id);
@@ -288,7 +360,7 @@ proptest! {
         let split = split.min(blocks.len());
         let base = graph(&format!("{base}{}", blocks[..split].concat()));
         let new = graph(&format!("{new}{}", blocks[split..].concat()));
-        let (now, client) = (day("30"), cluster(None, platform));
+        let (now, client) = (day("30"), cluster(None, platform, None));
         let [before, after] = [&base, &new].map(|graph| offered(graph, Policy::graph(), &client, now));
         let diff = diff(&base, &new, now, &Only::default());
         let mut told: Vec<(&str, Version, Version)> = Vec::new();

@@ -384,6 +384,7 @@ fn data(members: &[&str], blocks: Vec<Block>, line: u32) -> GraphData {
     GraphData {
         channels: vec![ChannelSpec {
             name,
+            rings: Vec::new(),
             rollouts: vec![],
             members,
             origin,

@@ -106,6 +106,7 @@ fn graph(united: UnitedReleases) -> Graph {
     let name = ChannelName::new("c").unwrap();
     let channels = vec![ChannelSpec {
         name,
+        rings: Vec::new(),
         rollouts: vec![],
         members,
         origin: Place::file("c"),

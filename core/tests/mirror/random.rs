@@ -74,6 +74,7 @@ fn ways(edges: &BTreeSet<(u32, u32)>) -> ReachableGraph {
     let members = versions.iter().map(member).collect();
     let channels = vec![ChannelSpec {
         name: name.clone(),
+        rings: Vec::new(),
         rollouts: vec![],
         members,
         origin: origin.clone(),

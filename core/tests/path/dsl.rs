@@ -123,6 +123,7 @@ fn request(question: &str) -> Request {
         asker: Asker {
             id: Fact::from(after("id").and_then(ClusterId::new)),
             platform: Fact::from(after("on").and_then(Platform::new)),
+            groups: Fact::Unknown,
             arch: Arch::default(),
         },
         minors: if words.contains(&"confirmed") {

@@ -190,6 +190,7 @@ fn any_request() -> impl Strategy<Value = Request> {
             asker: Asker {
                 id: cluster.id,
                 platform: cluster.platform,
+                groups: cluster.groups,
                 arch: cluster.arch,
             },
             minors: minors(),

@@ -196,6 +196,7 @@ fn request(versions: &[Version]) -> Request {
         asker: Asker {
             id: Fact::Unknown,
             platform: Fact::Unknown,
+            groups: Fact::Unknown,
             arch: Arch::default(),
         },
         minors: minors(),

@@ -66,6 +66,7 @@ fn edges(change: &EdgeChange) -> Value {
         "to": change.to.to_string(),
         "change": change.kind.code(),
         "for": whom(&change.whom),
+        "ring": change.ring,
         "risks": {
             "added": change.risks.added,
             "removed": change.risks.removed,

@@ -266,8 +266,10 @@ fn edges(change: &EdgeChange, now: Timestamp) -> String {
         Whom::Everybody => String::new(),
         some => format!(", {some}"),
     };
+    let ring = change.ring.iter().map(|ring| format!(", for {ring}"));
+    let ring: String = ring.collect();
     format!(
-        "{}: {} ({}) {what}{whom}",
+        "{}: {} ({}) {what}{ring}{whom}",
         change.to,
         counted(change.from.len(), "edge"),
         sources(&change.from)

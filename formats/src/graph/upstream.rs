@@ -192,6 +192,7 @@ fn add_members(channels: &mut BTreeMap<ChannelName, ChannelSpec>, answer: &Answe
         .entry(answer.channel.clone())
         .or_insert_with(|| ChannelSpec {
             name: answer.channel.clone(),
+            rings: Vec::new(),
             rollouts: Vec::new(),
             members: Vec::new(),
             origin: answer.place.clone(),

@@ -27,6 +27,7 @@ pub fn read_graphs(files: &[SourceFile]) -> Result<Graph, Vec<Finding>> {
         let members = releases::members(&read, &place).collect();
         data.channels.push(ChannelSpec {
             name,
+            rings: Vec::new(),
             rollouts: Vec::new(),
             members,
             origin: place.clone(),

@@ -78,6 +78,7 @@ pub fn read(query: &str, minors: &Minors, now: Timestamp) -> Result<PathRequest,
         asker: Asker {
             id: Fact::from(parsed("id", id, ClusterId::new)?),
             platform: Fact::from(parsed("platform", platform, Platform::new)?),
+            groups: Fact::Unknown,
             arch: parsed("arch", arch, read_arch)?.unwrap_or_default(),
         },
         minors: minors.clone(),

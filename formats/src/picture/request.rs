@@ -50,6 +50,7 @@ pub fn read(query: &str) -> Result<PictureQuery, BadRequest> {
         asker: Asker {
             id: Fact::from(parsed("id", id, ClusterId::new)?),
             platform: Fact::from(parsed("platform", platform, Platform::new)?),
+            groups: Fact::Unknown,
             arch: parsed("arch", arch_text, arch)?.unwrap_or_default(),
         },
         at: parsed("now", at, |text| parse_time(text).ok())?,

@@ -106,6 +106,18 @@ impl Reader {
             .push(Finding::warning(code, self.at(node), problem, remedy));
     }
 
+    /// Something is wrong with what stands at a place.
+    pub(crate) fn error_at(
+        &mut self,
+        code: &'static str,
+        place: &Place,
+        problem: String,
+        remedy: &str,
+    ) {
+        self.findings
+            .push(Finding::error(code, place.clone(), problem, remedy));
+    }
+
     /// Something should be there, and is not.
     pub(crate) fn missing(&mut self, place: &Place, problem: impl Into<String>, remedy: &str) {
         let finding = Finding::error("missing-field", place.clone(), problem, remedy);

@@ -7,6 +7,9 @@
 //! rule minor P14D exponential
 //! rule patch P3D to 4.9.4 day 5                (those to a release, from that day on; an edge: rule any P3D from 4.9.1 to 4.9.4)
 //! rule any held to 4.9.4                       (nobody gets them)
+//! ring canaries sector canary                  (goes before everybody else in the last channel; also: ring early label tier dev)
+//! rule any P2D after P1D                       (everybody else waits so long for the rings that follow)
+//! turn canaries PT6H                           (when a ring goes by the last rule; also: after PT6H, exponential)
 //! edges 4.9.0 -> 4.9.1 4.9.2                   (for each architecture)
 //! block 4.9.2                                  (from everywhere, for everybody)
 //! block b.yaml 4.9.2 from 4[.]9[.]0 on AWS,GCP (a file may come first)
@@ -17,13 +20,15 @@
 //! Facts are in the file `data`, at the text's own line. A block that names a file is in that file, without a line.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use jiff::Timestamp;
-use towpath_core::cluster::Platform;
+use towpath_core::cluster::{Fact, Group, Groups, Platform};
 use towpath_core::finding::Place;
 use towpath_core::graph::{
     Audience, Block, ChannelSpec, DeclaredRelease, EdgeMatch, FromVersion, Graph, GraphData,
-    MatchingRule, Member, Pattern, Ramp, Releases, RolloutRule,
+    MatchingRule, Member, Pattern, Ramp, Releases, Ring, RingId, RingName, RingTurn, RolloutRule,
+    RuleRings,
 };
 use towpath_core::version::{Arch, ReleaseName, Version};
 
@@ -60,6 +65,21 @@ pub fn read_with(text: &str, mut other: impl FnMut(&[&str])) -> (GraphData, Rele
 pub fn day(text: &str) -> Timestamp {
     let (day, hour) = text.split_once('T').unwrap_or((text, "00"));
     format!("2026-11-{day:0>2}T{hour}:00Z").parse().unwrap()
+}
+
+/// How a cluster is sorted, as in `canary,tier=dev`: its sector, and its labels. `-` is in nothing; none is unknown.
+pub fn groups(text: Option<&str>) -> Fact<Arc<Groups>> {
+    let Some(text) = text else {
+        return Fact::Unknown;
+    };
+    let mut groups = Groups::default();
+    for word in text.split(',').filter(|word| *word != "-") {
+        match word.split_once('=') {
+            Some((name, value)) => drop(groups.labels.insert(name.into(), value.into())),
+            None => groups.sector = Some(word.into()),
+        }
+    }
+    Fact::Known(Arc::new(groups))
 }
 
 #[derive(Default)]
@@ -116,8 +136,42 @@ impl Facts {
                     (_, true) => Ramp::Exponential,
                     (_, false) => Ramp::Linear,
                 },
+                rings: RuleRings {
+                    after: span_after(ramp),
+                    turns: Vec::new(),
+                },
                 origin: place("data"),
             }),
+            ["ring", name, "sector", sector] => {
+                self.ring(name, Group::Sector(sector.into()), place("data"));
+            }
+            ["ring", name, "label", key, value] => {
+                let (name_of, value) = (key.into(), value.into());
+                let group = Group::Label {
+                    name: name_of,
+                    value,
+                };
+                self.ring(name, group, place("data"));
+            }
+            ["turn", name, duration, ref more @ ..] => {
+                let mut rings = self.channel().rings.iter();
+                let at = rings.position(|ring| ring.name.as_str() == name);
+                let turn = RingTurn {
+                    ring: RingId::at(at.expect("a ring of the channel")),
+                    after: span_after(more),
+                    duration: duration.parse().unwrap(),
+                    ramp: match more.contains(&"exponential") {
+                        true => Ramp::Exponential,
+                        false => Ramp::Linear,
+                    },
+                    origin: place("data"),
+                };
+                let rule = self.channel().rollouts.last_mut();
+                rule.expect("a rule stands before its turns")
+                    .rings
+                    .turns
+                    .push(turn);
+            }
             ["edges", from, "->", ref to @ ..] => {
                 let edges = to.iter().map(|to| (version(from), version(to)));
                 self.edges.extend(edges);
@@ -141,6 +195,11 @@ impl Facts {
     fn channel(&mut self) -> &mut ChannelSpec {
         let last = self.data.channels.last_mut();
         last.expect("a channel stands before what is in it")
+    }
+
+    fn ring(&mut self, name: &str, of: Group, origin: Place) {
+        let name = RingName::new(name).expect("a ring's name");
+        self.channel().rings.push(Ring { name, of, origin });
     }
 
     fn enter(&mut self, name: &str, details: impl FnOnce(Member) -> Member, origin: Place) {
@@ -233,6 +292,10 @@ fn matching_rule(name: &str) -> MatchingRule {
 fn after<'a>(words: &[&'a str], word: &str) -> Option<&'a str> {
     let at = words.iter().position(|one| *one == word)?;
     Some(words[at + 1])
+}
+
+fn span_after(words: &[&str]) -> jiff::Span {
+    after(words, "after").map_or_else(jiff::Span::new, |text| text.parse().unwrap())
 }
 
 fn version(text: &str) -> Version {

@@ -16,5 +16,5 @@ pub mod pieces;
 pub mod random;
 
 pub use certificates::Checker;
-pub use language::{day, graph, read, read_with};
+pub use language::{day, graph, groups, read, read_with};
 pub use minors::{confirmed_minors, minors};

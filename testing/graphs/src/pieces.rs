@@ -47,6 +47,7 @@ pub fn member(name: ReleaseName) -> Member {
 pub fn channel(name: &str, members: Vec<Member>) -> ChannelSpec {
     ChannelSpec {
         name: ChannelName::new(name).unwrap(),
+        rings: Vec::new(),
         rollouts: Vec::new(),
         members,
         origin: Place::file("c"),

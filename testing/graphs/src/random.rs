@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 
 use jiff::{SignedDuration, Timestamp};
 use proptest::prelude::*;
-use towpath_core::cluster::{Cluster, ClusterId, Platform};
+use towpath_core::cluster::{Cluster, ClusterId, Group, Platform};
 use towpath_core::finding::Place;
 use towpath_core::graph::{
     Audience, Block, ChannelName, ChannelSpec, DeclaredRelease, EdgeMatch, FromVersion, Graph,
-    GraphData, MatchingRule, Member, Pattern, Ramp, Releases, Risk, RolloutRule,
+    GraphData, MatchingRule, Member, Pattern, Ramp, Releases, Ring, RingId, RingName, RingTurn,
+    Risk, RolloutRule, RuleRings,
 };
 use towpath_core::version::{Arch, ReleaseName};
 
@@ -32,6 +33,70 @@ pub fn any_release_name() -> impl Strategy<Value = ReleaseName> {
     })
 }
 
+/// Who is in the rings of a random channel that has any, and the groups of its clusters.
+const RINGS: [&str; 2] = ["sector", "tier=dev"];
+const GROUPS: [&str; 5] = [
+    "sector",
+    "tier=dev",
+    "sector,tier=dev",
+    "other,tier=test",
+    "-",
+];
+
+fn rings() -> Vec<Ring> {
+    let group = |text: &str| match text.split_once('=') {
+        Some((name, value)) => Group::Label {
+            name: name.into(),
+            value: value.into(),
+        },
+        None => Group::Sector(text.into()),
+    };
+    let ring = |text: &&str| Ring {
+        name: RingName::new(&text.replace('=', "-")).unwrap(),
+        of: group(text),
+        origin: Place::file("rings"),
+    };
+    RINGS.iter().map(ring).collect()
+}
+
+/// Turns of some of the rings in an order that readers take, and how long everybody else waits and takes.
+fn any_turns() -> impl Strategy<Value = (Vec<(usize, [i64; 2])>, [i64; 2])> {
+    let chosen = prop_oneof![Just(vec![0]), Just(vec![1]), Just(vec![0, 1])];
+    let hours = || proptest::collection::vec(0i64..40, 3);
+    (chosen, hours(), hours()).prop_map(|(chosen, mut begins, mut lasts)| {
+        begins.sort_unstable();
+        lasts.sort_unstable();
+        // Both ends rise, and no window is of a negative length.
+        let mut turn = begins.into_iter().zip(lasts);
+        let turns: Vec<_> = chosen
+            .into_iter()
+            .zip(&mut turn)
+            .map(|(ring, (after, length))| (ring, [after, length]))
+            .collect();
+        let rest = turn.next().unwrap();
+        (turns, [rest.0, rest.1])
+    })
+}
+
+/// The rule, with rings that go first.
+fn with_rings(rule: RolloutRule, turns: Vec<(usize, [i64; 2])>, rest: [i64; 2]) -> RolloutRule {
+    let hours = |hours: i64| jiff::Span::new().hours(hours);
+    let turn = |(ring, [after, length]): (usize, [i64; 2])| RingTurn {
+        ring: RingId::at(ring),
+        after: hours(after),
+        duration: hours(length),
+        ramp: rule.ramp,
+        origin: Place::file("turn"),
+    };
+    let turns = turns.into_iter().map(turn).collect();
+    let after = hours(rest[0]);
+    RolloutRule {
+        duration: hours(rest[1]),
+        rings: RuleRings { after, turns },
+        ..rule
+    }
+}
+
 pub fn any_rollouts() -> impl Strategy<Value = Vec<RolloutRule>> {
     let rule = || {
         proptest::option::of((
@@ -39,7 +104,9 @@ pub fn any_rollouts() -> impl Strategy<Value = Vec<RolloutRule>> {
             prop_oneof![Just(Ramp::Linear), Just(Ramp::Exponential)],
         ))
     };
-    (rule(), rule(), rule()).prop_map(|rules| {
+    let turns = proptest::option::weighted(0.4, any_turns());
+    (rule(), rule(), rule(), turns).prop_map(|(any, patch, minor, turns)| {
+        let rules = (any, patch, minor);
         let rule = |from_version: Option<FromVersion>, rule: Option<(i64, Ramp)>| {
             let (hours, ramp) = rule?;
             Some(RolloutRule {
@@ -47,10 +114,15 @@ pub fn any_rollouts() -> impl Strategy<Value = Vec<RolloutRule>> {
                 start: None,
                 duration: jiff::Span::new().hours(hours),
                 ramp,
+                rings: RuleRings::default(),
                 origin: Place::file("c"),
             })
         };
-        let patch = rule(Some(FromVersion::Patch), rules.1);
+        let by_ring = |rule: RolloutRule| match turns.clone() {
+            Some((turns, rest)) => with_rings(rule, turns, rest),
+            None => rule,
+        };
+        let patch = rule(Some(FromVersion::Patch), rules.1).map(by_ring);
         let minor = rule(Some(FromVersion::Minor), rules.2);
         [rule(None, rules.0), patch, minor]
             .into_iter()
@@ -86,6 +158,7 @@ pub fn any_special_rule() -> impl Strategy<Value = RolloutRule> {
                 .map(|hour| at(hour * 60)),
             duration: jiff::Span::new().hours(if ramp == Ramp::Held { 0 } else { hours }),
             ramp,
+            rings: RuleRings::default(),
             origin: Place::file("special"),
         },
     )
@@ -114,7 +187,9 @@ pub fn any_channel(name: &'static str) -> impl Strategy<Value = ChannelSpec> {
                 rollouts.push(rule);
             }
         }
+        let has_rings = rollouts.iter().any(RolloutRule::has_rings);
         ChannelSpec {
+            rings: if has_rings { rings() } else { Vec::new() },
             rollouts,
             origin: Place::file(name),
             ..pieces::channel(name, members)
@@ -229,10 +304,12 @@ pub fn any_cluster() -> impl Strategy<Value = Cluster> {
     let facts = (
         proptest::option::of(platforms),
         proptest::option::of("[a-f0-9]{8}"),
+        proptest::option::of(proptest::sample::select(GROUPS.to_vec())),
     );
-    (channel, 0usize..2, facts).prop_map(|(channel, arch, (platform, id))| Cluster {
+    (channel, 0usize..2, facts).prop_map(|(channel, arch, (platform, id, groups))| Cluster {
         id: id.and_then(|id| ClusterId::new(&id)).into(),
         platform: platform.and_then(Platform::new).into(),
+        groups: crate::groups(groups),
         channel: ChannelName::new(channel).unwrap(),
         arch: Arch::new(ARCHES[arch]),
     })

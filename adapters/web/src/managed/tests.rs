@@ -182,6 +182,7 @@ fn allowed(from: &str, to: &[&str]) -> AllowedUpdates {
             to: to.iter().map(|to| to.parse().unwrap()).collect(),
         },
         platform: None,
+        groups: None,
     }
 }
 
@@ -196,6 +197,7 @@ fn expected(
     let cluster = Cluster {
         id: Fact::Known(cluster_id(id)),
         platform: platform.and_then(Platform::new).into(),
+        groups: Fact::Unknown,
         channel: ChannelName::new(CHANNEL).unwrap(),
         arch: Arch::default(),
     };
@@ -233,7 +235,11 @@ proptest! {
             served.set(at(minutes));
             let to = to.iter().map(|to| format!("4.9.{to}").parse().unwrap()).collect();
             let rule = towpath_core::graph::rules::Managed { from: format!("4.9.{from}").parse().unwrap(), to };
-            let allowed = AllowedUpdates { rule, platform: None };
+            let allowed = AllowedUpdates {
+                rule,
+                platform: None,
+                groups: None,
+            };
             let id = format!("cluster-{number}");
             let graph = graph_of(&starts, &edges);
             let expected = expected(&graph, &id, platform, &allowed, at(minutes));

@@ -872,6 +872,7 @@ fn a_large_graph_arrives_whole_at_a_managed_cluster() {
             to: to.iter().map(|to| to.parse().unwrap()).collect(),
         },
         platform: None,
+        groups: None,
     };
     let managed = |to: &[&str]| ClusterPlace::Managed(allowed(to));
     let clusters = [

@@ -23,11 +23,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 
+use super::sorting::groups_of;
 use super::{
     Approval, ClusterState, FleetInput, FleetPolicy, GateConcern, KnownFleet, LeftAlone, Minimum,
     Name, NameClash, Pause, Preflight, Upgrade, UpgradePolicy,
 };
-use crate::cluster::ClusterId;
+use crate::cluster::{ClusterId, Groups};
 use crate::finding::Finding;
 use crate::table::Table;
 use crate::version::{Minor, Minors, Version};
@@ -101,6 +102,16 @@ impl Roster {
         self.members
             .iter()
             .map(|member| (&member.state, &self.classes[member.class].policy))
+    }
+
+    /// How each cluster with a policy is sorted. Of a policy with a mistake nobody knows what it would say.
+    pub fn groups(&self) -> impl Iterator<Item = (&ClusterState, Option<Groups>)> {
+        self.members.iter().map(|member| {
+            let class = &self.classes[member.class];
+            let is_known = class.problems.is_empty();
+            let groups = is_known.then(|| groups_of(&member.state, &class.policy));
+            (&member.state, groups)
+        })
     }
 
     /// Whether a policy is about this organisation.

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use jiff::{SignedDuration, Timestamp};
-use towpath_core::change::StretchedFile;
+use towpath_core::change::{RuleLength, StretchedFile};
 use towpath_core::finding::Place;
-use towpath_core::graph::{ChannelSpec, GraphData};
+use towpath_core::graph::{ChannelSpec, GraphData, RingId};
 
 use super::FileChange;
 use crate::SourceFile;
@@ -15,17 +15,20 @@ use crate::graph::data;
 pub(super) fn edited(text: &str, changes: &StretchedFile) -> Result<String, String> {
     let mut lines: Vec<String> = text.split('\n').map(str::to_owned).collect();
     for changed in &changes.durations {
-        replace(
-            &mut lines,
-            &changed.origin,
-            "duration",
-            &duration(changed.new),
-        )?;
+        let (key, value) = (field_name(changed.field), duration(changed.new));
+        replace(&mut lines, &changed.origin, key, &value)?;
     }
     for moved in &changes.starts {
         replace(&mut lines, &moved.origin, "start", &moved.new.to_string())?;
     }
     Ok(lines.join("\n"))
+}
+
+fn field_name(length: RuleLength) -> &'static str {
+    match length {
+        RuleLength::After => "after",
+        RuleLength::Duration => "duration",
+    }
 }
 
 /// Reads the change back: it must mean the new starts and durations, and nothing else.
@@ -56,7 +59,14 @@ pub(super) fn check(
 }
 
 type Release = (String, Option<Timestamp>, [bool; 2], Option<String>);
-type Rule = (String, Option<Timestamp>, SignedDuration, &'static str);
+type Rule = (
+    String,
+    Option<Timestamp>,
+    [SignedDuration; 2],
+    &'static str,
+    Vec<Turn>,
+);
+type Turn = (RingId, [SignedDuration; 2], &'static str);
 
 /// What the channels of these data say, with the changes.
 fn meaning(
@@ -68,10 +78,10 @@ fn meaning(
         .iter()
         .map(|moved| (&moved.origin, moved.new))
         .collect();
-    let durations: BTreeMap<&Place, SignedDuration> = changes
+    let durations: BTreeMap<(&Place, RuleLength), SignedDuration> = changes
         .durations
         .iter()
-        .map(|changed| (&changed.origin, changed.new))
+        .map(|changed| ((&changed.origin, changed.field), changed.new))
         .collect();
     let about = Timestamp::UNIX_EPOCH;
     let channel = |channel: &ChannelSpec| {
@@ -84,14 +94,32 @@ fn meaning(
             )
         });
         let rules = channel.rollouts.iter().map(|rule| {
-            let window = rule.window(rule.opens(about));
-            let length = window.end.duration_since(window.start);
+            let opens = rule.opens(about);
+            let lengths = |ring, origin| {
+                let window = rule.window_of(ring, opens);
+                let after = window.start.duration_since(opens);
+                let length = window.end.duration_since(window.start);
+                let new = |field, old| durations.get(&(origin, field)).copied().unwrap_or(old);
+                [
+                    new(RuleLength::After, after),
+                    new(RuleLength::Duration, length),
+                ]
+            };
+            let turns = rule.rings.turns.iter();
+            let turns = turns.map(|turn| {
+                (
+                    turn.ring,
+                    lengths(turn.ring, &turn.origin),
+                    turn.ramp.name(),
+                )
+            });
             (
                 format!("{:?}", rule.edges),
                 rule.start
                     .map(|start| starts.get(&rule.origin).copied().unwrap_or(start)),
-                durations.get(&rule.origin).copied().unwrap_or(length),
+                lengths(RingId::REST, &rule.origin),
                 rule.ramp.name(),
+                turns.collect(),
             )
         });
         (releases.collect(), rules.collect())
@@ -117,7 +145,12 @@ fn replace(lines: &mut [String], place: &Place, key: &str, value: &str) -> Resul
         return Ok(());
     }
     let number = item(lines, at)
-        .find(|number| replaced(&lines[*number], key, value).is_some())
+        .find(|number| {
+            // What begins further to the right belongs to something inside the item.
+            let line = lines[*number].trim_start_matches([' ', '-']);
+            let is_own = lines[*number].len() - line.len() == indent(lines, at);
+            is_own && line.starts_with(key) && replaced(&lines[*number], key, value).is_some()
+        })
         .ok_or_else(not_found)?;
     lines[number] = replaced(&lines[number], key, value).ok_or_else(not_found)?;
     Ok(())
@@ -129,6 +162,12 @@ fn column(line: &str, place: &Place) -> usize {
     let at = line.char_indices().nth(characters - 1);
     // The place may be the brace itself.
     at.map_or(line.len(), |(at, first)| at + first.len_utf8())
+}
+
+/// Where the fields of the item begin that this line is in.
+fn indent(lines: &[String], at: usize) -> usize {
+    let first = &lines[item(lines, at).start];
+    first.len() - first.trim_start_matches([' ', '-']).len()
 }
 
 /// The lines of the item of a block list that this line is in.

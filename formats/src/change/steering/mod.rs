@@ -15,7 +15,7 @@ use towpath_core::feedback::HaltScope;
 use towpath_core::finding::Finding;
 use towpath_core::graph::DeclaredHalt;
 use towpath_core::graph::{
-    Block, ChannelName, ChannelSpec, Graph, GraphData, RolloutWindow, Share, rollouts,
+    Block, ChannelName, ChannelSpec, Graph, GraphData, RingId, RolloutWindow, rollouts,
 };
 use towpath_core::version::Version;
 
@@ -318,8 +318,15 @@ fn check_is_running(channel: &ChannelSpec, to: &Version, now: Timestamp) -> Resu
         .filter(|member| member.name.version == *to && !member.locked)
         .filter_map(|member| member.start);
     let is_running = |start: Timestamp| {
-        let mut windows = channel.rollouts.iter().map(|rule| rule.window(start));
-        windows.any(|window| window.is_open(now) && window.share(now) < Share::WHOLE)
+        let mut rules = channel.rollouts.iter();
+        rules.any(|rule| {
+            let turns = rule.rings.turns.iter().map(|turn| turn.ring);
+            let rings: Vec<RingId> = turns.chain([RingId::REST]).collect();
+            let mut windows = rings.iter().map(|ring| rule.window_of(*ring, start));
+            // Between two rings no window is open, and the rollout is running all the same.
+            windows.clone().any(|window| window.has_begun(now))
+                && windows.any(|window| !window.is_held() && !window.is_over(now))
+        })
     };
     match starts.into_iter().any(is_running) {
         true => Ok(()),

@@ -1,5 +1,6 @@
 use proptest::prelude::*;
 use towpath_core::finding::Place;
+use towpath_core::graph::Share;
 
 use super::*;
 use crate::graph::releases;
@@ -81,6 +82,60 @@ fn only_starts_and_durations_change_and_everything_else_stays_as_it_was_written(
         diff.contains("\n-    duration: P2D\n") && diff.contains("\n+    duration: P1D\n"),
         "{diff}"
     );
+}
+
+/// Between two rings no window is open, and everything in the rule moves by the same factor.
+#[test]
+fn rings_go_slower_and_faster_with_everybody_else() {
+    let rings = CHANNELS.replace(
+        "  - fromVersion: patch   # quick
+    duration: P2D
+",
+        "  - fromVersion: patch
+    rings:
+    - name: canaries
+      duration: PT6H   # first
+    - {name: early, after: PT12H, duration: P1D}
+    after: P2D
+    duration: P2D
+",
+    );
+    let rings = rings.replace(
+        "- name: stable-4.20\n",
+        "- name: stable-4.20\n  rings: [{name: canaries, sector: canary}, {name: early, label: {tier: dev}}]\n",
+    );
+    let mut files = files(&rings);
+    files[0] = SourceFile::new("version", "2.1.0".as_bytes());
+    for (now, steer, lengths) in [
+        (
+            NOW,
+            Steer::Slow(2_000, hour()),
+            ["PT12H", "P1D", "P2D", "P4D", "P4D"],
+        ),
+        (
+            "2026-03-02T08:00:00Z",
+            Steer::SpeedUp(2_000, hour()),
+            ["PT3H", "PT6H", "PT12H", "P1D", "P1D"],
+        ),
+    ] {
+        let now: Timestamp = now.parse().unwrap();
+        let plan = plan(&files, &asked(steer), now).unwrap();
+        let new = plan.change.new.clone().unwrap();
+        let [canaries, waits, early, after, rest] = lengths;
+        for expected in [
+            format!("      duration: {canaries}   # first\n"),
+            format!("    - {{name: early, after: {waits}, duration: {early}}}\n"),
+            format!("    after: {after}\n    duration: {rest}\n"),
+        ] {
+            assert!(new.contains(&expected), "{expected}{new}");
+        }
+        let effect = plan.effect(&graph(&files), &graph(&plan.applied(&files)));
+        let loses = effect
+            .findings
+            .iter()
+            .any(|one| one.code == "rollout-loses");
+        assert!(!loses, "{:?}", effect.findings);
+    }
 }
 
 #[test]

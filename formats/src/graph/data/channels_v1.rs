@@ -35,6 +35,7 @@ pub(super) fn read(reader: &mut Reader, node: &Node) -> Option<ChannelSpec> {
     let members = members(reader, versions);
     Some(ChannelSpec {
         name: name?,
+        rings: Vec::new(),
         rollouts: Vec::new(),
         members,
         origin: place.at(1, 0),

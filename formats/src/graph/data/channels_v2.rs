@@ -8,19 +8,20 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::{Span, Timestamp};
 use towpath_core::graph::{
-    ChannelName, ChannelSpec, EdgeMatch, FromVersion, Member, Ramp, RolloutRule,
+    ChannelName, ChannelSpec, EdgeMatch, FromVersion, Member, Ramp, Ring, RolloutRule, RuleRings,
 };
 use towpath_core::version::{ReleaseName, Version};
 
 use super::channels_v1::{channel_name, release_name};
+use super::rings;
 use super::schema::Schema;
 use super::time::{parse_duration, parse_start};
 use crate::read::{Node, Reader, Record, Value};
 
 /// `feeder` and `tombstones` are for promotion tooling, and no business of a service.
 const FILE_FIELDS: [&str; 4] = ["channels", "versions", "feeder", "tombstones"];
-const CHANNEL_FIELDS: [&str; 3] = ["name", "phasedRollouts", "start"];
-const RULE_FIELDS: [&str; 7] = [
+const CHANNEL_FIELDS: [&str; 4] = ["name", "phasedRollouts", "start", "rings"];
+const RULE_FIELDS: [&str; 9] = [
     "duration",
     "fromVersion",
     "ramp",
@@ -28,6 +29,8 @@ const RULE_FIELDS: [&str; 7] = [
     "to",
     "start",
     "held",
+    "rings",
+    "after",
 ];
 const RELEASE_FIELDS: [&str; 6] = ["name", "start", "locked", "replaces", "held", "starts"];
 /// The rules of a channel are looked through for each edge.
@@ -110,13 +113,19 @@ fn channel(
     schema: Schema,
 ) -> Option<ChannelSpec> {
     let record = reader.record(node, "a channel", &CHANNEL_FIELDS)?;
-    refuse_newer(reader, record, &["start"], schema);
+    refuse_newer(reader, record, &["start", "rings"], schema);
     let origin = reader.at(node);
     let name = channel_name(reader, record, &origin);
     let start = reader.given_text(record, "start");
     let start = start.map(|start| time(reader, start));
+    let rings = optional_list(reader, record, "rings", Ring::MAX);
+    let (rings, are_whole) = rings::of_channel(reader, rings);
+    if !are_whole {
+        // Rules may name one that could not be read.
+        return None;
+    }
     let rules = optional_list(reader, record, "phasedRollouts", MAX_RULES);
-    let rollouts = rollouts(reader, rules, schema);
+    let rollouts = rollouts(reader, rules, &rings, schema);
     let (name, opens) = (name?, start.map_or(Some(None), |start| start.map(Some))?);
     let members = members.iter().map(|listed| {
         let own = listed.starts.get(&name).copied();
@@ -129,6 +138,7 @@ fn channel(
     Some(ChannelSpec {
         members: members.collect(),
         name,
+        rings,
         rollouts,
         origin,
     })
@@ -142,11 +152,16 @@ fn time(reader: &mut Reader, (node, text): (&Node, &str)) -> Option<Timestamp> {
     parse_start(text).map_err(wrong).ok()
 }
 
-fn rollouts(reader: &mut Reader, nodes: &[Node], schema: Schema) -> Vec<RolloutRule> {
+fn rollouts(
+    reader: &mut Reader,
+    nodes: &[Node],
+    rings: &[Ring],
+    schema: Schema,
+) -> Vec<RolloutRule> {
     let mut seen: BTreeSet<EdgeMatch> = BTreeSet::new();
     let mut rules = Vec::new();
     for node in nodes {
-        let Some(rule) = rollout(reader, node, schema) else {
+        let Some(rule) = rollout(reader, node, rings, schema) else {
             continue;
         };
         if !seen.insert(rule.edges.clone()) {
@@ -163,12 +178,21 @@ fn rollouts(reader: &mut Reader, nodes: &[Node], schema: Schema) -> Vec<RolloutR
         }
         rules.push(rule);
     }
+    if rules.len() == nodes.len() {
+        rings::check_used(reader, rings, &rules);
+    }
     rules
 }
 
-fn rollout(reader: &mut Reader, node: &Node, schema: Schema) -> Option<RolloutRule> {
+fn rollout(
+    reader: &mut Reader,
+    node: &Node,
+    rings: &[Ring],
+    schema: Schema,
+) -> Option<RolloutRule> {
     let record = reader.open_record(node, "a rollout rule")?;
-    refuse_newer(reader, record, &["from", "to", "start", "held"], schema);
+    let newer = ["from", "to", "start", "held", "rings", "after"];
+    refuse_newer(reader, record, &newer, schema);
     let [duration, from_version, ramp, from, to, start] =
         ["duration", "fromVersion", "ramp", "from", "to", "start"]
             .map(|name| reader.given_text(record, name));
@@ -189,15 +213,8 @@ fn rollout(reader: &mut Reader, node: &Node, schema: Schema) -> Option<RolloutRu
         let remedy = "write it as in P2D or PT48H, at most P366D";
         reader.error("bad-duration", duration, problem, remedy);
     });
-    let ramp = match ramp {
-        None | Some((_, "linear")) => Some(Ramp::Linear),
-        Some((_, "exponential")) => Some(Ramp::Exponential),
-        Some((node, other)) => {
-            let problem = format!("{other:?} is not a ramp");
-            reader.error("bad-ramp", node, problem, "use linear or exponential");
-            None
-        }
-    };
+    let ramp = ramp.map_or(Some(Ramp::Linear), |given| self::ramp(reader, given));
+    let of_rings = rings::of_rule(reader, record, ramp.unwrap_or_default(), rings);
     let edges = edges(reader, record, (from_version, from, to));
     if let (Some((node, _)), None) = (start, to) {
         let problem = "a rule for all releases cannot have a start";
@@ -205,13 +222,28 @@ fn rollout(reader: &mut Reader, node: &Node, schema: Schema) -> Option<RolloutRu
         reader.error("bad-rule", node, problem, remedy);
     }
     let start = start.map(|start| time(reader, start));
-    Some(RolloutRule {
+    let rule = RolloutRule {
         edges: edges?,
         start: start.map_or(Some(None), |start| start.map(Some))?,
         duration: span.ok()?,
         ramp: ramp?,
+        rings: of_rings?,
         origin: reader.at(node),
-    })
+    };
+    rings::check(reader, record, &rule, rings);
+    Some(rule)
+}
+
+pub(super) fn ramp(reader: &mut Reader, (node, text): (&Node, &str)) -> Option<Ramp> {
+    match text {
+        "linear" => Some(Ramp::Linear),
+        "exponential" => Some(Ramp::Exponential),
+        other => {
+            let problem = format!("{other:?} is not a ramp");
+            reader.error("bad-ramp", node, problem, "use linear or exponential");
+            None
+        }
+    }
 }
 
 /// The texts of `fromVersion`, `from` and `to`.
@@ -228,7 +260,7 @@ fn held_rule(
     record: Record<'_>,
     criteria: Criteria<'_>,
 ) -> Option<RolloutRule> {
-    for field in ["duration", "ramp", "start"] {
+    for field in ["duration", "ramp", "start", "rings", "after"] {
         if let Some(node) = record.given(field) {
             let problem = format!("what is held has no window, so `{field}` means nothing");
             reader.error("bad-rule", node, problem, "remove it, or `held`");
@@ -244,6 +276,7 @@ fn held_rule(
         start: None,
         duration: Span::new(),
         ramp: Ramp::Held,
+        rings: RuleRings::default(),
         origin: reader.at(node),
     })
 }

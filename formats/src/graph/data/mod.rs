@@ -11,6 +11,7 @@ mod halt;
 pub mod migrate;
 mod notes;
 mod raw_metadata;
+mod rings;
 mod schema;
 mod tarball;
 mod time;

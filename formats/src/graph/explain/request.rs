@@ -40,6 +40,7 @@ pub fn read(query: &str) -> Result<ExplainRequest, BadRequest> {
         cluster: Cluster {
             id: Fact::from(parsed("id", id, ClusterId::new)?),
             platform: Fact::from(parsed("platform", platform, Platform::new)?),
+            groups: Fact::Unknown,
             arch: parsed("arch", arch, self::arch)?.unwrap_or_default(),
             channel,
         },

@@ -49,6 +49,7 @@ fn head(told: &ExplainReport<'_>) -> String {
         platform,
         channel,
         arch,
+        ..
     } = told.at.cluster;
     let id = match id {
         Fact::Known(id) => format!("cluster {id}"),

@@ -4,7 +4,9 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 use towpath_core::cluster::Platform;
 use towpath_core::feedback::FleetOutcomes;
-use towpath_core::graph::{Audience, DeclaredHalt, RolloutStop, RolloutWindow, Share, Window};
+use towpath_core::graph::{
+    Audience, DeclaredHalt, NamedRule, RingName, RolloutStop, RolloutWindow, Share, Turn, Window,
+};
 
 use crate::graph::data;
 
@@ -35,6 +37,8 @@ pub(crate) fn rollout(row: &RolloutWindow, now: Timestamp) -> Value {
     json!({
         "channel": row.channel.as_str(),
         "to": row.to.to_string(),
+        "whose": whose(&row.whose),
+        "ring": row.whose.ring().map(RingName::as_str),
         "architectures": row.arches.iter().map(ToString::to_string).collect::<Vec<_>>(),
         "state": state(&row.window, now),
         "start": row.window.start.to_string(),
@@ -44,10 +48,27 @@ pub(crate) fn rollout(row: &RolloutWindow, now: Timestamp) -> Value {
         "reaches": {"10": reaches(100), "50": reaches(500), "90": reaches(900), "100": reaches(1000)},
         "curve": curve(&row.window),
         "place": row.rule.as_ref().map(|rule| rule.origin.to_string()),
-        "name": row.rule.as_ref().map(|rule| rule.edges.to_string()),
+        "name": row.rule.as_ref().map(|rule| name(rule, &row.whose)),
         "from": row.from.keys().map(ToString::to_string).collect::<Vec<_>>(),
         "blocked": row.stops.iter().map(stop).collect::<Vec<_>>(),
     })
+}
+
+/// Which edges the rule is about, and whose window it is where it has rings.
+fn name(rule: &NamedRule, whose: &Turn) -> String {
+    match whose {
+        Turn::Everybody => rule.edges.to_string(),
+        whose => format!("{}, {whose}", rule.edges),
+    }
+}
+
+/// Whose window it is, for machines.
+fn whose(turn: &Turn) -> &'static str {
+    match turn {
+        Turn::Everybody => "everybody",
+        Turn::Ring(_) => "ring",
+        Turn::EverybodyElse => "everybodyElse",
+    }
 }
 
 /// The share at instants that divide the window evenly; both ends are among them.

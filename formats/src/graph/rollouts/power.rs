@@ -38,7 +38,10 @@ pub fn power_json(rows: &[RolloutWindow], clusters: u64, settings: &WatchSetting
 }
 
 fn phased(rows: &[RolloutWindow]) -> impl Iterator<Item = &RolloutWindow> {
-    rows.iter().filter(|row| row.window.start < row.window.end)
+    // Nobody knows how many clusters a ring has.
+    let is_of_the_fleet = |row: &&RolloutWindow| row.whose.ring().is_none();
+    let phased = rows.iter().filter(is_of_the_fleet);
+    phased.filter(|row| row.window.start < row.window.end)
 }
 
 fn lines(card: &PowerCard) -> String {

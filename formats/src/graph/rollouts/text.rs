@@ -5,7 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::{SignedDuration, Timestamp};
 use towpath_core::cluster::Platform;
 use towpath_core::finding::Place;
-use towpath_core::graph::{Audience, ChannelName, Ramp, RolloutStop, RolloutWindow, Share, Window};
+use towpath_core::graph::{
+    Audience, ChannelName, Ramp, RolloutStop, RolloutWindow, Share, Turn, Window,
+};
 use towpath_core::version::{Arch, Version};
 
 use crate::room::Room;
@@ -44,11 +46,14 @@ pub fn text(rows: &[RolloutWindow], now: Timestamp, bars: Bars, room: Room) -> S
     }
     let told_apart = told_apart(rows);
     let arch_head = (!told_apart.is_empty()).then_some("ARCH");
-    let head = ["CHANNEL", "RELEASE"].into_iter().chain(arch_head).chain([
+    let has_rings = rows.iter().any(|row| row.whose != Turn::Everybody);
+    let ring_head = has_rings.then_some("WHO");
+    let more = arch_head.into_iter().chain(ring_head);
+    let head = ["CHANNEL", "RELEASE"].into_iter().chain(more).chain([
         "SOURCES", "OVER", "REACHED", "", "10 %", "50 %", "90 %", "100 %",
     ]);
     let mut lines = fitted(head, room.width);
-    let shift = usize::from(arch_head.is_some());
+    let shift = usize::from(arch_head.is_some()) + usize::from(has_rings);
     align_right(&mut lines, [2 + shift, 4 + shift]);
     for row in rows.iter().take(MAX_ROWS) {
         let [tenth, half, most, all] = [100, 500, 900, 1000].map(|share| {
@@ -62,8 +67,10 @@ pub fn text(rows: &[RolloutWindow], now: Timestamp, bars: Bars, room: Room) -> S
             true => arches(row),
             false => "all".to_owned(),
         });
+        let ring = ring_head.map(|_| row.whose.to_string());
         let release = [row.channel.to_string(), row.to.to_string()];
-        lines.add_row(release.into_iter().chain(arches).chain([
+        let named = release.into_iter().chain(arches).chain(ring);
+        lines.add_row(named.chain([
             row.from.len().to_string(),
             over(&row.window),
             reached(row, now),
@@ -95,7 +102,7 @@ fn told_apart(rows: &[RolloutWindow]) -> BTreeSet<Release<'_>> {
     let mut windows = BTreeSet::new();
     let again = rows
         .iter()
-        .filter(|row| !windows.insert((release(row), row.window)));
+        .filter(|row| !windows.insert((release(row), row.window, &row.whose)));
     again.map(release).collect()
 }
 
@@ -170,7 +177,9 @@ fn blocked(rows: &[RolloutWindow], told_apart: &BTreeSet<Release<'_>>) -> String
     let mut lines: Vec<String> = Vec::new();
     let mut of_release: BTreeMap<(Release<'_>, Option<String>), Vec<&RolloutWindow>> =
         BTreeMap::new();
-    for row in rows {
+    // The edges of rings are those of everybody else.
+    let once = |row: &&RolloutWindow| row.whose.ring().is_none();
+    for row in rows.iter().filter(once) {
         let arches = told_apart.contains(&release(row)).then(|| arches(row));
         let key = (release(row), arches);
         of_release.entry(key).or_default().push(row);
@@ -265,6 +274,31 @@ mod tests {
             Blocked meanwhile:
               stable 4.9.2 (amd64): the edge for everybody (data:10:1)
         "#]].assert_eq(&told(&blocked));
+    }
+
+    /// At noon the canaries are over and not told any more.
+    #[test]
+    fn a_rule_with_rings_has_a_row_for_each_ring_and_for_everybody_else() {
+        let graph = graph(
+            "
+            channel stable
+            ring canaries sector canary
+            ring early label tier dev
+            rule any P2D after P1D
+            turn canaries PT6H
+            turn early P1D after PT6H
+            release 4.9.1 day 1
+            release 4.9.2 day 10
+            edges 4.9.1 -> 4.9.2
+            block 4.9.2 on AWS",
+        );
+        let now = day("10T03");
+        expect_test::expect![[r#"
+        "#]]
+        .assert_eq(&text_of(&rollouts(&graph, now), now));
+        let later = rollouts(&graph, day("10T12"));
+        let whose: Vec<String> = later.iter().map(|row| row.whose.to_string()).collect();
+        assert_eq!(whose, ["ring early", "everybody else"]);
     }
 
     fn text_of(rows: &[RolloutWindow], now: Timestamp) -> String {

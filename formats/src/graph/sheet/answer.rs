@@ -6,8 +6,8 @@ use bytes::{Bytes, BytesMut};
 use jiff::Timestamp;
 use sha2::{Digest, Sha256};
 use smallvec::SmallVec;
-use towpath_core::cluster::{ClusterId, Platform};
-use towpath_core::graph::{Position, position};
+use towpath_core::cluster::{ClusterId, Groups, Platform};
+use towpath_core::graph::{Position, RingId, position};
 
 use super::piece::{Encoding, GZIP_HEADER, Piece, Trailer};
 use super::{Gate, List, Sheet};
@@ -20,6 +20,8 @@ const COPIED_BYTES: usize = 4096;
 pub struct Client<'a> {
     pub id: Option<&'a ClusterId>,
     pub platform: Option<&'a Platform>,
+    /// How people have sorted it. Nothing that a request says.
+    pub groups: Option<&'a Groups>,
     /// When. Must be within the sheet's epoch.
     pub now: Timestamp,
 }
@@ -67,16 +69,15 @@ impl Sheet {
             return SmallVec::new();
         }
         let base: Option<Position> = client.id.map(position::base);
-        let entered = |position: Position, question: &super::Question| {
-            question
-                .window
-                .admits(position.rotated(question.rotation), client.now)
+        let ring = RingId::of(client.groups, &self.rings);
+        let entered = |question: &super::Question| {
+            let window = question.windows.of(ring);
+            let admits =
+                |base: Position| window.admits(base.rotated(question.rotation), client.now);
+            // A client without an id has entered what is over for everybody in its ring.
+            base.map_or_else(|| window.is_over(client.now), admits)
         };
-        // A window that is over is no question, so a client without an id has entered none.
-        self.questions
-            .iter()
-            .map(|question| base.is_some_and(|base| entered(base, question)))
-            .collect()
+        self.questions.iter().map(entered).collect()
     }
 
     fn platform_bit(&self, platform: Option<&Platform>) -> usize {

@@ -75,8 +75,8 @@ impl<'a> Compiler<'a> {
     fn sheet(mut self, encoding: Encoding) -> Sheet {
         let edges = self.windows();
         let platforms = self.platforms(&edges);
-        let questions: BTreeSet<Question> =
-            edges.iter().filter_map(|(_, question)| *question).collect();
+        let questions = edges.iter().filter_map(|(_, question)| question.clone());
+        let questions: BTreeSet<Question> = questions.collect();
         let questions: Vec<Question> = questions.into_iter().collect();
         let lists = self.lists(&edges, &questions, &platforms);
         let gates: BTreeSet<Gate> = lists
@@ -99,14 +99,16 @@ impl<'a> Compiler<'a> {
     fn windows(&mut self) -> Vec<(Edge, Option<Question>)> {
         let mut edges = Vec::new();
         for one in self.view.edges() {
-            let window = self.view.window(&one);
+            let windows = self.view.windows(&one);
             // Nobody is offered it.
-            if window.is_held() {
+            if windows.are_held() {
                 continue;
             }
-            self.epoch.cut(window.end, self.now);
-            let question = (!window.is_over(self.now)).then_some(Question {
-                window,
+            for window in windows.all() {
+                self.epoch.cut(window.end, self.now);
+            }
+            let question = (!windows.are_over(self.now)).then_some(Question {
+                windows,
                 rotation: one.to.rotation,
             });
             edges.push((one.edge, question));
@@ -139,9 +141,9 @@ impl<'a> Compiler<'a> {
                 continue;
             }
             let list = lists.entry(risks.clone()).or_default();
-            let question = question.map(|question| {
+            let question = question.as_ref().map(|question| {
                 questions
-                    .binary_search(&question)
+                    .binary_search(question)
                     .expect("every question was collected") as u32
             });
             match (question, *seen_by == everyone) {
@@ -186,10 +188,13 @@ impl<'a> Compiler<'a> {
             encoding,
         } = parts;
         let groups = Groups { followed, groups };
+        let asks_for_rings = questions.iter().any(|one| one.windows.all().len() > 1);
+        let rings = self.view.rings().filter(|_| asks_for_rings);
         Sheet {
             epoch: self.epoch,
             encoding,
             digest,
+            rings: rings.cloned().collect(),
             questions,
             platforms,
             gates,

@@ -1,8 +1,8 @@
 //! Sheets: what `recommend` says about one channel and architecture, compiled for speed.
 //!
 //! JSON that is the same for everybody is written, and compressed, once. A few open questions
-//! depend on the cluster: which rollout windows has it entered, and which platform is it on? A
-//! request answers them (a hash, and a compare each), and the answers pick the pieces of the body.
+//! depend on the cluster: which ring is it in, which rollout windows has it entered, and which
+//! platform is it on? A request answers them (a hash, and a compare each), and the answers pick the pieces of the body.
 //! A request copies only small pieces and compresses nothing.
 //!
 //! A sheet is good for an *epoch*: a span of time in which no release enters and no window ends.
@@ -16,8 +16,8 @@ mod piece;
 
 use bytes::Bytes;
 use jiff::Timestamp;
-use towpath_core::cluster::Platform;
-use towpath_core::graph::{Epoch, Window};
+use towpath_core::cluster::{Group, Platform};
+use towpath_core::graph::{EdgeWindows, Epoch};
 
 pub use answer::{Answers, Body, Client};
 pub use compile::compile;
@@ -32,6 +32,8 @@ pub struct Sheet {
     /// Names the sheet's content in entity tags.
     digest: u64,
     questions: Vec<Question>,
+    /// Who is in which ring, if a question depends on that; at most [`Ring::MAX`](towpath_core::graph::Ring::MAX).
+    rings: Vec<Group>,
     /// The platforms that some edge depends on, sorted; all others are alike.
     platforms: Vec<Platform>,
     /// Each way in which an edge can depend on the cluster.
@@ -46,10 +48,10 @@ pub struct Sheet {
     tail: Piece,
 }
 
-/// Has this cluster entered that window?
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+/// Has this cluster entered that window, or the one of its ring?
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 struct Question {
-    window: Window,
+    windows: EdgeWindows,
     rotation: u64,
 }
 

@@ -6,7 +6,7 @@ use std::str::FromStr;
 use jiff::tz::TimeZone;
 use jiff::{Span, Timestamp, ToSpan};
 use towpath_core::finding::Place;
-use towpath_core::graph::{EdgeMatch, Ramp, RolloutRule};
+use towpath_core::graph::{EdgeMatch, Ramp, RolloutRule, RuleRings};
 
 use crate::graph::data::time::parse_duration;
 
@@ -65,6 +65,7 @@ impl Rollout {
             start: None,
             duration: self.span,
             ramp: self.ramp,
+            rings: RuleRings::default(),
             origin: Place::file("--rollout"),
         };
         // Months differ in length, so what is taken off may be less than what is added.
