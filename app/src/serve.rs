@@ -80,8 +80,10 @@ async fn serve(mut settings: Settings, lowered: Option<String>) -> anyhow::Resul
     lowered
         .iter()
         .for_each(|lowered| tracing::warn!("{lowered}"));
-    let in_background =
-        |fleet| crate::fleet::run::in_background(service.clone(), fleet, clock(&settings));
+    let in_background = |fleet| {
+        let access = settings.sources.access.clone();
+        crate::fleet::run::in_background(service.clone(), fleet, access, clock(&settings))
+    };
     let fleet = settings.fleet.clone().map(in_background).transpose()?;
     let loaded = Arc::new(tokio::sync::Notify::new());
     let mut wakers = sources::start(&settings.sources, service.clone(), loaded.clone())?;

@@ -14,7 +14,9 @@ use towpath_core::feedback::{
 use towpath_core::finding::Place;
 use towpath_core::graph::ChannelName;
 use towpath_core::version::{Arch, Minor, Version};
-use towpath_formats::feedback::policy::{self, FeedbackFile, ProposalDestination};
+use towpath_formats::feedback::policy::{
+    self, BranchDestination, FeedbackFile, ProposalDestination,
+};
 use towpath_formats::feedback::{record, text};
 use towpath_formats::room::Room;
 
@@ -54,6 +56,75 @@ fn a_channel_takes_from_the_default_what_it_does_not_say() {
     };
     assert_eq!(file.policy.channels["stable"], expected);
     assert_eq!(read("{}").unwrap().policy, FeedbackPolicy::default());
+}
+
+#[test]
+fn a_branch_for_proposals_has_usual_values() {
+    let file = read("propose: {branch: {repository: \"https://git.example.com/graph-data.git\"}}");
+    let Some(ProposalDestination::Branch(branch)) = file.unwrap().destination else {
+        panic!("no branch");
+    };
+    let BranchDestination {
+        base,
+        prefix,
+        folder,
+        name,
+        email,
+        ..
+    } = branch;
+    assert_eq!(
+        [base, prefix, folder, name, email],
+        ["HEAD", "towpath", "", "Towpath", "towpath@localhost"]
+    );
+    let file = read(
+        "propose: {branch: {repository: \"file:///srv/x.git\", base: main, prefix: team/halts, folder: /data/, name: Release bot, email: bot@example.com}}",
+    );
+    let Some(ProposalDestination::Branch(branch)) = file.unwrap().destination else {
+        panic!("no branch");
+    };
+    assert_eq!((&*branch.prefix, &*branch.folder), ("team/halts", "data"));
+}
+
+#[test]
+fn what_git_takes_for_a_branch() {
+    let prefix = |name: &str| {
+        let name = serde_json::to_string(name).unwrap();
+        read(&format!(
+            "propose: {{branch: {{repository: \"https://a/b\", prefix: {name}}}}}"
+        ))
+    };
+    for name in [
+        "main",
+        "halts",
+        "team/halts",
+        "release-4.20",
+        "HEAD",
+        "a.b_c",
+    ] {
+        assert!(prefix(name).is_ok(), "{name}");
+    }
+    for name in [
+        "/",
+        "a/",
+        "/a",
+        "a//b",
+        "-a",
+        "a/-b",
+        ".a",
+        "a..b",
+        "a.lock",
+        "a b",
+        "a~1",
+        "a^",
+        "a:b",
+        "a*",
+        "@{u}",
+        "a\\b",
+        "a.",
+        &"a".repeat(201),
+    ] {
+        assert!(prefix(name).is_err(), "{name}");
+    }
 }
 
 #[test]
@@ -101,7 +172,37 @@ propose:
             .unwrap_err()
             .contains("nothing says where to")
     );
-    assert!(read("propose: {webhook: \"file:///etc\"}").is_err());
+    for (place, problem) in [
+        ("webhook: \"file:///etc\"", "is not an address"),
+        ("branch: {}", "nothing says which repository"),
+        (
+            "branch: {repository: \"ssh://a/b\"}",
+            "begin it with https:// or file://",
+        ),
+        (
+            "branch: {repository: \"https://a/b\", prefix: a..b}",
+            "is not the name of a branch",
+        ),
+        (
+            "branch: {repository: \"https://a/b\", base: --all}",
+            "is not the name of a branch",
+        ),
+        (
+            "branch: {repository: \"https://a/b\", folder: ../x}",
+            "is no folder of a repository",
+        ),
+        (
+            "branch: {repository: \"https://a/b\", email: \"<x>\"}",
+            "leave out < and >",
+        ),
+        (
+            "branch: {repository: \"https://a/b\", force: true}",
+            "has no field \"force\"",
+        ),
+    ] {
+        let told = read(&format!("propose: {{{place}}}")).unwrap_err();
+        assert!(told.contains(problem), "{place}: {told}");
+    }
     assert!(read("x").is_err());
 }
 

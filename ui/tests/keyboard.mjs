@@ -1,6 +1,6 @@
 // Four questions of people on call, answered by keyboard alone, from the beginning of the page each time.
 
-const MAX_TABS = 400;
+import { goTo, tabTo, type } from "./keys.mjs";
 
 export default async function (t) {
   await whyNotOffered(t);
@@ -90,36 +90,4 @@ async function act(page, button, { organisation, by, why }) {
   await page.getByText("The service has recorded it.").waitFor();
   await page.keyboard.press("Escape");
   await page.getByRole("dialog").waitFor({ state: "detached" });
-}
-
-/** Presses `g` and a letter. The page gives up on `g` alone after a moment, which a slow machine may need between the two. */
-async function goTo(page, letter, path) {
-  for (let tries = 0; tries < 20 && new URL(page.url()).pathname !== path; tries += 1) {
-    await page.keyboard.press("g");
-    await page.keyboard.press(letter);
-  }
-  await page.waitForURL((address) => address.pathname === path);
-}
-
-/** Types into the field of that name. */
-async function type(page, name, text, { enter = !name.startsWith("act-") } = {}) {
-  await tabTo(page, (on) => on.field === name);
-  await page.keyboard.press("Control+a");
-  await page.keyboard.type(text);
-  if (enter) await page.keyboard.press("Enter");
-}
-
-/** Presses Tab until the focus is where it is wanted. */
-async function tabTo(page, wanted) {
-  const passed = [];
-  for (let tabs = 0; tabs < MAX_TABS; tabs += 1) {
-    const on = await page.evaluate(() => {
-      const element = document.activeElement;
-      return { field: element?.getAttribute("name") ?? null, text: element?.textContent?.trim() ?? "", what: element?.tagName ?? "" };
-    });
-    if (wanted(on)) return;
-    passed.push(`${on.what} ${on.field ?? on.text.slice(0, 30)}`);
-    await page.keyboard.press("Tab");
-  }
-  throw new Error(`Tab does not lead there; it leads to: ${passed.slice(0, 60).join(", ")}`);
 }

@@ -55,6 +55,13 @@ pub struct Commit {
     pub changes: Vec<(String, Option<BlobId>)>,
 }
 
+/// Who makes a commit.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Author {
+    pub name: String,
+    pub email: String,
+}
+
 impl Git {
     /// The repository that the folder is in.
     pub fn at(folder: &Path) -> Result<Self, Finding> {
@@ -311,7 +318,7 @@ impl Git {
     }
 
     /// Runs git and returns its output, up to a limit: a few objects can produce endless lists.
-    fn run(&self, arguments: &[&str]) -> Result<Vec<u8>, Finding> {
+    pub(crate) fn run(&self, arguments: &[&str]) -> Result<Vec<u8>, Finding> {
         let spawned = self.command(arguments).stdin(Stdio::null()).spawn();
         let mut child = spawned.map_err(|error| self.no_git(&error))?;
         let mut printed = Vec::new();
@@ -331,6 +338,31 @@ impl Git {
             return Err(Finding::error("too-large", self.place(), problem, remedy));
         }
         self.end(child, arguments[0]).map(|()| printed)
+    }
+
+    /// Runs git with more environment and an input, and returns its one line of output.
+    pub(crate) fn answer(
+        &self,
+        arguments: &[&str],
+        environment: &[(&str, String)],
+        input: &[u8],
+    ) -> Result<String, Finding> {
+        let mut command = self.command(arguments);
+        for (name, value) in environment {
+            command.env(name, value);
+        }
+        let spawned = command.stdin(Stdio::piped()).spawn();
+        let mut child = spawned.map_err(|error| self.no_git(&error))?;
+        if let Some(mut stdin) = child.stdin.take() {
+            // If git has gone, its end will say why.
+            let _ = stdin.write_all(input);
+        }
+        let output = child.wait_with_output();
+        let output = output.map_err(|error| self.no_git(&error))?;
+        match output.status.success() {
+            true => Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned()),
+            false => Err(self.failed(arguments[0], &output.stderr)),
+        }
     }
 
     fn end(&self, child: Child, what: &str) -> Result<(), Finding> {

@@ -29,8 +29,15 @@ const MAX_PACK_BYTES: u64 = 1 << 30;
 const MAX_FETCHES: usize = 200;
 /// The most bytes of git's error output that we read.
 const MAX_COMPLAINT_BYTES: u64 = 64 << 10;
+/// Only the newest commit, and nothing beside it.
+const NEWEST: [&str; 4] = [
+    "--quiet",
+    "--depth=1",
+    "--no-tags",
+    "--no-recurse-submodules",
+];
 /// The ref of the fetched commit in the mirror.
-const FETCHED: &str = "refs/towpath/fetched";
+pub(crate) const FETCHED: &str = "refs/towpath/fetched";
 
 /// A repository and the wanted revision.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -109,29 +116,48 @@ impl GitMirror {
         let read = read.map_err(|finding| self.of_the_repository(finding));
         if read.is_err() {
             // Whatever it was, the next attempt shall not find its traces.
-            self.fetches = MAX_FETCHES;
+            self.begin_anew();
         }
         read
     }
 
-    fn fetch(&mut self) -> Result<Git, Finding> {
+    pub(crate) fn remote(&self) -> &GitRemote {
+        &self.remote
+    }
+
+    /// The next fetch makes the mirror again.
+    pub(crate) fn begin_anew(&mut self) {
+        self.fetches = MAX_FETCHES;
+    }
+
+    /// Fetches the revision.
+    pub(crate) fn fetch(&mut self) -> Result<Git, Finding> {
         if self.fetches >= MAX_FETCHES {
             self.make_anew()?;
         }
         self.fetches += 1;
         let what = format!("+{}:{FETCHED}", self.remote.revision);
-        let arguments = [
-            "fetch",
-            "--quiet",
-            "--depth=1",
-            "--no-tags",
-            "--no-recurse-submodules",
-            "--end-of-options",
-        ];
-        let mut command = Git::command_in(&self.folder, &arguments);
-        command.args(["source", &what]);
-        self.run(command, "fetch")?;
+        self.converse("fetch", &NEWEST, &["source", &what])?;
         Git::at(&self.folder)
+    }
+
+    /// Fetches the branches that a pattern names. Those that are gone there are gone here.
+    pub(crate) fn fetch_branches(&self, pattern: &str) -> Result<(), Finding> {
+        // With the revision in one command, git would take that for a branch that is gone.
+        let options = [&NEWEST[..], &["--prune"]].concat();
+        self.converse("fetch", &options, &["source", pattern])
+    }
+
+    /// Runs a command of git that talks to the server.
+    pub(crate) fn converse(
+        &self,
+        name: &str,
+        options: &[&str],
+        what: &[&str],
+    ) -> Result<(), Finding> {
+        let mut command = Git::command_in(&self.folder, &[name]);
+        command.args(options).arg("--end-of-options").args(what);
+        self.run(command, name)
     }
 
     fn make_anew(&mut self) -> Result<(), Finding> {
@@ -257,7 +283,7 @@ impl GitMirror {
     }
 
     /// Findings name the remote repository and not our mirror.
-    fn of_the_repository(&self, finding: Finding) -> Finding {
+    pub(crate) fn of_the_repository(&self, finding: Finding) -> Finding {
         let is_in_mirror = *finding.place.file == *self.folder.display().to_string();
         match is_in_mirror && finding.code != "unwritable" {
             true => Finding {

@@ -125,6 +125,32 @@ impl Http {
         .await
     }
 
+    pub(crate) fn allows_plain_http(&self) -> bool {
+        self.plain_http
+    }
+
+    /// Gets an address with a token, and returns the answer whatever its status is. It follows no redirect.
+    pub(crate) async fn ask(
+        &self,
+        url: Url,
+        token: Option<&BearerToken>,
+        patience: Duration,
+        max_bytes: usize,
+    ) -> Result<FetchResponse, String> {
+        let request = Request::get(url)
+            .header(ACCEPT, "application/json")
+            .authorization(token.map(BearerToken::header))
+            .timeout(patience);
+        let cannot = |error: HttpError| error.sentence("it");
+        let answer = self.client.send(request).await.map_err(cannot)?;
+        let status = answer.status().as_u16();
+        let body = answer.body(BodyLimit::bytes(max_bytes as u64)).await;
+        Ok(FetchResponse {
+            status,
+            body: body.map_err(cannot)?,
+        })
+    }
+
     /// Gets an address, with a byte budget that several answers share.
     pub(crate) async fn get_within(
         &self,

@@ -41,6 +41,7 @@ mod signatures;
 mod snapshot;
 mod sources;
 mod step_graph_cache;
+mod watch_series;
 mod workers;
 
 use std::net::IpAddr;
@@ -69,7 +70,7 @@ pub use enrolment::{Enrolment, PassNumber};
 pub use fleet::{
     AusCluster, AusMetrics, AusOrganisation, AusRemaining, AusSoak, Bounded, ClusterCount, Fleet,
     FleetAnswer, FleetApi, FleetForm, FleetHealth, FleetMetrics, FleetRequest, Reads,
-    RemainingSoak, TokenKeys, WatchMetrics,
+    RemainingSoak, TokenKeys,
 };
 pub use managed::{AllowedUpdates, ClusterPlace, Managed};
 pub use metrics::{Metrics, ReloadResult};
@@ -82,6 +83,7 @@ pub use snapshot::Snapshot;
 pub use sources::{
     ChangedWindows, SourceHealth, SourceProblem, SourceReads, StricterPart, WindowChanges,
 };
+pub use watch_series::{OutcomesQueryMetrics, WatchMetrics};
 
 /// The clock. A parameter, so that tests can choose any instant.
 pub type Clock = Arc<dyn Fn() -> Timestamp + Send + Sync>;
@@ -104,6 +106,8 @@ pub struct Service {
     fleet_answers: Arc<Semaphore>,
     fleet_health: ArcSwapOption<FleetHealth>,
     fleet_metrics: ArcSwapOption<FleetMetrics>,
+    watch_metrics: ArcSwapOption<WatchMetrics>,
+    query_metrics: ArcSwapOption<OutcomesQueryMetrics>,
     outcomes: ArcSwapOption<FleetOutcomes>,
     enrolment: Enrolment,
     rollouts: explain::Rollouts,
@@ -161,6 +165,8 @@ impl Service {
             fleet_answers: Arc::new(Semaphore::new(fleet::MAX_ANSWERS)),
             fleet_health: ArcSwapOption::empty(),
             fleet_metrics: ArcSwapOption::empty(),
+            watch_metrics: ArcSwapOption::empty(),
+            query_metrics: ArcSwapOption::empty(),
             outcomes: ArcSwapOption::empty(),
             enrolment: Enrolment::default(),
             rollouts: explain::Rollouts::default(),
@@ -325,6 +331,21 @@ impl Service {
             let at = metrics.last_pass.map(|at| at.to_string());
             self.publish(EventKind::Fleet, &json!({ "at": at }));
         }
+    }
+
+    /// Sets what the watch last did, for `/metrics`. It looks more often than the fleet makes passes.
+    pub fn watch_metrics(&self, metrics: WatchMetrics) {
+        let at = metrics.last_pass.map(|at| at.to_string());
+        let answers = metrics.answers.clone();
+        let old = self.watch_metrics.swap(Some(Arc::new(metrics)));
+        if old.is_none_or(|old| old.answers != answers) {
+            self.publish(EventKind::Fleet, &json!({ "at": at }));
+        }
+    }
+
+    /// Sets how asking Prometheus for outcomes went, for `/metrics`.
+    pub fn outcomes_query_metrics(&self, metrics: OutcomesQueryMetrics) {
+        self.query_metrics.store(Some(Arc::new(metrics)));
     }
 
     /// Sets what became of updates, for `/api/v1/rollouts` and `/metrics`.

@@ -24,17 +24,19 @@ use crate::routes::{Cost, RouteMatch};
 use crate::signatures::{SignatureHealth, SignaturesCollector};
 use crate::snapshot::ChannelArch;
 use crate::sources::{SourceHealth, SourcesCollector};
+use crate::watch_series::WatchCollector;
 use crate::{Snapshot, events, locked};
 
 /// The most channels that have series of their own; the rest are counted together.
 const MAX_CHANNELS: usize = 1_000;
 
-/// The health of the fleet, the sources and the signature stores, and the outcomes of rollouts.
+/// The health of the fleet, the sources and the signature stores, the outcomes of rollouts, and the watch.
 type Health = (
     Option<(Arc<FleetMetrics>, Sight)>,
     Option<Arc<Vec<SourceHealth>>>,
     Option<Arc<SignatureHealth>>,
     Option<OutcomesCollector>,
+    WatchCollector,
 );
 
 /// The result of an attempt to load a graph.
@@ -308,7 +310,7 @@ impl Metrics {
     pub(crate) fn write(
         &self,
         snapshot: Option<Arc<Snapshot>>,
-        (fleet, sources, signatures, outcomes): Health,
+        (fleet, sources, signatures, outcomes, watch): Health,
         age_seconds: Option<i64>,
         now: Timestamp,
     ) -> Result<String, fmt::Error> {
@@ -329,6 +331,7 @@ impl Metrics {
         if let Some(outcomes) = outcomes {
             of_graph.register_collector(Box::new(outcomes));
         }
+        of_graph.register_collector(Box::new(watch));
         let snapshot = GraphCollector {
             age_seconds,
             snapshot,
@@ -504,7 +507,7 @@ mod tests {
         let text = metrics
             .write(
                 None,
-                (None, None, None, None),
+                (None, None, None, None, WatchCollector::default()),
                 metrics.graph_age_seconds(now),
                 now,
             )

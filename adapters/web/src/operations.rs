@@ -15,6 +15,7 @@ use crate::fleet::query;
 use crate::outcome_series::OutcomesCollector;
 use crate::questions::Work;
 use crate::refusal::OrRefusal;
+use crate::watch_series::WatchCollector;
 use crate::{Reload, ReloadResult, Service, Snapshot, fleet, signatures, sources};
 
 /// How many findings a readiness answer shows.
@@ -147,6 +148,10 @@ pub(crate) fn written(service: &Service, sight: fleet::Sight) -> Response<Answer
         service.sources.load_full(),
         service.signatures.load_full(),
         outcomes,
+        WatchCollector {
+            watch: service.watch_metrics.load_full(),
+            query: service.query_metrics.load_full(),
+        },
     );
     let age = service.graph_age_seconds();
     let Ok(text) = service.metrics.write(snapshot, health, age, now) else {

@@ -11,7 +11,7 @@ use towpath_ocm::Login;
 use towpath_store::StoreAddress;
 use towpath_web::Reads;
 
-use super::{DAY, HOUR, SECOND, ServeOptions, within};
+use super::{DAY, HOUR, OutcomesSettings, SECOND, ServeOptions, within};
 use crate::clock::day_or_time;
 
 /// How long decisions and single spans are kept.
@@ -39,7 +39,7 @@ pub(crate) struct FleetSettings {
     /// The feedback policy's file. None: the built-in policy, which observes.
     pub(crate) feedback: Option<PathBuf>,
     /// Attempts of clusters that do not report.
-    pub(crate) outcomes: Option<PathBuf>,
+    pub(crate) outcomes: OutcomesSettings,
     /// Whether metrics have AUS's names too.
     pub(crate) aus_metrics: bool,
     /// The API that manages the clusters.
@@ -217,8 +217,8 @@ impl ServeOptions {
             if aus_metrics {
                 bail!("--aus-metrics tells of a fleet; add --fleet DIR, or remove it");
             }
-            if self.outcomes.is_some() {
-                bail!("--outcomes tells of a fleet; add --fleet DIR, or remove it");
+            if let Some(flag) = self.outcomes.flag() {
+                bail!("{flag} tells of a fleet; add --fleet DIR, or remove it");
             }
             return Ok(None);
         };
@@ -244,7 +244,7 @@ impl ServeOptions {
             allowance: allowance.signed(),
             minors: self.minors.clone(),
             feedback: self.feedback.clone(),
-            outcomes: self.outcomes.clone(),
+            outcomes: self.outcomes.settings()?,
             aus_metrics,
             hands,
         }))

@@ -4,6 +4,7 @@
 //! one place: [`Settings`].
 
 mod fleet;
+mod outcomes;
 mod redact;
 mod sources;
 #[cfg(test)]
@@ -26,6 +27,7 @@ use towpath_web::{
 };
 
 pub(crate) use self::fleet::{AcmSettings, FleetSettings, HandsSettings, OcmSettings};
+pub(crate) use self::outcomes::{OutcomesOptions, OutcomesQuerySettings, OutcomesSettings};
 pub(crate) use self::redact::written;
 use self::sources::one_or_many;
 pub(crate) use self::sources::{SignatureOption, SourceArgs, SourceOptions};
@@ -245,14 +247,9 @@ pub(crate) struct ServeOptions {
         help_heading = "ACM"
     )]
     pub(crate) acm_context: Option<String>,
-    /// What became of updates of clusters that do not report: a file with one JSON object on each line. It is read again when it changes.
-    #[arg(
-        long,
-        env = "TOWPATH_OUTCOMES",
-        value_name = "FILE",
-        help_heading = "Fleet"
-    )]
-    pub(crate) outcomes: Option<PathBuf>,
+    #[command(flatten)]
+    #[serde(skip)]
+    pub(crate) outcomes: OutcomesOptions,
     /// Serve the fleet's metrics under the names of AUS (aus_…) too, for dashboards made for it. [default: false]
     #[arg(long, env = "TOWPATH_AUS_METRICS", num_args = 0..=1, default_missing_value = "true", value_name = "BOOL", help_heading = "Fleet")]
     pub(crate) aus_metrics: Option<bool>,
@@ -429,6 +426,7 @@ fn parse_file(text: &str) -> anyhow::Result<ServeOptions> {
     }
     Ok(ServeOptions {
         sources: part(text)?,
+        outcomes: part(text)?,
         now: part(text)?,
         ..part(text)?
     })
@@ -641,10 +639,15 @@ impl Settings {
             .fleet
             .iter()
             .filter_map(|fleet| fleet.hands.as_ref()?.secret_file());
+        let outcomes = self.fleet.iter().filter_map(|fleet| {
+            let query = fleet.outcomes.query.as_ref();
+            query?.token.as_ref()
+        });
         let files = self
             .token_keys
             .iter()
-            .chain(&self.sources.access.registry_auth_file);
+            .chain(&self.sources.access.registry_auth_file)
+            .chain(outcomes);
         files.map(PathBuf::as_path).chain(hands)
     }
 

@@ -126,9 +126,7 @@ impl fmt::Display for FleetSettings {
                 )?,
             }
         }
-        if let Some(outcomes) = &self.outcomes {
-            writeln!(f, "outcomes: {outcomes:?}")?;
-        }
+        write!(f, "{}", self.outcomes)?;
         writeln!(f, "ausMetrics: {}", self.aus_metrics)?;
         write!(f, "reportAllowance: {}", written(self.allowance))
     }
@@ -140,7 +138,7 @@ pub(crate) fn written(length: impl TryInto<SignedDuration>) -> String {
 }
 
 /// An address without what may be a password in it.
-fn without_secrets(url: &str) -> &str {
+pub(super) fn without_secrets(url: &str) -> &str {
     match url.contains(['@', '?', '#']) {
         true => "(hidden)",
         false => url,

@@ -51,7 +51,10 @@ fn the_default_file_names_every_option_with_its_default() {
         && options.clusters.take().is_some()
         && options.store.take().is_some();
     assert!(options.store_password_file.take().is_some());
-    assert!(options.feedback.take().is_some() && options.outcomes.take().is_some());
+    let outcomes = std::mem::take(&mut options.outcomes);
+    assert!(options.feedback.take().is_some() && outcomes.outcomes.is_some());
+    assert!(outcomes.outcomes_prometheus.is_some() && outcomes.outcomes_query.is_some());
+    assert!(outcomes.outcomes_token.is_some() && outcomes.outcomes_every.is_some());
     assert!(
         options.sources.overlay.take().is_some() && options.allow_window_change.take().is_some()
     );
@@ -125,6 +128,61 @@ fn a_password_file_is_for_a_store_that_has_a_password() {
         settings.to_string().contains("storePasswordFile: \"p\""),
         "{settings}"
     );
+}
+
+#[test]
+fn a_prometheus_is_asked_what_it_can_answer() {
+    let in_force = |file: &str| {
+        parse_file(&format!("fleet: f\n{file}"))
+            .unwrap()
+            .validated()
+    };
+    let url = "outcomesPrometheus: \"https://prometheus.example.com/a\"\n";
+    let settings = in_force(&format!("{url}outcomesToken: t\noutcomesEvery: 5m")).unwrap();
+    let query = settings.fleet.as_ref().unwrap().outcomes.query.as_ref();
+    assert!(query.unwrap().prometheus(&Default::default()).is_ok());
+    let printed = settings.to_string();
+    let again = parse_file(&printed).unwrap().validated().unwrap();
+    assert_eq!(again.to_string(), printed);
+    assert!(printed.contains("outcomesQuery: ") && printed.contains("outcomesEvery: 5m"));
+    assert!(settings.secret_files().any(|path| path == Path::new("t")));
+    for (file, expected) in [
+        ("outcomesQuery: up", "add --outcomes-prometheus URL"),
+        ("outcomesToken: t", "add --outcomes-prometheus URL"),
+        (
+            &format!("{url}outcomesQuery: \"up[1d]\""),
+            "a matrix as its answer",
+        ),
+        (
+            &format!("{url}outcomesQuery: \"up{{\""),
+            "--outcomes-query: it is not PromQL",
+        ),
+        (
+            &format!("{url}outcomesEvery: 2d"),
+            "it must be between 1s and 1d",
+        ),
+    ] {
+        let told = in_force(file).unwrap_err().to_string();
+        assert!(told.contains(expected), "{file}: {told}");
+    }
+    let told = parse_file(url).unwrap().validated().unwrap_err();
+    assert!(
+        told.to_string()
+            .contains("--outcomes-prometheus tells of a fleet"),
+        "{told}"
+    );
+    let wrong = OutcomesQuerySettings {
+        url: "http://prometheus.example.com".to_owned(),
+        query: "up".to_owned(),
+        token: None,
+        every: std::time::Duration::from_secs(60),
+    };
+    let told = wrong
+        .prometheus(&Default::default())
+        .err()
+        .unwrap()
+        .to_string();
+    assert!(told.contains("in the clear"), "{told}");
 }
 
 #[test]

@@ -24,12 +24,14 @@ use towpath_formats::feedback::policy::{self, FeedbackFile, MAX_BYTES};
 use towpath_formats::room::Room;
 use towpath_sources::read_file;
 use towpath_store::Store;
-use towpath_web::{Clock, FleetAnswer, FleetForm};
+use towpath_web::{Clock, FleetAnswer, FleetForm, Service};
 
 pub(crate) use self::published_watch::PublishedWatch;
 pub(crate) use self::watcher::Watcher;
 use crate::cli::failure;
+use crate::fleet::lease::give_back;
 use crate::fleet::published_fleet::{GraphSource, PublishedFleet};
+use crate::sources::Access;
 
 /// How often it is looked for attempts that another replica has written.
 const LOOK_EVERY: Duration = Duration::from_millis(400);
@@ -110,15 +112,17 @@ impl BackgroundWatch {
     pub(crate) fn start(
         store: Store,
         file: FeedbackFile,
-        graph: GraphSource,
+        service: Arc<Service>,
         fleet: Arc<PublishedFleet>,
+        access: &Access,
         clock: Clock,
     ) -> anyhow::Result<Self> {
         tracing::info!("the watch begins: {}", in_words(&file));
-        let watcher = Watcher::new(store.clone(), file, graph, fleet.watch.clone())
+        let graph = GraphSource::Served(service.clone());
+        let watcher = Watcher::new(store.clone(), file, graph, fleet.watch.clone(), access)
             .context("the watch cannot start")?;
         let owner = watcher.owner().to_owned();
-        let work = tokio::spawn(watch_on(watcher, fleet, clock));
+        let work = tokio::spawn(watch_on(watcher, service, fleet, clock));
         Ok(Self { work, store, owner })
     }
 
@@ -127,17 +131,19 @@ impl BackgroundWatch {
         self.work.abort();
         // It ends by being aborted, which is an error to nobody.
         let _ = self.work.await;
-        if let Ok(Some(lease)) = self.store.holder(watcher::LEASE).await
-            && lease.owner == self.owner
-            && let Err(error) = self.store.release(&lease).await
-        {
-            tracing::debug!(%error, "the watch's lease could not be given back; it ends by itself");
-        }
+        give_back(&self.store, watcher::LEASE, &self.owner).await;
     }
 }
 
-async fn watch_on(mut watcher: Watcher, fleet: Arc<PublishedFleet>, clock: Clock) {
+/// Looks for ever. Each look shows in this replica's metrics at once, whoever holds the lease.
+async fn watch_on(
+    mut watcher: Watcher,
+    service: Arc<Service>,
+    fleet: Arc<PublishedFleet>,
+    clock: Clock,
+) {
     let (mut failures, began) = (Repeats::default(), Instant::now());
+    let mut shown = None;
     loop {
         tokio::select! {
             () = tokio::time::sleep(LOOK_EVERY) => {}
@@ -150,6 +156,11 @@ async fn watch_on(mut watcher: Watcher, fleet: Arc<PublishedFleet>, clock: Clock
                     "the watch could not look at the attempts; nothing is decided, and halts stay: {error:#}{more}"
                 );
             }
+        }
+        let metrics = fleet.watch.metrics();
+        if shown.as_ref() != Some(&metrics) {
+            service.watch_metrics(metrics.clone());
+            shown = Some(metrics);
         }
     }
 }

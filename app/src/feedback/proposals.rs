@@ -1,17 +1,25 @@
-//! Proposed halts on their way to people: into a directory, or to a webhook. Each once; what fails is tried again, ever more rarely.
+//! Proposed halts on their way to people: into a directory, to a webhook, or as a branch of a git repository. Each once; what fails is
+//! tried again, ever more rarely.
+//!
+//! git may take a minute, which is longer than the watch's lease lasts. So it works beside the watch, one proposal at a time.
 
 use std::fs;
 use std::io::ErrorKind;
 use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, anyhow, bail};
+use tokio::task::JoinHandle;
 use towpath_core::feedback::{Assessment, Halt};
 use towpath_core::retry::Backoff;
 use towpath_formats::SourceFile;
-use towpath_formats::feedback::policy::ProposalDestination;
+use towpath_formats::feedback::policy::{BranchDestination, ProposalDestination};
 use towpath_formats::feedback::{proposal, scope_words};
 use towpath_http::{HttpClient, HttpOptions, Method, Request, Url, base_address};
+use towpath_sources::{Author, GitBranches, GitProposal, GitRemote, ProposalOutcome};
+
+use crate::sources::{Access, check_plain_http};
 
 const BACKOFF: Backoff = Backoff {
     first: Duration::from_secs(5),
@@ -25,15 +33,27 @@ pub(super) struct Proposals {
     destination: Option<Destination>,
     failures: u32,
     failed_at: Option<Instant>,
+    /// What git works on.
+    job: Option<Job>,
+}
+
+/// A proposal that git works on, by its id.
+struct Job {
+    id: String,
+    work: JoinHandle<anyhow::Result<ProposalOutcome>>,
 }
 
 enum Destination {
     Directory(String),
     Webhook(HttpClient, Url),
+    Branch(Arc<Mutex<GitBranches>>),
 }
 
 impl Proposals {
-    pub(super) fn new(destination: Option<ProposalDestination>) -> anyhow::Result<Self> {
+    pub(super) fn new(
+        destination: Option<ProposalDestination>,
+        access: &Access,
+    ) -> anyhow::Result<Self> {
         let destination = match destination {
             None => None,
             Some(ProposalDestination::Directory(path)) => Some(Destination::Directory(path)),
@@ -49,11 +69,15 @@ impl Proposals {
                     url,
                 ))
             }
+            Some(ProposalDestination::Branch(to)) => {
+                Some(Destination::Branch(branches(to, access)?))
+            }
         };
         Ok(Self {
             destination,
             failures: 0,
             failed_at: None,
+            job: None,
         })
     }
 
@@ -63,12 +87,13 @@ impl Proposals {
         self.failed_at.is_none_or(|last| last.elapsed() >= wait)
     }
 
-    /// Whether one failed and is to be tried again by now.
+    /// Whether one failed and is to be tried again by now, or git is done with one.
     pub(super) fn is_due(&self) -> bool {
-        self.failed_at.is_some() && self.is_ready()
+        let is_done = self.job.as_ref().is_some_and(|job| job.work.is_finished());
+        is_done || (self.failed_at.is_some() && self.is_ready())
     }
 
-    /// Whether it is where it belongs.
+    /// Whether it is where it belongs by now.
     pub(super) async fn propose(&mut self, told: &Assessment, halt: &Halt, decision: i64) -> bool {
         let done = match &self.destination {
             None => Err(anyhow!("the feedback policy does not say where to")),
@@ -83,6 +108,13 @@ impl Proposals {
                     &proposal::message(told, halt, decision).to_string(),
                 )
                 .await
+            }
+            Some(Destination::Branch(branches)) => {
+                let branches = branches.clone();
+                match self.by_git(branches, told, halt, decision).await {
+                    Some(done) => done,
+                    None => return false,
+                }
             }
         };
         let (release, scope) = (&told.release, scope_words(&halt.scope));
@@ -101,6 +133,72 @@ impl Proposals {
             }
         }
     }
+}
+
+impl Proposals {
+    /// Has git propose, and says later what came of it. None: git is at work.
+    async fn by_git(
+        &mut self,
+        branches: Arc<Mutex<GitBranches>>,
+        told: &Assessment,
+        halt: &Halt,
+        decision: i64,
+    ) -> Option<anyhow::Result<()>> {
+        let id = proposal::id(told, halt, decision);
+        match self.job.take() {
+            Some(job) if !job.work.is_finished() => {
+                self.job = Some(job);
+                return None;
+            }
+            Some(job) if job.id == id => {
+                let done = job.work.await.context("git was interrupted");
+                return Some(done.flatten().map(|outcome| say(&outcome)));
+            }
+            // What came of another one shows in its branch.
+            Some(_) | None => {}
+        }
+        let new = GitProposal {
+            name: proposal::branch_name(&told.release, &halt.scope),
+            file: proposal::file(told, halt),
+            message: proposal::commit_message(told, halt, decision),
+            at: halt.since,
+        };
+        let work = tokio::task::spawn_blocking(move || {
+            let mut branches = branches.lock().unwrap_or_else(PoisonError::into_inner);
+            let proposed = branches.propose(&new);
+            proposed.map_err(|finding| anyhow!("{finding}"))
+        });
+        self.job = Some(Job { id, work });
+        None
+    }
+}
+
+fn say(outcome: &ProposalOutcome) {
+    match outcome {
+        ProposalOutcome::Pushed(commit) => tracing::info!(commit, "a branch was pushed"),
+        ProposalOutcome::Stands => tracing::info!("the branch is there already"),
+        ProposalOutcome::InBase => {
+            tracing::info!("a halt is in the base already; it is left as it is");
+        }
+    }
+}
+
+/// The repository, reached as git sources are.
+fn branches(to: BranchDestination, access: &Access) -> anyhow::Result<Arc<Mutex<GitBranches>>> {
+    let plain_http = access.http.plain_http;
+    check_plain_http(&to.repository, plain_http).context("the repository for proposals")?;
+    let remote = GitRemote {
+        url: to.repository,
+        revision: to.base,
+        folder: to.folder,
+    };
+    let author = Author {
+        name: to.name,
+        email: to.email,
+    };
+    let made = GitBranches::new(remote, &to.prefix, author, access.ca_file.as_deref());
+    let made = made.map_err(|finding| anyhow!("{finding}"))?;
+    Ok(Arc::new(Mutex::new(made)))
 }
 
 /// Writes a file whole, and never over another.

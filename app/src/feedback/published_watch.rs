@@ -21,12 +21,16 @@ struct WatchState {
 }
 
 impl PublishedWatch {
-    pub(super) fn publish(&self, decisions: Vec<WatchDecision>, at: Timestamp, is_watcher: bool) {
+    pub(super) fn publish(&self, decisions: Vec<WatchDecision>, at: Timestamp) {
         let mut state = self.state();
         state.decisions = decisions.into();
         state.at = Some(at);
         state.passes += 1;
-        state.is_watcher = is_watcher;
+    }
+
+    /// Whether this replica acts. The lease may come and go between two judgements.
+    pub(super) fn acts(&self, is_watcher: bool) {
+        self.state().is_watcher = is_watcher;
     }
 
     pub(super) fn pass_failed(&self) {

@@ -21,7 +21,9 @@ use towpath_store::{ChangeMark, HaltOutcome, InputPart, KeptAnswer, Lease, NewHa
 
 use super::proposals::Proposals;
 use super::published_watch::PublishedWatch;
+use crate::fleet::lease::new_owner;
 use crate::fleet::published_fleet::GraphSource;
+use crate::sources::Access;
 
 /// The lease's name in the store.
 pub(super) const LEASE: &str = "watch";
@@ -71,18 +73,15 @@ impl Watcher {
         file: FeedbackFile,
         graph: GraphSource,
         published: Arc<PublishedWatch>,
+        access: &Access,
     ) -> anyhow::Result<Self> {
         Ok(Self {
             store,
-            proposals: Proposals::new(file.destination.clone())?,
+            proposals: Proposals::new(file.destination.clone(), access)?,
             file,
             graph,
             published,
-            owner: format!(
-                "{}-{}",
-                std::process::id(),
-                Timestamp::now().as_nanosecond()
-            ),
+            owner: new_owner(),
             lease: None,
             asked_for_lease: None,
             mark: ChangeMark::default(),
@@ -108,6 +107,7 @@ impl Watcher {
 
     async fn try_pass(&mut self, now: Timestamp) -> anyhow::Result<Option<WatchPass>> {
         let is_new_holder = self.keep_lease().await?;
+        self.published.acts(self.lease.is_some());
         let has_news = self.read(now).await?;
         let held = self.graph.now();
         let Some(graph) = held.graph() else {
@@ -166,7 +166,7 @@ impl Watcher {
                 self.store.forget_watch_answer(&lease, gone).await?;
             }
         }
-        self.published.publish(decisions, now, self.lease.is_some());
+        self.published.publish(decisions, now);
         Ok(Some(passed))
     }
 

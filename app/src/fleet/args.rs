@@ -141,9 +141,8 @@ pub(crate) enum FleetCommand {
         /// Keep decisions and single spans of observed time for this long; 0 keeps them for ever. [default: 90d]
         #[arg(long, env = "TOWPATH_KEEP_FOR", value_name = "DURATION")]
         keep_for: Option<TimeSpan>,
-        /// What became of updates of clusters that do not report: a file with one JSON object on each line.
-        #[arg(long, env = "TOWPATH_OUTCOMES", value_name = "FILE")]
-        outcomes: Option<PathBuf>,
+        #[command(flatten)]
+        outcomes: config::OutcomesOptions,
         /// What to log: error, warn, info, debug, trace, or a filter such as `towpath=debug`. [default: info]
         #[arg(long, env = "TOWPATH_LOG", value_name = "LEVEL")]
         log: Option<String>,

@@ -96,6 +96,22 @@ impl Drop for LeaseKeeper {
     }
 }
 
+/// A name for this process among those that hold leases.
+pub(crate) fn new_owner() -> String {
+    let now = jiff::Timestamp::now().as_nanosecond();
+    format!("{}-{now}", std::process::id())
+}
+
+/// Lets another replica have a lease at once, if this owner holds it.
+pub(crate) async fn give_back(store: &Store, name: &str, owner: &str) {
+    if let Ok(Some(lease)) = store.holder(name).await
+        && lease.owner == owner
+        && let Err(error) = store.release(&lease).await
+    {
+        tracing::debug!(%error, "the lease {name} could not be given back; it ends by itself");
+    }
+}
+
 async fn keep(
     store: Store,
     owner: String,

@@ -19,6 +19,7 @@ use towpath_core::graph::Graph;
 use towpath_formats::words::counted;
 use towpath_web::{Enrolment, Service, Snapshot};
 
+use super::outcomes_query::PublishedQuery;
 use crate::feedback::PublishedWatch;
 
 /// What was last decided, for whoever asks.
@@ -26,11 +27,13 @@ use crate::feedback::PublishedWatch;
 pub(crate) struct PublishedFleet {
     published: RwLock<Option<Arc<RwLock<DecidedFleet>>>>,
     /// How long updates that start now may take.
-    limits: RwLock<Arc<TimeLimits>>,
+    limits: RwLock<Option<Arc<TimeLimits>>>,
     /// What clusters have told of updates since this process began.
     pub(crate) outcomes: OutcomeCounts,
     /// What the watch last said.
     pub(crate) watch: Arc<PublishedWatch>,
+    /// How asking Prometheus for outcomes goes.
+    pub(crate) outcomes_query: PublishedQuery,
     /// Told when reports were written.
     pub(crate) reports_came: Notify,
 }
@@ -154,12 +157,17 @@ impl PublishedFleet {
 
     /// How long updates that start now may take, as far as it is known.
     pub(crate) fn limits(&self) -> Arc<TimeLimits> {
+        self.learned_limits().unwrap_or_default()
+    }
+
+    /// The same. None: no pass was made yet.
+    pub(super) fn learned_limits(&self) -> Option<Arc<TimeLimits>> {
         let limits = self.limits.read().unwrap_or_else(PoisonError::into_inner);
         limits.clone()
     }
 
     pub(super) fn learned(&self, limits: Arc<TimeLimits>) {
-        *self.limits.write().unwrap_or_else(PoisonError::into_inner) = limits;
+        *self.limits.write().unwrap_or_else(PoisonError::into_inner) = Some(limits);
     }
 
     /// Puts up a new one.

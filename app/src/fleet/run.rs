@@ -16,22 +16,24 @@ use towpath_core::fleet::{
     name_clashes,
 };
 use towpath_core::retry::Backoff;
+use towpath_sources::HttpAccess;
 use towpath_store::{Store, StoreAddress, StoreError};
 use towpath_web::{
     AllowedUpdates, AusMetrics, Bounded, Clock, ClusterCount, ClusterPlace, Fleet, FleetHealth,
-    FleetMetrics, Managed, RemainingSoak, Service, TokenKeys, WatchMetrics,
+    FleetMetrics, Managed, RemainingSoak, Service, TokenKeys,
 };
 
 use super::aus_metrics::aus_metrics;
 use super::complaint::Complaint;
 use super::facts::NO_POLICY;
 use super::fleet_backend::{FleetBackend, FleetBackendSlot};
+use super::outcomes_query::{BackgroundQuery, OutcomesQuery};
 use super::published_fleet::{DecidedFleet, GraphSource, PassOutcome, PublishedFleet};
 use super::scheduler::Scheduler;
 use super::{facts, needed, open_or_make};
 use crate::config::{FleetSettings, Settings};
 use crate::feedback::{self, BackgroundWatch};
-use crate::sources::HaltsFeed;
+use crate::sources::{Access, HaltsFeed};
 
 /// A cluster that was seen since then reports lately.
 const LATELY: SignedDuration = SignedDuration::from_hours(24);
@@ -53,7 +55,7 @@ pub(crate) async fn run(settings: Settings, once: bool) -> anyhow::Result<bool> 
     let is_new = files.first().is_some_and(|file| !file.exists());
     let store = open_or_make(fleet.store_address()).await?;
     let passed = match once {
-        true => pass_once(&store, &fleet, graph, now).await,
+        true => pass_once(&store, &settings, &fleet, graph, now).await,
         false => pass_for_ever(&store, &settings, &fleet, graph).await,
     };
     store.close().await;
@@ -69,16 +71,24 @@ pub(crate) async fn run(settings: Settings, once: bool) -> anyhow::Result<bool> 
 /// One pass, or why it could not be made.
 async fn pass_once(
     store: &Store,
+    settings: &Settings,
     fleet: &FleetSettings,
     graph: GraphSource,
     now: Timestamp,
 ) -> anyhow::Result<()> {
     let published = Arc::new(PublishedFleet::default());
+    let query = outcomes_query(store, fleet, &settings.sources.access.http, &published)?;
     let mut scheduler = Scheduler::new(store.clone(), fleet.clone(), graph, published)?;
     let passed = scheduler.pass(now).await;
     let findings = scheduler.findings();
     scheduler.stop().await;
     let outcome = passed?;
+    // The pass has learned how long updates may take.
+    if let Some(query) = query {
+        let looked = query.look(now).await;
+        query.stop().await;
+        looked.context("what Prometheus tells could not be written down")?;
+    }
     // Without any policy nothing can ever start: somebody has named another folder.
     if let Some(finding) = findings.iter().find(|finding| finding.code == NO_POLICY) {
         bail!("{finding}");
@@ -98,6 +108,10 @@ async fn pass_for_ever(
     graph: GraphSource,
 ) -> anyhow::Result<()> {
     let published = Arc::new(PublishedFleet::default());
+    let query = outcomes_query(store, fleet, &settings.sources.access.http, &published)?;
+    let now = settings.now;
+    let clock: Clock = Arc::new(move || now.unwrap_or_else(Timestamp::now));
+    let query = query.map(|query| BackgroundQuery::start(query, None, clock));
     let mut scheduler = Scheduler::new(store.clone(), fleet.clone(), graph, published)?;
     let mut stop = std::pin::pin!(crate::serve::stop_signal(STOPPING)?);
     let (mut complaint, began) = (Complaint::default(), Instant::now());
@@ -116,7 +130,23 @@ async fn pass_for_ever(
         }
     }
     scheduler.stop().await;
+    if let Some(query) = query {
+        query.stop().await;
+    }
     Ok(())
+}
+
+/// Who asks Prometheus for outcomes, if somebody is to.
+fn outcomes_query(
+    store: &Store,
+    fleet: &FleetSettings,
+    access: &HttpAccess,
+    published: &Arc<PublishedFleet>,
+) -> anyhow::Result<Option<OutcomesQuery>> {
+    let query = fleet.outcomes.query.as_ref();
+    let made =
+        query.map(|query| OutcomesQuery::new(query, access, store.clone(), published.clone()));
+    made.transpose()
 }
 
 /// What somebody who makes single passes has to know.
@@ -224,6 +254,7 @@ pub(crate) fn token_keys(
 pub(crate) fn in_background(
     service: Arc<Service>,
     fleet: FleetSettings,
+    access: Access,
     clock: Clock,
 ) -> anyhow::Result<BackgroundFleet> {
     let keys = fleet
@@ -235,6 +266,9 @@ pub(crate) fn in_background(
     let address = fleet.store_address();
     // What no waiting can mend ends the start.
     address.check().context("--store cannot be used")?;
+    if let Some(query) = &fleet.outcomes.query {
+        query.prometheus(&access.http)?;
+    }
     let api = Arc::new(FleetBackendSlot::default());
     service.fleet(Fleet {
         desk: api.clone(),
@@ -265,14 +299,17 @@ pub(crate) fn in_background(
             fleet.allowance,
         ));
         let (every, names_of_aus) = (fleet.pass_every, fleet.aus_metrics);
-        let (watched_graph, watched_fleet) = (graph.clone(), published_fleet.clone());
         let watch = BackgroundWatch::start(
             store.clone(),
             feedback,
-            watched_graph,
-            watched_fleet,
+            service.clone(),
+            published_fleet.clone(),
+            &access,
             clock.clone(),
         );
+        let query = outcomes_query(&store, &fleet, &access.http, &published_fleet);
+        let start = |query| BackgroundQuery::start(query, Some(service.clone()), clock.clone());
+        let query = query.map(|query| query.map(start));
         match Scheduler::new(store.clone(), fleet, graph, published_fleet) {
             Ok(scheduler) => {
                 pass_until(scheduler, &service, &clock, every, names_of_aus, &stopped).await;
@@ -281,6 +318,11 @@ pub(crate) fn in_background(
         }
         match watch {
             Ok(watch) => watch.stop().await,
+            Err(error) => tracing::error!("{error:#}"),
+        }
+        match query {
+            Ok(Some(query)) => query.stop().await,
+            Ok(None) => {}
             Err(error) => tracing::error!("{error:#}"),
         }
         following.abort();
@@ -371,7 +413,6 @@ async fn pass_until(
                             ..aus_metrics(&published, outcome.at)
                         });
                         told.agent_updates = scheduler.published_fleet.outcomes.all();
-                        told.watch = scheduler.published_fleet.watch.metrics();
                         service.fleet_metrics(Arc::new(told.clone()));
                     });
                 }
@@ -542,7 +583,6 @@ fn metrics(
         is_scheduler: outcome.is_scheduler,
         decisions,
         agent_updates: BTreeMap::new(),
-        watch: WatchMetrics::default(),
         aus: None,
     }
 }

@@ -29,7 +29,7 @@ use towpath_store::{
 use super::facts::{self, Files, FleetReading, Offers, StoredFleet};
 use super::hands::{self, Hands, hands_of};
 use super::kept_attempts::KeptAttempts;
-use super::lease::LeaseKeeper;
+use super::lease::{LeaseKeeper, new_owner};
 use super::outcomes_file::OutcomesFile;
 use super::published_fleet::{DecidedFleet, GraphHandle, GraphSource, PassOutcome, PublishedFleet};
 use crate::config::FleetSettings;
@@ -85,12 +85,8 @@ impl Scheduler {
         let files = Files::new(&settings.policy, settings.clusters.as_deref());
         let hands = hands_of(settings.hands.as_ref())?;
         let minors = minors::of(settings.minors.as_deref())?;
-        let owner = format!(
-            "{}-{}",
-            std::process::id(),
-            Timestamp::now().as_nanosecond()
-        );
-        let outcomes_file = settings.outcomes.clone().map(OutcomesFile::new);
+        let owner = new_owner();
+        let outcomes_file = settings.outcomes.file.clone().map(OutcomesFile::new);
         let keeper = LeaseKeeper::new(store.clone(), owner, settings.pass_every);
         Ok(Self {
             store,
@@ -293,6 +289,7 @@ impl Scheduler {
             .chain(self.outcomes_file.iter().flat_map(|file| file.findings()))
             .cloned()
             .collect();
+        findings.extend(self.published_fleet.outcomes_query.findings());
         findings.sort();
         findings
     }

@@ -462,7 +462,7 @@ fn check_arches(arches: &[String]) -> anyhow::Result<()> {
 }
 
 /// Plain HTTP is for this machine, or by leave.
-fn check_plain_http(address: &str, plain_http: bool) -> anyhow::Result<()> {
+pub(crate) fn check_plain_http(address: &str, plain_http: bool) -> anyhow::Result<()> {
     let address = address
         .trim_start_matches("git+")
         .trim_start_matches("oci+");

@@ -30,6 +30,7 @@ use towpath_core::version::Version;
 use towpath_sources::{Copies, Watch};
 use towpath_web::{ReloadRequest, Service, WakeOutcome};
 
+pub(crate) use address::check_plain_http;
 use address::{Location, SourceSpec};
 pub(crate) use answered::GraphArgs;
 pub(crate) use halts::HaltsFeed;

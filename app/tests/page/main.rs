@@ -24,6 +24,7 @@ const JOURNEYS: &[&str] = &[
     "hostile",
     "addresses",
     "acts",
+    "halting",
 ];
 
 /// Made when the first journey needs it, and ended before the process ends.

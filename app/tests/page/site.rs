@@ -5,13 +5,15 @@
 //! | `example` | the built-in example, without a fleet |
 //! | `fleet` | the example's fleet with a store; everybody may look, an administrator may act |
 //! | `closed` | the same, and only who has a token may look |
+//! | `watched` | the example's fleet: one release fails too often, and another one is halted |
 //! | `hostile` | a fleet whose names are markup and script |
 
 use std::path::Path;
 use std::process::Command;
 
+use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
-use towpath_testing_services::{Towpath, binary};
+use towpath_testing_services::{Response, Towpath, binary};
 
 use crate::browser::Browser;
 use crate::{folder, hostile};
@@ -23,11 +25,18 @@ pub(crate) struct Site {
     example: Towpath,
     fleet: Towpath,
     closed: Towpath,
+    watched: Towpath,
     hostile: Towpath,
     administrator: String,
     reader: String,
+    /// Administrators with names.
+    ada: String,
+    bob: String,
+    /// The release that fails too often, and the one that is halted.
+    rollout: Value,
+    halted: Value,
     /// What the services read and write; removed after they have ended.
-    _data: [tempfile::TempDir; 2],
+    _data: [tempfile::TempDir; 3],
 }
 
 impl Site {
@@ -42,15 +51,27 @@ impl Site {
         let evil = Towpath::demo();
         write(&evil.path().join("keys"), KEYS);
         hostile::write_fleet(evil.path());
+        let rolling = Towpath::demo();
+        write(&rolling.path().join("keys"), KEYS);
+        let named = |name: &str| token(&keys, &["--admin", "--name", name]);
+        let (ada, bob) = (named("ada"), named("bob"));
+        let [rollout, other] = rollouts(rolling.path());
+        let watched = serve_watched(rolling.path(), &rollout);
+        let halted = halt(&watched, &ada, &other);
         Ok(Self {
             browser,
             example: Towpath::serve(&[]),
             fleet: serve(demo.path(), "fleet.db", &["--open-reads"]),
             closed: serve(demo.path(), "closed.db", &[]),
             hostile: serve(evil.path(), "fleet.db", &["--open-reads"]),
+            watched,
+            ada,
+            bob,
+            rollout,
+            halted,
             administrator: token(&keys, &["--admin"]),
             reader: token(&keys, &["--read"]),
-            _data: [demo, evil],
+            _data: [demo, evil, rolling],
         })
     }
 
@@ -63,6 +84,12 @@ impl Site {
             "fleet": url(&self.fleet),
             "closed": url(&self.closed),
             "hostile": url(&self.hostile),
+            "watched": url(&self.watched),
+            "ada": self.ada,
+            "bob": self.bob,
+            "unnamed": self.administrator,
+            "rollout": self.rollout,
+            "halted": self.halted,
             "administrator": self.administrator,
             "reader": self.reader,
         })
@@ -91,6 +118,73 @@ fn serve(folder: &Path, store: &str, more: &[&str]) -> Towpath {
         !t.get("/readyz").json()["fleet"]["lastPass"].is_null()
     });
     towpath
+}
+
+/// Two releases of the folder's data, the first of which is being rolled out: where, and from which release.
+fn rollouts(folder: &Path) -> [Value; 2] {
+    let files = Towpath::files(folder);
+    let done = Command::new(binary())
+        .args(["rollouts", "list", "--output", "json"])
+        .args(&files)
+        .output()
+        .expect("towpath runs");
+    let told: Value = serde_json::from_slice(&done.stdout).expect("JSON");
+    let rows = told["rollouts"].as_array().expect("rows").iter();
+    let rows: Vec<&Value> = rows.collect();
+    let open = |row: &&&Value| row["state"] == "running" && row["start"] != row["end"];
+    let first = rows.iter().find(open).expect("a rollout is open");
+    let other = rows.iter().find(|row| row["to"] != first["to"]);
+    let other = other.expect("another release is to come");
+    let brief =
+        |row: &Value| json!({"to": row["to"], "channel": row["channel"], "from": row["from"][0]});
+    [brief(first), brief(other)]
+}
+
+/// The example's fleet, in which three of ten updates to a release fail, in every organisation.
+fn serve_watched(folder: &Path, rollout: &Value) -> Towpath {
+    let now = Timestamp::now();
+    let attempt = |number: i64| {
+        let started = now - SignedDuration::from_hours(9) + SignedDuration::from_mins(number);
+        let ended = started + SignedDuration::from_mins(70);
+        let end = if number % 10 < 3 {
+            "failedAt"
+        } else {
+            "completedAt"
+        };
+        let platform = ["AWS", "GCP", "VSphere"][(number % 3) as usize];
+        let line = json!({
+            "cluster": format!("silent-{number}"), "organisation": format!("org{}", number % 4),
+            "from": rollout["from"], "to": rollout["to"], "platform": platform,
+            "startedAt": started.to_string(), end: ended.to_string(),
+        });
+        format!("{line}\n")
+    };
+    let file = folder.join("outcomes.jsonl");
+    write(&file, &(0..120).map(attempt).collect::<String>());
+    let path = file.to_str().expect("UTF-8");
+    let towpath = serve(folder, "fleet.db", &["--open-reads", "--outcomes", path]);
+    let to = rollout["to"].as_str().expect("a release");
+    towpath.until("the watch says halt", |t| {
+        let told = t.get(&format!("/api/v1/fleet/watch?version={to}"));
+        told.status == 200 && told.json()["releases"][0]["answer"] == "halt"
+    });
+    towpath
+}
+
+/// Halts a release at once, and tells by which number.
+fn halt(towpath: &Towpath, token: &str, rollout: &Value) -> Value {
+    let body = json!({"release": rollout["to"], "why": "INC-1: nodes stay NotReady"}).to_string();
+    let request = format!(
+        "POST /api/v1/rollouts/halt HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\nauthorization: Bearer {token}\r\n\
+         content-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
+        body.len()
+    );
+    let answer = Response::read(&mut towpath.send(request.as_bytes()), false);
+    let told = answer.json();
+    assert_eq!(answer.status, 200, "{told}");
+    let mut halted = rollout.clone();
+    halted["halt"] = told["halt"]["id"].clone();
+    halted
 }
 
 fn token(keys: &Path, arguments: &[&str]) -> String {

@@ -6,7 +6,7 @@ use towpath_core::feedback::{Assessment, Halt, HaltScope};
 use towpath_core::graph::{DeclaredHalt, ObservedFailures};
 use towpath_core::version::Version;
 
-use super::text::{halt_message, halt_words};
+use super::text::{halt_message, halt_words, scope_words};
 use crate::SourceFile;
 use crate::graph::data;
 
@@ -47,11 +47,36 @@ pub fn scope_of(path: &str, body: &str) -> Option<HaltScope> {
     halts.next().map(|halt| halt.scope.clone())
 }
 
+/// What a proposal is known by, through restarts and in every replica.
+pub fn id(told: &Assessment, halt: &Halt, decision: i64) -> String {
+    format!("{decision}/{}", path(&told.release, &halt.scope))
+}
+
+/// The message of a commit that has the file: what, on what evidence, and where it comes from.
+pub fn commit_message(told: &Assessment, halt: &Halt, decision: i64) -> String {
+    let scope = scope_words(&halt.scope);
+    let release = &told.release;
+    let evidence = halt_message(told, halt);
+    let id = id(told, halt, decision);
+    format!(
+        "Halt {release} for {scope}\n\n{evidence}\n\n\
+         Merging this stops offering {release} there. Removing the file later undoes it.\n\n\
+         Towpath-Decision: {decision}\nTowpath-Halt: {id}\n"
+    )
+}
+
+/// The name of a branch for the file.
+pub fn branch_name(release: &Version, scope: &HaltScope) -> String {
+    let path = path(release, scope);
+    let name = path.rsplit('/').next().unwrap_or(&path);
+    name.trim_end_matches(".yaml").to_owned()
+}
+
 /// What a webhook is sent: what is proposed, why, and the file to commit. Who gets it twice tells by its `id`.
 pub fn message(told: &Assessment, halt: &Halt, decision: i64) -> Value {
     let file = file(told, halt);
     json!({
-        "id": format!("{decision}/{}", file.path),
+        "id": id(told, halt, decision),
         "release": told.release.to_string(),
         "decision": decision,
         "message": halt_message(told, halt),

@@ -17,6 +17,7 @@ use towpath_core::feedback::{KEPT_FOR, Testimony, TimeLimits, UpdateEvidence, Up
 use towpath_core::finding::{Finding, Place};
 use towpath_core::version::{Arch, Version};
 
+use super::wrong_entries::WrongEntries;
 use crate::graph::data::parse_time;
 use crate::read::too_large;
 
@@ -26,8 +27,6 @@ pub const MAX_BYTES: usize = 64 << 20;
 const MAX_ATTEMPTS: usize = 200_000;
 /// The longest name of an organisation or architecture, in bytes.
 const MAX_NAME_BYTES: usize = 256;
-/// How many problems of a file are shown.
-const MAX_SHOWN: usize = 20;
 
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
@@ -51,13 +50,16 @@ pub fn read(
     limits: &Arc<TimeLimits>,
     now: Timestamp,
 ) -> (Vec<Testimony>, Vec<Finding>) {
-    let (mut told, mut findings, mut more) = (Vec::new(), Vec::new(), 0_usize);
+    let (mut told, mut findings) = (Vec::new(), Vec::new());
     if bytes.len() > MAX_BYTES {
         let problem = format!("it is larger than {MAX_BYTES} bytes");
         let remedy = "leave out attempts that are older than 90 days";
         return (told, vec![too_large(place, problem, remedy)]);
     }
+    let remedy = "correct the line; docs/rollouts.md has an example";
+    let mut wrong = WrongEntries::new("bad-attempt", remedy);
     let oldest = now.checked_sub(KEPT_FOR).unwrap_or(Timestamp::MIN);
+    let is_kept = |known: &UpdateEvidence| known.first_at() >= Some(oldest);
     for (number, line) in (1..).zip(bytes.split(|byte| *byte == b'\n')) {
         if line.iter().all(u8::is_ascii_whitespace) {
             continue;
@@ -69,36 +71,12 @@ pub fn read(
             break;
         }
         match testimony(line, limits, now) {
-            Ok(one)
-                if one
-                    .evidence
-                    .iter()
-                    .any(|known| known.first_at() >= Some(oldest)) =>
-            {
-                told.push(one);
-            }
+            Ok(one) if one.evidence.iter().any(is_kept) => told.push(one),
             Ok(_) => {}
-            Err(problem) if findings.len() < MAX_SHOWN => {
-                let remedy = "correct the line; docs/rollouts.md has an example";
-                findings.push(Finding::error(
-                    "bad-attempt",
-                    place.at(number, 0),
-                    problem,
-                    remedy,
-                ));
-            }
-            Err(_) => more += 1,
+            Err(problem) => wrong.add(|| place.at(number, 0), problem),
         }
     }
-    if more > 0 {
-        let problem = format!("{more} more lines are wrong");
-        findings.push(Finding::error(
-            "bad-attempt",
-            place.clone(),
-            problem,
-            "correct those that are shown first",
-        ));
-    }
+    findings.extend(wrong.findings(place, "lines"));
     (told, findings)
 }
 
@@ -161,6 +139,7 @@ fn testimony(line: &[u8], limits: &Arc<TimeLimits>, now: Timestamp) -> Result<Te
 
 #[cfg(test)]
 mod tests {
+    use super::super::wrong_entries::MAX_SHOWN;
     use super::*;
 
     fn reading(lines: &[&str]) -> (Vec<Testimony>, Vec<String>) {

@@ -15,6 +15,7 @@ pub mod json;
 pub mod log;
 pub(crate) mod maintenance;
 pub mod matrix;
+pub mod outcomes_query;
 pub mod pages;
 pub mod pipeline;
 pub mod policy;
@@ -22,6 +23,7 @@ pub mod report;
 pub mod standing;
 pub mod text;
 pub mod token;
+mod wrong_entries;
 
 pub use crate::room::Room;
 

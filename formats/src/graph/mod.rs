@@ -7,7 +7,7 @@ pub mod explain;
 pub mod extend;
 pub mod lint;
 pub mod platforms;
-mod promql;
+pub(crate) mod promql;
 pub mod release;
 pub mod release_images;
 pub mod release_metadata;

@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 
 use promql_parser::parser;
+use promql_parser::parser::value::ValueType;
 use towpath_core::finding::{Finding, Place};
 use towpath_core::graph::MatchingRule;
 
@@ -70,6 +71,20 @@ impl QueryProblem {
                 Finding::warning("unchecked-promql", place, problem, "write a simpler query")
             }
         }
+    }
+}
+
+/// What is wrong with a query that has to have an instant vector as its answer.
+pub(crate) fn problem_of_vector(query: &str) -> Option<String> {
+    match check(query) {
+        Some(QueryProblem::Unparsable(problem)) => Some(format!("it is not PromQL: {problem}")),
+        Some(QueryProblem::Unchecked(problem)) => Some(problem),
+        None => match parser::parse(query).ok()?.value_type() {
+            ValueType::Vector => None,
+            other => Some(format!(
+                "it has a {other} as its answer, and an instant vector is needed"
+            )),
+        },
     }
 }
 

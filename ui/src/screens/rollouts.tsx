@@ -1,22 +1,20 @@
 // Rollouts: every window that is open or to come, as a curve over time; and what would change it, as a diff.
 
 import type { JSX } from "preact";
-import { useState } from "preact/hooks";
 import { at, change, here, link, param } from "../address";
 import { useAnswer } from "../api/answer";
-import { ApiError, post, url } from "../api/client";
-import { touch } from "../api/live";
+import { url } from "../api/client";
 import type { ScreenProps } from "../app";
 import { session } from "../session";
 import { Answered, Code, Diff, Empty, Mark, Section, Shape, Time } from "../components/basics";
 import { Findings } from "../components/reasons";
 import type { Finding } from "../api/types";
 import { Dialog } from "../components/dialog";
-import { askForToken } from "../components/token";
 import { Choice, Field, Question } from "../components/fields";
 import { Table, type Column } from "../components/table";
 import { Curve, type CurvePoint } from "../components/curve";
 import { exact, percent } from "../clock";
+import { HaltAtOnce, StandingHalts } from "./halts";
 
 interface Rollout {
   channel: string;
@@ -29,7 +27,7 @@ interface Rollout {
   share: number;
   reaches: Record<string, string>;
   from: string[];
-  blocked: { origin: string; everybody: boolean; platforms: string[]; from: string[] }[];
+  blocked: { origin: string; everybody: boolean; platforms: string[]; from: string[]; halt?: { by: string; at: string } | null }[];
   curve?: CurvePoint[];
   place?: string | null;
   name?: string | null;
@@ -134,6 +132,7 @@ export function RolloutsScreen(_: ScreenProps): JSX.Element {
         <h1>Rollouts</h1>
         <p class="muted">Each cluster is reached at its own instant between start and end.</p>
       </div>
+      <StandingHalts />
       <Answered answer={answer} what="rollouts">
         {(data) => (data.rollouts.length === 0 ? <None /> : <All data={data} watch={watch.data?.releases ?? []} />)}
       </Answered>
@@ -188,7 +187,7 @@ function RolloutCard({ rollout, now, watched }: { rollout: Rollout; now: number;
       <header class="rollout-head">
         <h2><a href={link("/graph", { channel: rollout.channel, to: rollout.to, from: rollout.from[rollout.from.length - 1] })}>{rollout.to}</a> <span class="muted">in {rollout.channel}</span></h2>
         <span class="row">
-          {rollout.blocked.some((block) => block.everybody) && <Mark kind="blocked">blocked</Mark>}
+          {rollout.blocked.some((block) => block.everybody) && <Mark kind="blocked">{rollout.blocked.some((block) => block.everybody && block.halt) ? "halted" : "blocked"}</Mark>}
           <Mark kind={open ? "phasing" : "quiet"}>{open ? "open" : "to come"}</Mark>
         </span>
       </header>
@@ -205,7 +204,7 @@ function RolloutCard({ rollout, now, watched }: { rollout: Rollout; now: number;
       </dl>
       {rollout.blocked.map((block) => (
         <p key={block.origin} class="note note-blocked small-text">
-          <Shape tone="blocked" /> Blocked {block.everybody ? "for everybody" : `on ${block.platforms.join(", ")}`}, from {named(block.from)}: <code>{block.origin}</code>
+          <Shape tone="blocked" /> {block.halt ? <>Halted by {block.halt.by} <Time at={block.halt.at} />,</> : "Blocked"} {block.everybody ? "for everybody" : `on ${block.platforms.join(", ")}`}, from {named(block.from)}: <code>{block.origin}</code>
         </p>
       ))}
       <OutcomesOf rollout={rollout} />
@@ -315,6 +314,11 @@ function named(versions: readonly string[]): string {
   return `${versions.length} releases, ${versions[0]} to ${versions[versions.length - 1]}`;
 }
 
+function blockedFor({ blocked }: Rollout): JSX.Element | string {
+  if (blocked.length === 0) return <span class="muted">no</span>;
+  return blocked.some((block) => block.everybody) ? "for everybody" : "in part";
+}
+
 const COLUMNS: Column<Rollout>[] = [
   { key: "to", title: "Release", head: true, sort: (one) => one.to, cell: (one) => <a href={link("/graph", { channel: one.channel, to: one.to, from: one.from[one.from.length - 1] })}>{one.to}</a> },
   { key: "channel", title: "Channel", sort: (one) => one.channel, cell: (one) => <code>{one.channel}</code> },
@@ -324,7 +328,7 @@ const COLUMNS: Column<Rollout>[] = [
   { key: "end", title: "End", sort: (one) => one.end, cell: (one) => <Time at={one.end} /> },
   { key: "ramp", title: "Ramp", sort: (one) => one.ramp, cell: (one) => one.ramp },
   { key: "from", title: "From", cell: (one) => named(one.from) },
-  { key: "blocked", title: "Blocked", cell: (one) => (one.blocked.length === 0 ? <span class="muted">no</span> : one.blocked.some((block) => block.everybody) ? "for everybody" : "in part") },
+  { key: "blocked", title: "Blocked", cell: blockedFor },
   ...["offered", "started", "done", "failed", "degraded"].map((key): Column<Rollout> => {
     const count = (one: Rollout) => one.outcomes?.[key as keyof OutcomeCount];
     return { key, title: key[0]!.toUpperCase() + key.slice(1), numeric: true, sort: (one) => count(one) ?? -1, cell: (one) => count(one) ?? <span class="muted">–</span> };
@@ -345,7 +349,6 @@ function ChangeDialog(): JSX.Element {
   const close = () => change({ change: null, in: null, release: null, ...NO_CHOICES });
   return (
     <Dialog title={`${text}: ${param("release")} in ${param("in")}`} onClose={close} wide>
-      <p>This is the change of graph data that does it. Nothing happens until somebody commits it: copy it into your repository.</p>
       <div class="row">
         <div class="tabs" role="group" aria-label="What to do">
           {ACTIONS.map((one) => (
@@ -353,6 +356,9 @@ function ChangeDialog(): JSX.Element {
           ))}
         </div>
       </div>
+      {action === "halt" && <HaltAtOnce release={param("release")} />}
+      {action === "halt" && session.value?.hasFleet && <h3>Or halt it in graph data</h3>}
+      <p>This is the change of graph data that does it. Nothing happens until somebody commits it: copy it into your repository.</p>
       {choices.length > 0 && (
         <div class="question">
           {choices.map(({ name, label, placeholder, wide }) => <Field key={name} name={name} label={label} placeholder={placeholder} width={wide ? "wide" : "short"} />)}
@@ -390,39 +396,7 @@ function ChangeDialog(): JSX.Element {
           </div>
         )}
       </Answered>
-      {action === "halt" && <HaltAtOnce release={param("release")} />}
     </Dialog>
-  );
-}
-
-/** A halt that every replica serves within a second. Undoing it takes two administrators. */
-function HaltAtOnce({ release }: { release: string }): JSX.Element | null {
-  const [why, setWhy] = useState("");
-  const [state, setState] = useState<{ doing?: boolean; done?: string; error?: string }>({});
-  if (!session.value?.hasFleet) return null;
-  const may = session.value.role === "administrator";
-  const submit = async (event: Event) => {
-    event.preventDefault();
-    if (!why.trim() || !may || state.doing) return;
-    setState({ doing: true });
-    try {
-      const answer = (await post("/api/v1/rollouts/halt", { release, why: why.trim() })) as { text: string };
-      setState({ done: answer.text });
-      touch("graph", "fleet");
-    } catch (error) {
-      setState({ error: error instanceof ApiError ? error.message : "the answer cannot be read" });
-    }
-  };
-  return (
-    <form class="act-form" aria-label="Halt at once" onSubmit={(event) => void submit(event)}>
-      <h3>Or halt it at once</h3>
-      <p>Every replica stops offering {release} to every cluster. Two administrators of different names have to undo it.</p>
-      {!may && <p class="note note-conditional">Only an administrator may halt. <button type="button" class="text" onClick={askForToken}>Enter an administrator's token</button></p>}
-      <label class="field wide"><span>Reason, for clusters and for whoever asks later</span><input name="why" value={why} onInput={(event) => setWhy(event.currentTarget.value)} required maxLength={160} autoComplete="off" placeholder="INC-123: …" /></label>
-      {state.error && <p class="note note-failing" role="alert">It was refused, and nothing has changed: {state.error}</p>}
-      {state.done && <p class="note note-conditional" role="status">{state.done}</p>}
-      <div class="buttons"><button type="submit" class="primary" disabled={!why.trim() || !may || state.doing || state.done !== undefined}>Halt {release} now</button></div>
-    </form>
   );
 }
 
@@ -437,12 +411,13 @@ function Windows({ before, after }: { before: readonly Rollout[]; after: readonl
       rows={rows}
       rowKey={(row, index) => `${row.when} ${index}`}
       columns={[
-        { key: "when", title: "", head: true, cell: (row) => row.when },
+        { key: "when", title: "When", head: true, cell: (row) => row.when },
         { key: "from", title: "From", cell: (row) => named(row.rollout.from ?? []) },
         { key: "share", title: "Reached", numeric: true, cell: (row) => percent(row.rollout.share) },
         { key: "start", title: "Start", cell: (row) => <Time at={row.rollout.start} /> },
         { key: "end", title: "End", cell: (row) => <Time at={row.rollout.end} exactly /> },
         { key: "ramp", title: "Ramp", cell: (row) => row.rollout.ramp },
+        { key: "blocked", title: "Blocked", cell: (row) => blockedFor(row.rollout) },
       ]}
     />
   );

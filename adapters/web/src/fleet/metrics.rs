@@ -14,7 +14,6 @@ use prometheus_client::metrics::counter::{ConstCounter, Counter};
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::ConstGauge;
 use prometheus_client::registry::Registry;
-use towpath_core::feedback::WatchAnswer;
 use towpath_core::finding::Severity;
 use towpath_core::fleet::{AgentOutcome, ClusterRow, HistoryRow, Name, RuleId, UpgradeState};
 use towpath_core::version::Version;
@@ -60,22 +59,8 @@ pub struct FleetMetrics {
     pub decisions: u64,
     /// Updates that agents reported since the process started, each once. Missing outcomes count as 0.
     pub agent_updates: BTreeMap<AgentOutcome, u64>,
-    /// The watch over releases that are rolled out.
-    pub watch: WatchMetrics,
     /// The same under AUS's names, if somebody wants that.
     pub aus: Option<AusMetrics>,
-}
-
-/// What the watch has done since the process started.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct WatchMetrics {
-    pub passes: u64,
-    pub failed_passes: u64,
-    pub last_pass: Option<Timestamp>,
-    /// Whether this replica is the one that acts on what the watch says.
-    pub is_watcher: bool,
-    /// Releases by the answer of the last pass.
-    pub answers: BTreeMap<&'static str, u64>,
 }
 
 impl FleetMetrics {
@@ -96,7 +81,6 @@ impl FleetMetrics {
             || self.policies != new.policies
             || self.findings != new.findings
             || self.agent_updates != new.agent_updates
-            || self.watch.answers != new.watch.answers
     }
 }
 
@@ -307,44 +291,7 @@ impl FleetCollector {
             None,
             decisions.metric_type(),
         )?;
-        decisions.encode(descriptor)?;
-        self.encode_watch(encoder)
-    }
-
-    fn encode_watch(&self, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
-        let watch = &self.metrics.watch;
-        let help = "Passes of the watch over releases that are rolled out, by result";
-        let mut passes =
-            encoder.encode_descriptor("towpath_watch_passes", help, None, MetricType::Counter)?;
-        for (result, count) in [("ok", watch.passes), ("failed", watch.failed_passes)] {
-            ConstCounter::new(count).encode(passes.encode_family(&[("result", result)])?)?;
-        }
-        let help = "Releases that are watched, by the watch's answer";
-        let mut answers =
-            encoder.encode_descriptor("towpath_watch_releases", help, None, MetricType::Gauge)?;
-        for answer in [
-            WatchAnswer::Halt,
-            WatchAnswer::GoOn,
-            WatchAnswer::Inconclusive,
-        ] {
-            let count = watch.answers.get(answer.code()).copied().unwrap_or(0);
-            ConstGauge::new(count).encode(answers.encode_family(&[("answer", answer.code())])?)?;
-        }
-        let mut gauge = |name, help, value: f64| {
-            let gauge = ConstGauge::new(value);
-            gauge.encode(encoder.encode_descriptor(name, help, None, gauge.metric_type())?)
-        };
-        if let Some(last) = watch.last_pass {
-            let help = "When the watch last judged";
-            gauge(
-                "towpath_watch_last_pass_timestamp_seconds",
-                help,
-                last.as_second() as f64,
-            )?;
-        }
-        let is_watcher = f64::from(u8::from(watch.is_watcher));
-        let help = "1 if this replica is the one that acts on what the watch says";
-        gauge("towpath_watch_is_watcher", help, is_watcher)
+        decisions.encode(descriptor)
     }
 
     fn encode_agent_updates(&self, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {

@@ -26,7 +26,7 @@ use towpath_formats::fleet::report::Report;
 
 pub(crate) use answer::{MAX_ANSWERS, answer, check_token, may_ask_about, sight, sight_of};
 pub use aus_metrics::{AusCluster, AusMetrics, AusOrganisation, AusRemaining, AusSoak};
-pub use metrics::{Bounded, ClusterCount, FleetMetrics, RemainingSoak, WatchMetrics};
+pub use metrics::{Bounded, ClusterCount, FleetMetrics, RemainingSoak};
 pub(crate) use metrics::{FleetCollector, ReportResults};
 pub(crate) use tokens::Purpose;
 pub use tokens::TokenKeys;

@@ -20,7 +20,8 @@ use towpath_formats::fleet::token::{Claims, Enrolment, Grant};
 use towpath_web::{
     AllowedUpdates, AusCluster, AusMetrics, AusOrganisation, AusRemaining, AusSoak, ClusterCount,
     ClusterPlace, Cost, FleetAnswer, FleetHealth, FleetMetrics, FleetRequest, Limits, Managed,
-    ROUTES, Reads, ReloadDoor, RemainingSoak, Role, TokenKeys, WakeOutcome, WatchMetrics, Who,
+    OutcomesQueryMetrics, ROUTES, Reads, ReloadDoor, RemainingSoak, Role, TokenKeys, WakeOutcome,
+    WatchMetrics, Who,
 };
 
 use door::{Door, KEY, NOW, Response, admin_token, bearer, cluster, cluster_token, token_by, told};
@@ -967,14 +968,20 @@ fn metrics_of_the_fleet() {
         decisions: 12,
         agent_updates: [(AgentOutcome::Completed, 4)].into(),
         aus: Some(aus(policy(1))),
-        watch: WatchMetrics {
-            passes: 6,
-            failed_passes: 1,
-            last_pass: Some("2026-05-12T10:29:31Z".parse().unwrap()),
-            is_watcher: true,
-            answers: [("halt", 1)].into(),
-        },
     }));
+    door.service.watch_metrics(WatchMetrics {
+        passes: 6,
+        failed_passes: 1,
+        last_pass: Some("2026-05-12T10:29:31Z".parse().unwrap()),
+        is_watcher: true,
+        answers: [("halt", 1)].into(),
+    });
+    door.service.outcomes_query_metrics(OutcomesQueryMetrics {
+        answered: 3,
+        failed: 1,
+        last_success: Some("2026-05-12T10:29:30Z".parse().unwrap()),
+        series: 9,
+    });
     let text = door.get("/metrics").body;
     for expected in [
         r#"towpath_fleet_reports_total{result="accepted"} 1"#,
@@ -985,6 +992,9 @@ fn metrics_of_the_fleet() {
         r#"towpath_watch_releases{answer="halt"} 1"#,
         r#"towpath_watch_releases{answer="go-on"} 0"#,
         "towpath_watch_is_watcher 1.0",
+        r#"towpath_outcomes_queries_total{result="ok"} 3"#,
+        "towpath_outcomes_query_last_success_timestamp_seconds 1778581770.0",
+        "towpath_outcomes_query_series 9.0",
         r#"towpath_fleet_upgrades{state="started"} 3"#,
         r#"towpath_fleet_upgrades{state="planned"} 0"#,
         r#"towpath_fleet_holds{rule="soak"} 7"#,

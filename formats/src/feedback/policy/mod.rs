@@ -3,6 +3,8 @@
 //! A channel takes what it does not say from `default`. An unknown field is an error: nobody should believe that a release is watched
 //! in a way that we do not understand.
 
+mod destination;
+
 use std::ops::RangeInclusive;
 
 use jiff::SignedDuration;
@@ -12,6 +14,8 @@ use towpath_core::graph::ChannelName;
 
 use crate::read::{Node, Reader, Record, shown, yaml};
 use crate::timespan::TimeSpan;
+
+pub use self::destination::{BranchDestination, ProposalDestination};
 
 /// The largest file.
 pub const MAX_BYTES: usize = 256 << 10;
@@ -39,15 +43,6 @@ pub struct FeedbackFile {
     pub policy: FeedbackPolicy,
     /// None: no channel proposes.
     pub destination: Option<ProposalDestination>,
-}
-
-/// Where a proposed halt goes.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum ProposalDestination {
-    /// Files of graph data are written into this directory.
-    Directory(String),
-    /// They are posted to this address.
-    Webhook(String),
 }
 
 /// Reads the file. Either what it says, or everything that is wrong with it.
@@ -88,14 +83,14 @@ fn fill(reader: &mut Reader, record: Record<'_>, file: &mut FeedbackFile) {
         }
     }
     if let Some(node) = record.get("propose") {
-        file.destination = destination(reader, node);
+        file.destination = destination::read(reader, node);
     }
     let policy = &file.policy;
     let mut all = policy.channels.values().chain([&policy.default]);
     let proposes = all.any(|settings| settings.mode == Mode::Propose);
     if proposes && record.get("propose").is_none() {
         let problem = "a channel has the mode propose, and nothing says where to";
-        let remedy = "add `propose:` with a directory or a webhook";
+        let remedy = "add `propose:` with a directory, a webhook or a branch";
         reader.error("missing-field", record.node, problem.to_owned(), remedy);
     }
 }
@@ -160,29 +155,6 @@ fn settings(reader: &mut Reader, node: &Node, usual: &WatchSettings) -> WatchSet
         }
     }
     settings
-}
-
-fn destination(reader: &mut Reader, node: &Node) -> Option<ProposalDestination> {
-    let record = reader.record(node, "propose", &["directory", "webhook"])?;
-    let mut text = |name: &'static str| {
-        let node = record.get(name)?;
-        reader.name(node, name).map(str::to_owned)
-    };
-    let is_address = |url: &str| url.starts_with("https://") || url.starts_with("http://");
-    let (problem, remedy) = match (text("directory"), text("webhook")) {
-        (Some(directory), None) => return Some(ProposalDestination::Directory(directory)),
-        (None, Some(url)) if is_address(&url) => return Some(ProposalDestination::Webhook(url)),
-        (None, Some(url)) => (
-            format!("{:?} is not an address", shown(&url)),
-            "begin it with https://",
-        ),
-        _ => (
-            "a proposal goes to exactly one place".to_owned(),
-            "write `directory` or `webhook`",
-        ),
-    };
-    reader.error("bad-value", node, problem, remedy);
-    None
 }
 
 /// Reads a rate in percent, with at most four decimals.

@@ -1,0 +1,140 @@
+// Halts: to stop a release at once, to see which are stopped and by whom, and to undo that, which takes two administrators.
+
+import type { JSX } from "preact";
+import { useState } from "preact/hooks";
+import { at, change, param } from "../address";
+import { useAnswer } from "../api/answer";
+import { ApiError, post } from "../api/client";
+import { touch } from "../api/live";
+import { Code, Mark, Section, Time } from "../components/basics";
+import { Dialog } from "../components/dialog";
+import { askForToken } from "../components/token";
+import { session } from "../session";
+
+interface Sign {
+  by: string;
+  at: string;
+}
+
+interface Halt extends Sign {
+  id: number;
+  release: string;
+  path: string;
+  why: string;
+  standing: boolean;
+  firstUndo: Sign | null;
+}
+
+interface Act {
+  act: string;
+  text: string;
+}
+
+/** How an act of a person goes: nothing yet, under way, done with what the service says, or refused. */
+interface ActState {
+  doing?: boolean;
+  done?: Act;
+  error?: string;
+}
+
+/** The halts that stand, with who wants which of them undone. Nothing where there are none, and for another time. */
+export function StandingHalts(): JSX.Element | null {
+  const answer = useAnswer<{ halts: Halt[] }>(session.value?.hasFleet && !at.value ? "/api/v1/rollouts/halts" : null);
+  const standing = answer.data?.halts.filter((halt) => halt.standing) ?? [];
+  const chosen = answer.data?.halts.find((halt) => String(halt.id) === param("undo"));
+  return (
+    <>
+      {standing.length > 0 && (
+        <Section title="Halted">
+          <ul class="halts" aria-label="Releases that are halted">
+            {standing.map((halt) => (
+              <li key={halt.id} class="note note-blocked">
+                <p class="row"><Mark kind="blocked">halted</Mark> <strong>{halt.release}</strong> <span class="muted">by {halt.by}, <Time at={halt.at} exactly /></span></p>
+                <p>{halt.why}</p>
+                {halt.firstUndo && <p class="small-text">{halt.firstUndo.by} wants it undone. One more administrator has to.</p>}
+                <div class="buttons"><button type="button" class="small" onClick={() => change({ undo: String(halt.id) })}>Undo the halt of {halt.release}…</button></div>
+              </li>
+            ))}
+          </ul>
+        </Section>
+      )}
+      {chosen && <UndoDialog halt={chosen} />}
+    </>
+  );
+}
+
+/** The first administrator is noted, the second one undoes. */
+function UndoDialog({ halt }: { halt: Halt }): JSX.Element {
+  const [state, setState] = useState<ActState>({});
+  const may = session.value?.role === "administrator";
+  const close = () => change({ undo: null });
+  const submit = (event: Event) => {
+    event.preventDefault();
+    if (may && !state.doing) void act(`/api/v1/rollouts/halts/${halt.id}/undo`, {}, setState);
+  };
+  return (
+    <Dialog title={`Undo the halt of ${halt.release}`} onClose={close}>
+      <form class="act-form" onSubmit={submit}>
+        <p>{halt.release} was halted by {halt.by}, <Time at={halt.at} exactly />: {halt.why}</p>
+        <p>It takes two administrators whose tokens have different names. Then {halt.release} is offered again at once to everybody whom its windows have reached.</p>
+        {halt.firstUndo && <p class="note">{halt.firstUndo.by} is the first who wants it undone.</p>}
+        {!may && <NotAllowed />}
+        <Outcome state={state} />
+        <Code text={`towpath rollouts resume ${halt.release} --server ${location.origin} --token-file TOKEN`} label="The command that does the same" />
+        <div class="buttons">
+          <button type="submit" class="primary" disabled={!may || state.doing || state.done !== undefined}>Undo it</button>
+          <button type="button" onClick={close}>{state.done ? "Close" : "Cancel"}</button>
+        </div>
+      </form>
+    </Dialog>
+  );
+}
+
+/** A halt that every replica serves within a second. Undoing it takes two administrators. */
+export function HaltAtOnce({ release }: { release: string }): JSX.Element | null {
+  const [why, setWhy] = useState("");
+  const [state, setState] = useState<ActState>({});
+  if (!session.value?.hasFleet) return null;
+  const may = session.value.role === "administrator";
+  const submit = (event: Event) => {
+    event.preventDefault();
+    if (why.trim() && may && !state.doing) void act("/api/v1/rollouts/halt", { release, why: why.trim() }, setState);
+  };
+  return (
+    <form class="act-form" aria-label="Halt at once" onSubmit={submit}>
+      <h3>Halt it at once</h3>
+      <p>Every replica stops offering {release} to every cluster, within a second. Clusters that have begun the update go on. Two administrators of different names have to undo it.</p>
+      {!may && <NotAllowed />}
+      <label class="field wide"><span>Reason, for clusters and for whoever asks later</span><input name="why" value={why} onInput={(event) => setWhy(event.currentTarget.value)} required maxLength={160} autoComplete="off" placeholder="INC-123: …" /></label>
+      <Outcome state={state} />
+      <div class="buttons"><button type="submit" class="primary" disabled={!why.trim() || !may || state.doing || state.done !== undefined}>Halt {release} now</button></div>
+    </form>
+  );
+}
+
+function NotAllowed(): JSX.Element {
+  return (
+    <p class="note note-conditional">
+      Only an administrator whose token has a name may do this. <button type="button" class="text" onClick={askForToken}>Enter an administrator's token</button>
+    </p>
+  );
+}
+
+function Outcome({ state }: { state: ActState }): JSX.Element {
+  return (
+    <>
+      {state.error && <p class="note note-failing" role="alert">It was refused, and nothing has changed: {state.error}</p>}
+      {state.done && <p class="note note-conditional" role="status">{state.done.text}</p>}
+    </>
+  );
+}
+
+async function act(address: string, body: unknown, tell: (state: ActState) => void): Promise<void> {
+  tell({ doing: true });
+  try {
+    tell({ done: await post<Act>(address, body) });
+    touch("graph", "fleet");
+  } catch (error) {
+    tell({ error: error instanceof ApiError ? error.message : "the answer cannot be read" });
+  }
+}
