@@ -237,15 +237,6 @@ mod tests {
     }
 
     #[test]
-    fn a_watch_does_not_go_by_the_limit_that_is_kept() {
-        let under_way = followed(None, None, None);
-        assert_eq!(under_way.attempt_without_limit(at(9)).unwrap().ending, None);
-        let late = followed(None, Some(7), None);
-        let ending = late.attempt_without_limit(at(9)).unwrap().ending;
-        assert_eq!(ending.unwrap().outcome, Outcome::Done);
-    }
-
-    #[test]
     fn without_a_start_there_is_no_attempt() {
         let mut followed = followed(None, Some(1), None);
         followed.evidence.start = None;
