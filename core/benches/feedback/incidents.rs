@@ -10,7 +10,7 @@ use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
 use towpath_core::cluster::ClusterId;
 use towpath_core::feedback::{
-    Assessment, FailureRate, HaltScope, History, WatchAnswer, WatchSettings, assess,
+    Assessment, Attempt, FailureRate, HaltScope, History, WatchAnswer, WatchSettings, assess,
 };
 use towpath_core::graph::{Ramp, Window};
 use towpath_core::version::Version;
@@ -25,6 +25,8 @@ use super::exposure::{CLUSTERS, DELAY};
 /// The smallest rate that the bar is about.
 const FAILING: FailureRate = FailureRate::per_million(50_000);
 const HOURS: i64 = 48;
+/// Attempts are looked at in such beginnings first.
+const BEGINNINGS: [usize; 4] = [250, 1_000, 2_000, 4_000];
 /// Good releases for each replay of all incidents.
 const GOOD: u64 = 1_000;
 
@@ -280,7 +282,7 @@ fn is_good_one_halted(run: u64) -> bool {
     told.answer == WatchAnswer::Halt
 }
 
-/// What the watch says at the end, and who had begun at the first halt.
+/// What the watch says once it has halted the release for all who are hit, or at the end; and who had begun at the first halt.
 fn watched(
     release: &Version,
     fleet: &[SimulatedCluster],
@@ -288,6 +290,8 @@ fn watched(
     trouble: Option<Trouble>,
     chance: &mut Chance,
 ) -> (Assessment, Option<usize>) {
+    let hit = trouble.as_ref().map(|trouble| trouble.hit.clone());
+    let is_hit = |cluster: &SimulatedCluster| hit.as_ref().is_some_and(|hit| hit.has(cluster));
     let fates = Fates {
         failed: BASE,
         degraded: BASE,
@@ -301,13 +305,33 @@ fn watched(
         fates: &fates,
     };
     let attempts = rollout.attempts(fleet, chance);
-    let (history, settings) = (History::default(), WatchSettings::default());
-    let told = assess(release, &attempts, &history, &settings, window.end + DELAY);
+    let is_held_back = |told: &Assessment| {
+        let is_halted = |cluster: &SimulatedCluster| {
+            let mut halts = told.halts.iter();
+            halts.any(|halt| cluster.is_in(&halt.scope))
+        };
+        let mut all = fleet.iter();
+        all.all(|cluster| is_halted(cluster) || !is_hit(cluster))
+    };
+    // Most are halted early, and then nobody needs to look at the rest.
+    let beginnings = BEGINNINGS.map(|count| count.min(attempts.len()));
+    let look = |count: usize| look(release, &attempts[..count]);
+    let told = beginnings.into_iter().map(look);
+    let mut told = told.skip_while(|told| told.halts.is_empty() || !is_held_back(told));
+    let told = told.next().unwrap_or_else(|| look(attempts.len()));
     let begun = told
         .halts
         .first()
         .map(|halt| exposed(&attempts, halt.since));
     (told, begun)
+}
+
+/// What the watch says once all their outcomes are known.
+fn look(release: &Version, attempts: &[Attempt]) -> Assessment {
+    let known = attempts.iter().filter_map(|a| Some(a.ending?.known_at));
+    let end = known.max().unwrap();
+    let (history, settings) = (History::default(), WatchSettings::default());
+    assess(release, attempts, &history, &settings, end)
 }
 
 fn words(scope: &HaltScope) -> String {

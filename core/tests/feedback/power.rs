@@ -172,8 +172,8 @@ fn a_card_says_when_a_bad_release_is_stopped_and_that_stages_stop_it_sooner() {
         stopped(24),
         [
             "20 %: 1.2 %, in stages 0.5 %",
-            "10 %: 2.2 %, in stages 1.4 %",
-            "5 %: 5.3 %, in stages 4.2 %"
+            "10 %: 2.1 %, in stages 1.4 %",
+            "5 %: 5.0 %, in stages 4.2 %"
         ]
     );
     assert_eq!(

@@ -20,7 +20,7 @@ fn each_is_as_long_as_feedback_takes_and_larger_by_the_same_factor() {
             "4h 48m: 1.4 %",
             "9h 36m: 4.2 %",
             "14h 24m: 12.0 %",
-            "19h 12m: 34.7 %",
+            "19h 12m: 34.6 %",
             "24h: 100.0 %"
         ]
     );

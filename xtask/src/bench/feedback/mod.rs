@@ -61,6 +61,10 @@ pub(super) fn run(options: &FeedbackOptions) -> anyhow::Result<Outcome> {
         is_real_data_there || !wanted(&FeedbackPart::Incidents),
         "the part incidents needs the real data: set TOWPATH_REAL_DATA to its folder, or name other parts with --part"
     );
+    ensure!(
+        options.page.is_none() || wanted(&FeedbackPart::Incidents),
+        "--page is written by the part incidents; add --part incidents"
+    );
     lines::build()?;
     for part in PARTS.into_iter().filter(wanted) {
         let value = part.to_possible_value();
