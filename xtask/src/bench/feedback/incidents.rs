@@ -51,107 +51,34 @@ impl<'a> Replay<'a> {
 
     /// The sums, held to their bars.
     pub(super) fn table(&self, bars: &mut Bars) -> Table {
+        let mut sums = Sums::new(bars);
         let all: Vec<&Line> = self.by_name.values().flatten().copied().collect();
-        let is = |name: &'static str| move |line: &&&Line| line.flag(name).unwrap_or(false);
-        let large = |line: &&&Line| line.number_if_any("clusters") >= Some(LARGE_CLASS);
-        let found = all.iter().filter(is("found"));
-        let of_large: Vec<&&Line> = all.iter().filter(large).collect();
-        let found_of_large = of_large.iter().filter(|line| is("found")(line)).count();
-        let halts = found.count();
-        let whole = all.iter().filter(is("isWholeClassHalted")).count();
-        let false_halts = self.good.number_if_any("halted").unwrap_or(f64::NAN);
-        let missed: Vec<&&Line> = all.iter().filter(|line| !is("found")(line)).collect();
-        let inconclusive =
-            |line: &&&&Line| line.text_if_any("answerForClass") == Some("inconclusive");
-        let of_scope: Vec<&&&Line> = missed
-            .iter()
-            .filter(|line| is("isClassAScope")(line))
-            .collect();
-        let inconclusive_of_scope = of_scope.iter().filter(|line| inconclusive(line)).count();
-        let wrong: f64 = all
-            .iter()
-            .filter_map(|line| line.number_if_any("wrongGoOns"))
-            .sum();
-
-        let mut table = Table::new(["", "of", "count", "part", "bar"]);
-        let mut row = |what: &str, of: usize, count: usize, bar: Option<f64>| {
-            let part = count as f64 / of.max(1) as f64;
-            let bar = bar.map(|bar| bars.at_least(what, part, bar));
-            table.row([
-                what.to_owned(),
-                of.to_string(),
-                count.to_string(),
-                percent(part),
-                bar.unwrap_or_default(),
-            ]);
-        };
-        row(
-            "replays with a class of 2,000 or more that are found",
-            of_large.len(),
-            found_of_large,
+        let (large, small): (Vec<&Line>, Vec<&Line>) = all.iter().partition(|line| is_large(line));
+        let is_found = |line: &&&Line| is(line, "found");
+        let what = "replays with a class of 2,000 or more that are found";
+        sums.part(
+            what,
+            large.len(),
+            large.iter().filter(is_found).count(),
             Some(0.99),
         );
-        row(
-            "other replays that are found",
-            all.len() - of_large.len(),
-            halts - found_of_large,
-            None,
-        );
-        row(
-            "halts of a release with an incident, in which all who are hit are held back",
-            halts + false_halts as usize,
-            whole,
-            Some(0.95),
-        );
-        row(
-            "not found: the class is a scope, and its answer is inconclusive",
-            of_scope.len(),
-            inconclusive_of_scope,
-            Some(1.0),
-        );
-        row(
-            "not found: the class is no scope; the narrowest scope around it is inconclusive",
-            missed.len() - of_scope.len(),
-            missed.iter().filter(inconclusive).count() - inconclusive_of_scope,
-            None,
-        );
-        row(
-            "scopes that all fail at 5 %, and may not go on",
-            all.len(),
-            all.len() - wrong as usize,
-            Some(1.0),
-        );
-        for named in [true, false] {
-            let halts: Vec<&&Line> = all
-                .iter()
-                .filter(|line| is("found")(line) && is("isNamed")(line) == named)
-                .collect();
-            let whose = if named {
-                "the risk names the class"
-            } else {
-                "the class is drawn"
-            };
-            for scope_is in ["exact", "wider", "part", "elsewhere"] {
-                let count = halts
-                    .iter()
-                    .filter(|line| line.text_if_any("scopeIs") == Some(scope_is))
-                    .count();
-                row(
-                    &format!("first halts, {whose}: scope {scope_is}"),
-                    halts.len(),
-                    count,
-                    None,
-                );
-            }
-        }
-        let good = self.good.number_if_any("good").unwrap_or(f64::NAN);
-        row(
-            "good releases that are halted",
-            good as usize,
-            false_halts as usize,
-            None,
-        );
-        table
+        let found = small.iter().filter(is_found).count();
+        sums.part("other replays that are found", small.len(), found, None);
+        self.halts(&all, &mut sums);
+        not_found(&all, &mut sums);
+        scopes(&all, &mut sums);
+        sums.table
+    }
+
+    /// Whom the halts are for.
+    fn halts(&self, all: &[&Line], sums: &mut Sums<'_>) {
+        let count = |name: &str| self.good.number_if_any(name).unwrap_or(f64::NAN) as usize;
+        let (good, false_halts) = (count("good"), count("halted"));
+        let halts = all.iter().filter(|line| is(line, "found")).count();
+        let right = all.iter().filter(|line| is(line, "isWholeClassHalted"));
+        let what = "halts that are right: of a release with an incident, for all who are hit";
+        sums.part(what, halts + false_halts, right.count(), Some(0.95));
+        sums.part("good releases that are halted", good, false_halts, None);
     }
 
     /// The page with one row for each incident.
@@ -166,6 +93,80 @@ impl<'a> Replay<'a> {
             text += &row;
         }
         fs::write(page, text).with_context(|| format!("{} cannot be written", page.display()))
+    }
+}
+
+/// Shares of all, in a table.
+struct Sums<'b> {
+    table: Table,
+    bars: &'b mut Bars,
+}
+
+impl<'b> Sums<'b> {
+    fn new(bars: &'b mut Bars) -> Self {
+        let table = Table::new(["", "of", "count", "part", "bar"]);
+        Self { table, bars }
+    }
+
+    fn part(&mut self, what: &str, of: usize, count: usize, bar: Option<f64>) {
+        // Nobody of nobody is all of them.
+        let part = if of == 0 {
+            1.0
+        } else {
+            count as f64 / of as f64
+        };
+        let bar = bar.map(|bar| self.bars.at_least(what, part, bar));
+        self.table.row([
+            what.to_owned(),
+            of.to_string(),
+            count.to_string(),
+            percent(part),
+            bar.unwrap_or_default(),
+        ]);
+    }
+}
+
+fn is(line: &Line, name: &str) -> bool {
+    line.flag(name).unwrap_or(false)
+}
+
+fn is_large(line: &Line) -> bool {
+    line.number_if_any("clusters") >= Some(LARGE_CLASS)
+}
+
+/// A class that is not found is inconclusive, and nobody is told to go on where 5 % fail.
+fn not_found(all: &[&Line], sums: &mut Sums<'_>) {
+    let missed = all.iter().filter(|line| !is(line, "found"));
+    let (scopes, others): (Vec<&Line>, Vec<&Line>) =
+        missed.copied().partition(|line| is(line, "isClassAScope"));
+    let inconclusive = |lines: &[&Line]| {
+        let answers = lines
+            .iter()
+            .filter_map(|line| line.text_if_any("answerForClass"));
+        answers.filter(|answer| *answer == "inconclusive").count()
+    };
+    let what = "not found, and the class is a scope: it is inconclusive";
+    sums.part(what, scopes.len(), inconclusive(&scopes), Some(1.0));
+    let what = "not found, and the class is no scope: the narrowest around it is inconclusive";
+    sums.part(what, others.len(), inconclusive(&others), None);
+    let wrong = |line: &&&Line| line.number_if_any("wrongGoOns") != Some(0.0);
+    let right = all.len() - all.iter().filter(wrong).count();
+    let what = "replays in which no scope goes on that fails at 5 % throughout";
+    sums.part(what, all.len(), right, Some(1.0));
+}
+
+/// How the scopes of first halts compare with the classes that are hit.
+fn scopes(all: &[&Line], sums: &mut Sums<'_>) {
+    for (whose, is_named) in [("named", true), ("drawn", false)] {
+        let halts = all
+            .iter()
+            .filter(|line| is(line, "found") && is(line, "isNamed") == is_named);
+        let halts: Vec<&&Line> = halts.collect();
+        for scope_is in ["exact", "wider", "part", "elsewhere"] {
+            let is_so = |line: &&&&Line| line.text_if_any("scopeIs") == Some(scope_is);
+            let what = format!("first halts where the class is {whose}: the scope is {scope_is}");
+            sums.part(&what, halts.len(), halts.iter().filter(is_so).count(), None);
+        }
     }
 }
 
