@@ -5,6 +5,7 @@
 
 mod daemon_rollout;
 mod daemons;
+pub mod run;
 
 pub use daemon_rollout::{DaemonProgress, DaemonStep, RolloutRecord, next_step};
 pub use daemons::{DaemonNode, DaemonPod, DaemonSettings, DaemonView};

@@ -2,3 +2,5 @@
 
 mod cluster;
 mod daemons;
+mod pool;
+mod reboots;
