@@ -109,7 +109,7 @@ fn make(missing: &[(Program, PathBuf)]) -> anyhow::Result<()> {
     let work = cache.join(format!("building-{}", std::process::id()));
     let names: Vec<&str> = missing.iter().map(|(program, _)| program.name).collect();
     say(format!(
-        "building {} once, into {}: up to {MINUTES} minutes of CPU, 2 GB of disk meanwhile",
+        "building {} once, into {}: about seven minutes of CPU, 2 GB of disk meanwhile",
         names.join(", "),
         cache.display()
     ))?;
@@ -123,9 +123,6 @@ fn make(missing: &[(Program, PathBuf)]) -> anyhow::Result<()> {
         fs::remove_dir_all(&work).with_context(|| format!("{}: cannot be removed", work.display()));
     moved.and(removed)
 }
-
-/// Measured on two cores: all three together.
-const MINUTES: u64 = 15;
 
 fn make_one(name: &str, place: &Path, source: &Path, work: &Path) -> anyhow::Result<()> {
     say(format!("building {name}"))?;
