@@ -13,6 +13,7 @@ mod packages;
 mod page;
 mod prove;
 mod say;
+mod scratch;
 mod table;
 mod test;
 mod workspace;
