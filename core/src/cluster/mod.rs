@@ -6,6 +6,7 @@ pub mod facts;
 mod gate;
 pub mod health;
 pub mod objects;
+pub mod placement;
 mod ready;
 pub mod rules;
 pub mod way;

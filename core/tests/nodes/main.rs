@@ -4,3 +4,4 @@ mod cluster;
 mod daemons;
 mod pool;
 mod reboots;
+mod simulator;
