@@ -7,6 +7,7 @@
 
 pub mod agent;
 pub mod audit;
+pub mod chance;
 pub mod change;
 pub mod cluster;
 pub mod duration;

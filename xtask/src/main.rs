@@ -5,12 +5,16 @@
 //!
 //! Exit 0: good. 1: something was found, or a bar was missed. 2: could not run.
 
+mod bars;
 mod bench;
 mod kube_api;
 mod layers;
 mod packages;
 mod page;
+mod prove;
 mod say;
+mod scratch;
+mod table;
 mod test;
 mod workspace;
 
@@ -35,7 +39,7 @@ enum Chore {
     Quick,
     /// Check that dependencies point one way: app to adapters to formats to core.
     Layers,
-    /// See to it that there is a Kubernetes API server for tests: found in the cache, or built from Debian's source.
+    /// See to it that there are a Kubernetes API server, scheduler and controller manager for tests: found in the cache, or built from Debian's source.
     KubeApiserver,
     /// Check the page: its types, that ui/dist is what ui/src builds, and its size.
     Page {
@@ -45,6 +49,9 @@ enum Chore {
     /// Measure, on this machine, in one run.
     #[command(subcommand)]
     Bench(bench::Bench),
+    /// Compare what we claim with something real. It takes longer than a test may.
+    #[command(subcommand)]
+    Prove(prove::Prove),
 }
 
 /// How a chore ended that could be done.
@@ -64,6 +71,7 @@ fn main() -> ExitCode {
         Chore::KubeApiserver => kube_api::run(),
         Chore::Page { page } => page::run(page),
         Chore::Bench(bench) => bench::run(&bench),
+        Chore::Prove(prove) => prove::run(&prove),
     };
     match outcome {
         Ok(Outcome::Good) => ExitCode::SUCCESS,

@@ -5,8 +5,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use jiff::Timestamp;
+
 use super::Fact;
 use super::objects::ObjectKind;
+use super::placement::{Placement, Taint, Volume};
+use crate::duration::MaxUnavailable;
 use crate::fleet::Name;
 use crate::version::{Minor, Version};
 
@@ -16,6 +20,8 @@ pub struct ClusterHealth {
     pub nodes: Fact<Vec<NodeState>>,
     pub pods: Fact<Vec<Pod>>,
     pub budgets: Fact<Vec<DisruptionBudget>>,
+    /// PersistentVolumes. Only `nodes plan` asks for them.
+    pub volumes: Fact<Vec<Volume>>,
     /// InstallPlans that wait for somebody's approval.
     pub install_plans: Fact<Vec<InstallPlan>>,
     /// The kind of network: `OVNKubernetes`, `OpenShiftSDN`.
@@ -49,6 +55,8 @@ pub struct PoolState {
     pub updated_nodes: Fact<u64>,
     /// The stream of operating systems that it names.
     pub stream: Option<Name>,
+    /// How many of its nodes may be away at once.
+    pub max_unavailable: Fact<MaxUnavailable>,
 }
 
 /// How a node is, and what it has room for.
@@ -61,6 +69,9 @@ pub struct NodeState {
     /// Whether nothing new is scheduled on it.
     pub is_cordoned: bool,
     pub allocatable: Fact<Room>,
+    pub labels: BTreeMap<Name, Name>,
+    pub taints: Vec<Taint>,
+    pub created_at: Option<Timestamp>,
 }
 
 /// What pods ask for, or a node has.
@@ -86,6 +97,8 @@ pub struct Pod {
     /// It has succeeded or failed, and asks for nothing any more.
     pub has_ended: bool,
     pub is_ready: bool,
+    /// Where it may run.
+    pub placement: Placement,
 }
 
 /// A PodDisruptionBudget.
@@ -112,7 +125,7 @@ pub enum Amount {
 }
 
 /// Which pods of a namespace.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Selector {
     #[default]
     None,
@@ -123,13 +136,13 @@ pub enum Selector {
 }
 
 /// A condition on one label.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Expression {
     pub label: Name,
     pub is: Is,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Is {
     In(BTreeSet<Name>),
     NotIn(BTreeSet<Name>),
@@ -209,6 +222,13 @@ impl Room {
         }
     }
 
+    /// Whether all of it fits here.
+    pub fn holds(self, needed: Self) -> bool {
+        needed.cpu_milli <= self.cpu_milli
+            && needed.memory_bytes <= self.memory_bytes
+            && needed.pods <= self.pods
+    }
+
     /// What is missing here for that, in words; none if all of it fits.
     pub fn lacks(self, needed: Self) -> Option<String> {
         let missing = needed.without(self);
@@ -272,8 +292,8 @@ impl Selector {
 }
 
 impl Expression {
-    fn holds(&self, of_pod: &BTreeMap<Name, Name>) -> bool {
-        let value = of_pod.get(&self.label);
+    pub fn holds(&self, labels: &BTreeMap<Name, Name>) -> bool {
+        let value = labels.get(&self.label);
         match &self.is {
             Is::In(values) => value.is_some_and(|value| values.contains(value)),
             // As Kubernetes has it: a label that is not there is in no list.

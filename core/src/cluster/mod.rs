@@ -7,6 +7,7 @@ mod gate;
 mod groups;
 pub mod health;
 pub mod objects;
+pub mod placement;
 mod ready;
 pub mod rules;
 pub mod way;

@@ -5,6 +5,27 @@
 
 mod daemon_rollout;
 mod daemons;
+mod model;
+mod places;
+mod plan;
+mod rebalance;
+mod rolling;
+pub mod run;
+mod scheduler;
+mod score;
+mod simulation;
+mod surge;
+mod waves;
 
 pub use daemon_rollout::{DaemonProgress, DaemonStep, RolloutRecord, next_step};
 pub use daemons::{DaemonNode, DaemonPod, DaemonSettings, DaemonView};
+pub use model::{
+    MAX_NODES, MAX_PODS, Model, ModelNode, ModelPod, NO_POOL, NoModel, NodeIdx, PodIdx,
+};
+pub use places::UPDATE_TAINT;
+pub use plan::{
+    HeldNode, MAX_SURGE, NoPlan, NodesPlan, PlanRequest, PlannedWave, PoolOutlook, PoolPlan, plan,
+};
+pub use rebalance::{EVEN_PERCENT, Loads};
+pub use rolling::{RebootOutcome, rolling_reboot};
+pub use simulation::{Drain, Move, Simulation, Steering, UpdateMark};

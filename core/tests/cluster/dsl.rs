@@ -390,8 +390,7 @@ fn node_state(name: &str, pool: Fact<std::sync::Arc<str>>, how: &[&str]) -> Node
         name: name.into(),
         pool,
         is_ready: Fact::Known(true),
-        is_cordoned: false,
-        allocatable: Fact::Unknown,
+        ..NodeState::default()
     };
     let (mut words, mut is_silent) = (how.iter(), false);
     while let Some(word) = words.next() {

@@ -280,12 +280,12 @@ fn any_health() -> impl Strategy<Value = ClusterHealth> {
             name: name.into(),
             pool: Fact::Known(pool.into()),
             is_ready: Fact::Known(is_ready),
-            is_cordoned: false,
             allocatable: Fact::Known(Room {
                 cpu_milli,
                 memory_bytes: 0,
                 pods: 3,
             }),
+            ..NodeState::default()
         },
     );
     let pod = ("[xy]", "[a-d]", 0u64..3, any::<(bool, bool)>()).prop_map(

@@ -2,3 +2,6 @@
 
 mod cluster;
 mod daemons;
+mod pool;
+mod reboots;
+mod simulator;

@@ -6,6 +6,9 @@
 //!
 //! [`ClusterVersionOperator`] simulates OpenShift's. It acts only in [`ClusterVersionOperator::step`], so no test sleeps.
 //!
+//! [`ControlPlane`] adds a real scheduler and controller manager, and [`Kubelets`] plays the kubelets of nodes that are objects alone:
+//! pods start, end, and become ready or not as a test wants.
+//!
 //! It is a crate because the tests of the adapter and of the app need it. It depends on none of our crates.
 
 // Nothing of this ships: what goes wrong here is a test that fails, with the reason.
@@ -14,16 +17,24 @@
 mod access;
 mod acm;
 mod binaries;
+mod control_plane;
 mod crds;
 mod cvo;
+mod drain;
+mod kubelet;
+mod machines;
 mod objects;
 mod processes;
 mod proxy;
 mod server;
 mod upstream;
 
+pub use control_plane::ControlPlane;
 pub use crds::{CRDS, Crd, Fields, READY_CRDS};
 pub use cvo::{Behaviour, ClusterVersionOperator};
+pub use drain::{DrainOutcome, Eviction};
+pub use kubelet::{Fault, Kubelets, Pace, PodsWith};
+pub use machines::Machine;
 pub use proxy::Proxy;
 pub use server::{ADMIN_TOKEN, KubeApi, wait_for};
 pub use upstream::Upstream;

@@ -9,6 +9,15 @@ use serde_json::{Value, json};
 use crate::crds::{CRDS, Crd, Fields};
 use crate::server::{KubeApi, wait_for};
 
+/// The kinds that own pods.
+const OWNERS: [&str; 5] = [
+    "Deployment",
+    "DaemonSet",
+    "StatefulSet",
+    "ReplicaSet",
+    "ControllerRevision",
+];
+
 /// The namespaces that OpenShift has, and the agent's.
 const NAMESPACES: [&str; 3] = [
     "openshift-config",
@@ -193,13 +202,16 @@ impl KubeApi {
             )
             .await;
         }
+        // Owners first: a controller that still runs would replace what they own.
+        for kind in OWNERS {
+            self.remove("apps/v1", kind, all).await;
+        }
         for kind in ["ConfigMap", "ServiceAccount", "Node", "Event", "Pod"] {
             self.remove("v1", kind, all).await;
         }
         self.remove("policy/v1beta1", "PodDisruptionBudget", all)
             .await;
         self.remove("coordination.k8s.io/v1", "Lease", all).await;
-        self.remove("apps/v1", "Deployment", all).await;
         for kind in ["ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding"] {
             self.remove("rbac.authorization.k8s.io/v1", kind, |name| {
                 name.starts_with("towpath")
@@ -227,7 +239,13 @@ impl KubeApi {
                 .is_some_and(|namespace| namespace.starts_with("kube-"));
             if is_wanted(&name) && !is_own {
                 let api = self.api(api_version, kind, namespace.as_deref());
-                api.delete(&name, &DeleteParams::default()).await.unwrap();
+                // No kubelet is here to end a pod in its own time.
+                let at_once = DeleteParams::default().grace_period(0);
+                match api.delete(&name, &at_once).await {
+                    // Whoever owned it was removed a moment before.
+                    Err(kube::Error::Api(status)) if status.code == 404 => {}
+                    answer => drop(answer.unwrap()),
+                }
             }
         }
     }

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::{Mutex, MutexGuard};
 
-use crate::binaries::{kube_apiserver, program};
+use crate::binaries::{Built, program};
 use crate::processes::Server;
 use crate::proxy::Proxy;
 
@@ -196,7 +196,7 @@ impl ServerProcesses {
         }
         let file = |name: &str| self.folder.join(name).display().to_string();
         let command = [
-            kube_apiserver().display().to_string(),
+            Built::ApiServer.path().display().to_string(),
             format!("--etcd-servers=http://127.0.0.1:{}", self.etcd_port),
             format!("--secure-port={}", self.port),
             "--bind-address=127.0.0.1".to_owned(),

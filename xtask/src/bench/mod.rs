@@ -3,7 +3,6 @@
 //! The binary that ships is started and asked over HTTP, as its users do. Ratios count, not absolute figures, and no
 //! test depends on either.
 
-mod bars;
 mod blocks;
 mod clients;
 mod convert;
@@ -26,18 +25,16 @@ mod path;
 mod real_data;
 mod reloads;
 mod running;
-mod scratch;
 mod serve;
 mod speed;
 mod synthetic;
-mod table;
 mod tools;
 mod towpath;
 mod wrk;
 
 use clap::{Args, Subcommand};
 
-use crate::Outcome;
+use crate::{Outcome, bars, scratch, table};
 
 /// What can be measured.
 #[derive(Debug, Subcommand)]

@@ -1,7 +1,7 @@
-//! Builds the API server from Debian's source.
+//! Builds programs of Kubernetes from Debian's source.
 //!
 //! Two things differ from upstream. The vendored `reflect2` crashes with Go 1.19 at the first create, so Debian's newer one
-//! replaces it. And `pkg/generated/openapi` is not in the archive, so it is generated as upstream's Makefile does.
+//! replaces it. And the API server's `pkg/generated/openapi` is not in the archive, so it is generated as upstream's Makefile does.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -20,30 +20,33 @@ const MARK: &str = "+k8s:openapi-gen=";
 /// Deeper than any package of Kubernetes.
 const MAX_DEPTH: usize = 24;
 
-/// Builds the server; the answer is where it is.
-pub(super) fn server(source: &Path, work: &Path) -> anyhow::Result<PathBuf> {
+/// Installs the compiler, and makes the source one that it can build.
+pub(super) fn prepare(source: &Path) -> anyhow::Result<()> {
     packages::install(&PACKAGES, &[Path::new(GO), Path::new(REFLECT2)])?;
-    replace_reflect2(source)?;
-    let generator = work.join("openapi-gen");
-    go(
-        source,
-        work,
-        &["build", "-o"],
-        &generator,
-        "./vendor/k8s.io/kube-openapi/cmd/openapi-gen",
-    )?;
-    generate(source, work, &generator)?;
-    let server = work.join("kube-apiserver");
+    replace_reflect2(source)
+}
+
+/// Builds a program of `cmd/`; the answer is where it is. What several programs need is compiled once.
+pub(super) fn program(name: &str, source: &Path, work: &Path) -> anyhow::Result<PathBuf> {
+    if name == DESCRIBES_ITS_API {
+        describe_api(source, work)?;
+    }
+    let (built, folder) = (work.join(name), format!("./cmd/{name}"));
     let version = "-s -w -X k8s.io/kubernetes/vendor/k8s.io/component-base/version.gitVersion=v1.20.2 \
                    -X k8s.io/kubernetes/vendor/k8s.io/component-base/version.gitMajor=1 -X k8s.io/kubernetes/vendor/k8s.io/component-base/version.gitMinor=20";
-    go(
-        source,
-        work,
-        &["build", "-ldflags", version, "-o"],
-        &server,
-        "./cmd/kube-apiserver",
-    )?;
-    Ok(server)
+    let arguments = ["build", "-ldflags", version, "-o"];
+    go(source, work, &arguments, &built, &folder)?;
+    Ok(built)
+}
+
+/// The only program that contains the description of the API.
+const DESCRIBES_ITS_API: &str = "kube-apiserver";
+
+fn describe_api(source: &Path, work: &Path) -> anyhow::Result<()> {
+    let generator = work.join("openapi-gen");
+    let package = "./vendor/k8s.io/kube-openapi/cmd/openapi-gen";
+    go(source, work, &["build", "-o"], &generator, package)?;
+    generate(source, work, &generator)
 }
 
 fn replace_reflect2(source: &Path) -> anyhow::Result<()> {

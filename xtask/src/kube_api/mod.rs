@@ -1,7 +1,8 @@
-//! `cargo xtask kube-apiserver`: a real Kubernetes API server for tests, built from Debian's source.
+//! `cargo xtask kube-apiserver`: a real Kubernetes API server, scheduler and controller manager for tests, built from Debian's source.
 //!
-//! Debian has the source of Kubernetes 1.20 and of everything in it, but no package of the server. It is built once (eight minutes of CPU) and kept outside the
-//! repository; tests find it there, or where [`VARIABLE`] says.
+//! Debian has the source of Kubernetes 1.20 and of everything in it, but no package of the servers. They are built once and kept
+//! outside the repository; tests find them there, or where each one's variable says. Only those that are missing are built, from one
+//! unpacked source.
 
 mod build;
 mod source;
@@ -17,35 +18,74 @@ use crate::Outcome;
 use crate::packages::{self, Package};
 use crate::say::say;
 
-/// Where tests look for the server first.
-pub(crate) const VARIABLE: &str = "TOWPATH_KUBE_APISERVER";
-/// Its name in the cache; the tests know it too (`testing/kube/src/binaries.rs`).
-const NAME: &str = "kube-apiserver-1.20.2";
+/// A program of Kubernetes that tests run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Program {
+    /// Its folder below `cmd/`.
+    name: &'static str,
+    /// Its name in the cache; the tests know it too (`testing/kube/src/binaries.rs`).
+    cached_as: &'static str,
+    /// Where tests look for it first.
+    variable: &'static str,
+}
+
+const PROGRAMS: [Program; 3] = [
+    Program {
+        name: "kube-apiserver",
+        cached_as: "kube-apiserver-1.20.2",
+        variable: "TOWPATH_KUBE_APISERVER",
+    },
+    Program {
+        name: "kube-scheduler",
+        cached_as: "kube-scheduler-1.20.2",
+        variable: "TOWPATH_KUBE_SCHEDULER",
+    },
+    Program {
+        name: "kube-controller-manager",
+        cached_as: "kube-controller-manager-1.20.2",
+        variable: "TOWPATH_KUBE_CONTROLLER_MANAGER",
+    },
+];
 
 /// The other programs that tests run. Any installed kubectl will do.
 const BESIDE: [Package; 2] = [("etcd", "etcd-server"), ("kubectl", "kubernetes-client")];
 
-/// Installs or builds the server and its tools, if needed.
+/// Installs or builds the servers and their tools, if needed.
 pub(crate) fn run() -> anyhow::Result<Outcome> {
     packages::install_missing(&BESIDE)?;
-    let server = cached()?;
-    match works(&server) {
-        true => say(format!("{} is there", server.display()))?,
-        false => make(&server)?,
+    let mut missing = Vec::new();
+    for program in PROGRAMS {
+        let place = program.place()?;
+        match works(&place) {
+            true => say(format!("{} is there", place.display()))?,
+            false => missing.push((program, place)),
+        }
+    }
+    if !missing.is_empty() {
+        make(&missing)?;
     }
     Ok(Outcome::Good)
 }
 
-/// Where the server is, or would be: outside the repository, so that no checkout builds it again.
-pub(crate) fn cached() -> anyhow::Result<PathBuf> {
-    let given = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
-    if let Some(server) = given(VARIABLE) {
-        return Ok(server.into());
-    }
-    folder(given("XDG_CACHE_HOME"), given("HOME")).map(|folder| folder.join(NAME))
+/// Where the programs are, each with the variable that tells tests so.
+pub(crate) fn places() -> anyhow::Result<Vec<(&'static str, PathBuf)>> {
+    let places = PROGRAMS.map(|program| Ok((program.variable, program.place()?)));
+    places.into_iter().collect()
 }
 
-fn folder(cache: Option<OsString>, home: Option<OsString>) -> anyhow::Result<PathBuf> {
+impl Program {
+    /// Where it is, or would be: outside the repository, so that no checkout builds it again.
+    fn place(self) -> anyhow::Result<PathBuf> {
+        let given = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
+        if let Some(program) = given(self.variable) {
+            return Ok(program.into());
+        }
+        let folder = cache(given("XDG_CACHE_HOME"), given("HOME"))?;
+        Ok(folder.join(self.cached_as))
+    }
+}
+
+fn cache(cache: Option<OsString>, home: Option<OsString>) -> anyhow::Result<PathBuf> {
     let cache = cache
         .map(PathBuf::from)
         .or_else(|| home.map(|home| Path::new(&home).join(".cache")));
@@ -54,33 +94,45 @@ fn folder(cache: Option<OsString>, home: Option<OsString>) -> anyhow::Result<Pat
         .join("towpath"))
 }
 
-/// Whether this is the server, whole.
-fn works(server: &Path) -> bool {
-    let version = Command::new(server).arg("--version").output();
+/// Whether this is a program of our Kubernetes, whole.
+fn works(program: &Path) -> bool {
+    let version = Command::new(program).arg("--version").output();
     version.is_ok_and(|output| {
         output.status.success() && output.stdout.starts_with(b"Kubernetes v1.20.2")
     })
 }
 
-/// Builds it in a folder beside its place, and moves it there whole.
-fn make(server: &Path) -> anyhow::Result<()> {
-    let cache = server.parent().context("the server has no folder")?;
+/// Builds them in a folder of the cache, and moves each to its place whole.
+fn make(missing: &[(Program, PathBuf)]) -> anyhow::Result<()> {
+    let cache = missing[0].1.parent().context("the server has no folder")?;
     fs::create_dir_all(cache).with_context(|| format!("{}: cannot be made", cache.display()))?;
     let work = cache.join(format!("building-{}", std::process::id()));
+    let names: Vec<&str> = missing.iter().map(|(program, _)| program.name).collect();
     say(format!(
-        "building {} once: eight minutes of CPU, 2 GB of disk meanwhile",
-        server.display()
+        "building {} once, into {}: about seven minutes of CPU, 2 GB of disk meanwhile",
+        names.join(", "),
+        cache.display()
     ))?;
-    let built = source::fetch(&work).and_then(|source| build::server(&source, &work));
-    let moved = built.and_then(|built| {
-        ensure!(works(&built), "the server that was built does not run");
-        fs::rename(&built, server)
-            .with_context(|| format!("{}: cannot be put there", server.display()))
+    let moved = source::fetch(&work).and_then(|source| {
+        build::prepare(&source)?;
+        let mut missing = missing.iter();
+        missing.try_for_each(|(program, place)| make_one(program.name, place, &source, &work))
     });
     // Go leaves nothing read-only here: its cache is in the folder, modules are off.
     let removed =
         fs::remove_dir_all(&work).with_context(|| format!("{}: cannot be removed", work.display()));
     moved.and(removed)
+}
+
+fn make_one(name: &str, place: &Path, source: &Path, work: &Path) -> anyhow::Result<()> {
+    say(format!("building {name}"))?;
+    let built = build::program(name, source, work)?;
+    ensure!(works(&built), "the {name} that was built does not run");
+    let cannot = || format!("{}: cannot be put there", place.display());
+    if let Some(folder) = place.parent() {
+        fs::create_dir_all(folder).with_context(cannot)?;
+    }
+    fs::rename(&built, place).with_context(cannot)
 }
 
 #[cfg(test)]
@@ -89,8 +141,8 @@ mod tests {
 
     #[test]
     fn the_cache_is_where_people_have_theirs() {
-        let of = |cache: Option<&str>, home: Option<&str>| {
-            folder(cache.map(Into::into), home.map(Into::into))
+        let of = |given: Option<&str>, home: Option<&str>| {
+            cache(given.map(Into::into), home.map(Into::into))
         };
         assert_eq!(of(Some("/c"), Some("/h")).unwrap(), Path::new("/c/towpath"));
         assert_eq!(

@@ -120,11 +120,12 @@ fn all_tests() -> anyhow::Result<Outcome> {
             "{REAL_DATA} is not set: tests on real data are left out; the output below names them as ignored"
         ))?;
     }
-    let server = kube_api::cached()?;
-    suite::run(
-        &Scope::Workspace,
-        &[(kube_api::VARIABLE, server.as_os_str())],
-    )
+    let places = kube_api::places()?;
+    let variables: Vec<_> = places
+        .iter()
+        .map(|(variable, place)| (*variable, place.as_os_str()))
+        .collect();
+    suite::run(&Scope::Workspace, &variables)
 }
 
 fn outcome(command: &mut Command) -> anyhow::Result<Outcome> {

@@ -4,13 +4,13 @@ use crate::Outcome;
 
 /// The bars that were missed so far.
 #[derive(Debug, Default)]
-pub(super) struct Bars {
+pub(crate) struct Bars {
     missed: Vec<String>,
 }
 
 impl Bars {
     /// Says whether a figure is large enough, in a word for a table.
-    pub(super) fn at_least(&mut self, what: &str, figure: f64, bar: f64) -> String {
+    pub(crate) fn at_least(&mut self, what: &str, figure: f64, bar: f64) -> String {
         self.note(
             figure >= bar,
             format!("{what}: {figure:.3} is below {bar}"),
@@ -19,7 +19,7 @@ impl Bars {
     }
 
     /// Says whether a figure is small enough, in a word for a table.
-    pub(super) fn at_most(&mut self, what: &str, figure: f64, bar: f64) -> String {
+    pub(crate) fn at_most(&mut self, what: &str, figure: f64, bar: f64) -> String {
         self.note(
             figure <= bar,
             format!("{what}: {figure:.3} is above {bar}"),
@@ -28,7 +28,7 @@ impl Bars {
     }
 
     /// Requests that failed: none may.
-    pub(super) fn no_failures(&mut self, what: &str, failures: &[String]) -> String {
+    pub(crate) fn no_failures(&mut self, what: &str, failures: &[String]) -> String {
         self.note(
             failures.is_empty(),
             format!("{what}: {}", failures.join(", ")),
@@ -37,12 +37,12 @@ impl Bars {
     }
 
     /// The bars that were missed, one sentence each.
-    pub(super) fn missed(&self) -> &[String] {
+    pub(crate) fn missed(&self) -> &[String] {
         &self.missed
     }
 
     /// Good if no bar was missed.
-    pub(super) fn outcome(&self) -> Outcome {
+    pub(crate) fn outcome(&self) -> Outcome {
         if self.missed.is_empty() {
             Outcome::Good
         } else {

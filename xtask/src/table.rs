@@ -4,20 +4,20 @@ use std::fmt;
 
 /// A table. The first column is set to the left, figures to the right.
 #[derive(Debug)]
-pub(super) struct Table {
+pub(crate) struct Table {
     rows: Vec<Vec<String>>,
 }
 
 impl Table {
     /// A table with a head and no rows.
-    pub(super) fn new<const N: usize>(head: [&str; N]) -> Self {
+    pub(crate) fn new<const N: usize>(head: [&str; N]) -> Self {
         Self {
             rows: vec![head.map(str::to_owned).to_vec()],
         }
     }
 
     /// Adds a row, as long as the head.
-    pub(super) fn row<const N: usize>(&mut self, row: [String; N]) {
+    pub(crate) fn row<const N: usize>(&mut self, row: [String; N]) {
         assert_eq!(N, self.rows[0].len(), "a row is as long as the head");
         self.rows.push(row.to_vec());
     }
@@ -47,7 +47,7 @@ impl fmt::Display for Table {
 }
 
 /// A time in microseconds, as people read it.
-pub(super) fn shown_micros(micros: f64) -> String {
+pub(crate) fn shown_micros(micros: f64) -> String {
     match micros {
         small if small < 1e3 => format!("{small:.0} us"),
         medium if medium < 1e6 => format!("{:.2} ms", medium / 1e3),

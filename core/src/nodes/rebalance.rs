@@ -1,0 +1,121 @@
+//! What is moved when all nodes are updated: the last ones come back empty, and the others are fuller than before.
+//!
+//! A pod is evicted only if the scheduler would then put it where it helps: off a node that is too full, or onto one that is too
+//! empty. Pods that have moved more
+//! than once already go first: those who were disturbed once stay in peace.
+
+use super::model::{NodeIdx, PodIdx};
+use super::simulation::{Move, Simulation};
+
+/// A node is even that has at least, and at most, so many percent of the mean load.
+pub const EVEN_PERCENT: (u64, u64) = (80, 120);
+/// How many pods of a node are tried before the next node's turn.
+const TRIES: usize = 32;
+
+/// How full nodes are, in thousandths.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Loads {
+    pub least: u64,
+    pub mean: u64,
+    pub most: u64,
+}
+
+impl Loads {
+    pub fn are_even(self) -> bool {
+        let (least, most) = EVEN_PERCENT;
+        self.least * 100 >= self.mean * least && self.most * 100 <= self.mean * most
+    }
+}
+
+impl Simulation<'_> {
+    /// How full these nodes are. Those that take no pods do not count.
+    pub fn loads(&self, nodes: &[NodeIdx]) -> Loads {
+        let taking = nodes.iter().filter(|node| self.nodes[node.at()].takes_pods);
+        let loads: Vec<u64> = taking.map(|node| self.load(*node)).collect();
+        let count = loads.len().max(1) as u64;
+        Loads {
+            least: loads.iter().copied().min().unwrap_or(0),
+            mean: loads.iter().sum::<u64>() / count,
+            most: loads.iter().copied().max().unwrap_or(0),
+        }
+    }
+
+    /// Moves pods until these nodes are even, or nothing more helps.
+    pub fn rebalance(&mut self, nodes: &[NodeIdx]) -> Vec<Move> {
+        let mut moves = Vec::new();
+        let most = self.evictable(nodes).len();
+        while moves.len() < most {
+            let loads = self.loads(nodes);
+            if loads.are_even() {
+                break;
+            }
+            let again = self.relieve_one(nodes, loads.mean, 2);
+            let Some(moved) = again.or_else(|| self.relieve_one(nodes, loads.mean, 0)) else {
+                break;
+            };
+            moves.push(moved);
+        }
+        moves
+    }
+
+    /// Moves one pod that was evicted so often before off the fullest node where that helps.
+    fn relieve_one(&mut self, nodes: &[NodeIdx], mean: u64, evictions: u32) -> Option<Move> {
+        let mut full: Vec<(u64, NodeIdx)> = nodes
+            .iter()
+            .map(|node| (self.load(*node), *node))
+            .filter(|(load, _)| *load > mean)
+            .collect();
+        full.sort_unstable_by_key(|(load, node)| (std::cmp::Reverse(*load), *node));
+        full.into_iter().find_map(|(_, from)| {
+            let pods = self.evictable(&[from]).into_iter();
+            let may_go = |pod: &PodIdx| {
+                let is_made_again = self.model.pods[pod.at()].owner.is_some();
+                is_made_again && self.evictions(*pod) >= evictions && self.may_evict(*pod)
+            };
+            let mut pods: Vec<PodIdx> = pods.filter(may_go).collect();
+            // The largest first: fewer have to move then.
+            pods.sort_by_key(|pod| std::cmp::Reverse(self.share(*pod, from)));
+            pods.truncate(TRIES);
+            pods.into_iter()
+                .find_map(|pod| self.try_move(pod, from, mean))
+        })
+    }
+
+    /// How much of a node a pod asks for, in millionths.
+    fn share(&self, pod: PodIdx, node: NodeIdx) -> u64 {
+        let (asked, room) = (
+            self.model.pods[pod.at()].requests,
+            self.model.nodes[node.at()].room,
+        );
+        let part = |asked: u64, all: u64| {
+            u64::try_from(u128::from(asked) * 1_000_000 / u128::from(all.max(1)))
+                .unwrap_or(u64::MAX)
+        };
+        u64::midpoint(
+            part(asked.cpu_milli, room.cpu_milli),
+            part(asked.memory_bytes, room.memory_bytes),
+        )
+    }
+
+    /// Evicts the pod if it would then go to a node that is less full than the mean.
+    fn try_move(&mut self, pod: PodIdx, from: NodeIdx, mean: u64) -> Option<Move> {
+        let before = self.load(from);
+        self.take_off(pod, from);
+        let chosen = self.choose(pod, false);
+        let (empty, full) = EVEN_PERCENT;
+        let is_full = before * 100 > mean * full;
+        let helps = |to: &NodeIdx| {
+            let load = self.load(*to);
+            *to != from && (load * 100 < mean * empty || (is_full && load < mean))
+        };
+        let to = chosen.filter(helps);
+        self.put(pod, to.unwrap_or(from));
+        let to = to?;
+        self.pods[pod.at()].evictions += 1;
+        Some(Move {
+            pod,
+            from,
+            to: Some(to),
+        })
+    }
+}

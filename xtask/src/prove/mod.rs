@@ -1,0 +1,22 @@
+//! `cargo xtask prove`: measurements that take longer than three minutes, so no test makes them.
+//!
+//! Each compares what we claim with something real, prints a table for the docs, and holds the figures to their bars.
+
+mod nodes;
+
+use clap::Subcommand;
+
+use crate::Outcome;
+
+/// What can be proved.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Prove {
+    /// How many pods a rolling reboot moves, on the real scheduler and in our simulator. Exit 1 if a bar is missed.
+    Nodes(nodes::NodesOptions),
+}
+
+pub(crate) fn run(prove: &Prove) -> anyhow::Result<Outcome> {
+    match prove {
+        Prove::Nodes(options) => nodes::run(options),
+    }
+}
