@@ -10,7 +10,9 @@ mod kube_api;
 mod layers;
 mod packages;
 mod page;
+mod release;
 mod say;
+mod supply_chain;
 mod test;
 mod workspace;
 
@@ -35,6 +37,8 @@ enum Chore {
     Quick,
     /// Check that dependencies point one way: app to adapters to formats to core.
     Layers,
+    /// Check licences, sources and duplicates of all crates, and known vulnerabilities where their database can be reached.
+    SupplyChain(supply_chain::SupplyChain),
     /// See to it that there is a Kubernetes API server for tests: found in the cache, or built from Debian's source.
     KubeApiserver,
     /// Check the page: its types, that ui/dist is what ui/src builds, and its size.
@@ -42,6 +46,15 @@ enum Chore {
         #[command(subcommand)]
         page: Option<page::Page>,
     },
+    /// Make a release: the program, completions, manual pages, a list of what is in it, checksums, a signature.
+    Dist(release::DistOptions),
+    /// Write the OCI images: one without git, one with it.
+    Image(release::Options),
+    /// Write the Debian package.
+    Package(release::Options),
+    /// Use what ships as its users do. It takes minutes.
+    #[command(subcommand)]
+    Prove(release::Proof),
     /// Measure, on this machine, in one run.
     #[command(subcommand)]
     Bench(bench::Bench),
@@ -57,14 +70,7 @@ enum Outcome {
 }
 
 fn main() -> ExitCode {
-    let outcome = match Cli::parse().chore {
-        Chore::Test => test::run(),
-        Chore::Quick => test::quick(),
-        Chore::Layers => layers::run(),
-        Chore::KubeApiserver => kube_api::run(),
-        Chore::Page { page } => page::run(page),
-        Chore::Bench(bench) => bench::run(&bench),
-    };
+    let outcome = run(Cli::parse());
     match outcome {
         Ok(Outcome::Good) => ExitCode::SUCCESS,
         Ok(Outcome::Bad) => ExitCode::from(1),
@@ -74,6 +80,28 @@ fn main() -> ExitCode {
             ExitCode::from(2)
         }
     }
+}
+
+fn run(cli: Cli) -> anyhow::Result<Outcome> {
+    match cli.chore {
+        Chore::Test => test::run(),
+        Chore::Quick => test::quick(),
+        Chore::Layers => layers::run(),
+        Chore::SupplyChain(options) => supply_chain::run(&options),
+        Chore::KubeApiserver => kube_api::run(),
+        Chore::Page { page } => page::run(page),
+        Chore::Dist(options) => release::dist(&options),
+        Chore::Image(options) => release::image(&options),
+        Chore::Package(options) => release::package(&options),
+        Chore::Prove(proof) => release::prove(&proof),
+        Chore::Bench(bench) => bench::run(&bench),
+    }
+}
+
+/// The same, from words.
+#[cfg(test)]
+fn run_words<'a>(words: impl Iterator<Item = &'a str>) -> anyhow::Result<Outcome> {
+    run(Cli::try_parse_from(words)?)
 }
 
 #[cfg(test)]

@@ -7,13 +7,13 @@ use anyhow::Context;
 
 /// The folder. It is removed when this is dropped.
 #[derive(Debug)]
-pub(super) struct Scratch {
+pub(crate) struct Scratch {
     folder: PathBuf,
 }
 
 impl Scratch {
     /// A new, empty folder.
-    pub(super) fn new(name: &str) -> anyhow::Result<Self> {
+    pub(crate) fn new(name: &str) -> anyhow::Result<Self> {
         let folder =
             std::env::temp_dir().join(format!("towpath-bench-{name}-{}", std::process::id()));
         fs::create_dir(&folder)
@@ -22,12 +22,12 @@ impl Scratch {
     }
 
     /// Where it is.
-    pub(super) fn folder(&self) -> &Path {
+    pub(crate) fn folder(&self) -> &Path {
         &self.folder
     }
 
     /// Writes a file, and the folders on the way to it.
-    pub(super) fn write(&self, path: &str, content: impl AsRef<[u8]>) -> anyhow::Result<PathBuf> {
+    pub(crate) fn write(&self, path: &str, content: impl AsRef<[u8]>) -> anyhow::Result<PathBuf> {
         let path = self.folder.join(path);
         write(&path, content)?;
         Ok(path)
@@ -42,7 +42,7 @@ impl Drop for Scratch {
 }
 
 /// Writes a file, and the folders on the way to it.
-pub(super) fn write(path: &Path, content: impl AsRef<[u8]>) -> anyhow::Result<()> {
+pub(crate) fn write(path: &Path, content: impl AsRef<[u8]>) -> anyhow::Result<()> {
     let cannot = || format!("{}: cannot be written", path.display());
     if let Some(folder) = path.parent() {
         fs::create_dir_all(folder).with_context(cannot)?;
@@ -51,7 +51,7 @@ pub(super) fn write(path: &Path, content: impl AsRef<[u8]>) -> anyhow::Result<()
 }
 
 /// Writes a file so that nobody sees half of it: beside it, then in its place.
-pub(super) fn replace(path: &Path, content: impl AsRef<[u8]>) -> anyhow::Result<()> {
+pub(crate) fn replace(path: &Path, content: impl AsRef<[u8]>) -> anyhow::Result<()> {
     // Editors leave such names behind, so readers of graph data pass them over.
     let beside = path.with_file_name(".replacement.tmp");
     write(&beside, content)?;
@@ -59,7 +59,7 @@ pub(super) fn replace(path: &Path, content: impl AsRef<[u8]>) -> anyhow::Result<
 }
 
 /// Copies the files of a folder, and not its folders.
-pub(super) fn copy_files(from: &Path, to: &Path) -> anyhow::Result<()> {
+pub(crate) fn copy_files(from: &Path, to: &Path) -> anyhow::Result<()> {
     let cannot = || format!("{}: cannot be copied", from.display());
     fs::create_dir_all(to).with_context(cannot)?;
     for entry in fs::read_dir(from).with_context(cannot)? {

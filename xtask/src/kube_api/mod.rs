@@ -38,11 +38,19 @@ pub(crate) fn run() -> anyhow::Result<Outcome> {
 
 /// Where the server is, or would be: outside the repository, so that no checkout builds it again.
 pub(crate) fn cached() -> anyhow::Result<PathBuf> {
-    let given = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
     if let Some(server) = given(VARIABLE) {
         return Ok(server.into());
     }
-    folder(given("XDG_CACHE_HOME"), given("HOME")).map(|folder| folder.join(NAME))
+    cache_folder().map(|folder| folder.join(NAME))
+}
+
+/// Where programs are kept that were built once for development.
+pub(crate) fn cache_folder() -> anyhow::Result<PathBuf> {
+    folder(given("XDG_CACHE_HOME"), given("HOME"))
+}
+
+fn given(name: &str) -> Option<OsString> {
+    std::env::var_os(name).filter(|value| !value.is_empty())
 }
 
 fn folder(cache: Option<OsString>, home: Option<OsString>) -> anyhow::Result<PathBuf> {
