@@ -13,6 +13,8 @@ use super::{Release, pretty, sha256, write};
 pub(super) struct Image {
     pub(super) tag: String,
     pub(super) title: &'static str,
+    /// The most that its layers may have, compressed.
+    pub(super) max_bytes: u64,
     /// Indices of layers, from the bottom.
     pub(super) layers: Vec<usize>,
 }
@@ -28,17 +30,14 @@ const LAYER: &str = "application/vnd.oci.image.layer.v1.tar+gzip";
 const CONFIG: &str = "application/vnd.oci.image.config.v1+json";
 const MANIFEST: &str = "application/vnd.oci.image.manifest.v1+json";
 
-/// The most that an image may have, compressed.
-pub(super) const MAX_IMAGE_BYTES: u64 = 30 << 20;
-
-/// Writes all images; returns the tag and the compressed size of each.
+/// Writes all images; returns the compressed size of each.
 pub(super) fn write_to(
     folder: &Path,
     trees: &[Tree],
     images: &[Image],
     release: &Release,
     created: &str,
-) -> anyhow::Result<Vec<(String, u64)>> {
+) -> anyhow::Result<Vec<u64>> {
     fs::create_dir_all(folder.join("blobs/sha256"))?;
     write(
         &folder.join("oci-layout"),
@@ -60,7 +59,13 @@ pub(super) fn write_to(
             .iter()
             .filter_map(|layer| layer.blob["size"].as_u64())
             .sum::<u64>();
-        sizes.push((image.tag.clone(), size));
+        ensure!(
+            size <= image.max_bytes,
+            "the image {} has {size} bytes, and at most {} are allowed",
+            image.tag,
+            image.max_bytes
+        );
+        sizes.push(size);
         let manifest = json!({
             "schemaVersion": 2,
             "mediaType": MANIFEST,
@@ -75,17 +80,6 @@ pub(super) fn write_to(
     let index = json!({"schemaVersion": 2, "mediaType": "application/vnd.oci.image.index.v1+json", "manifests": manifests});
     write(&folder.join("index.json"), pretty(&index))?;
     Ok(sizes)
-}
-
-/// The bar: an image that grew past it is not written about, it fails.
-pub(super) fn check_sizes(sizes: &[(String, u64)]) -> anyhow::Result<()> {
-    for (tag, size) in sizes {
-        ensure!(
-            *size <= MAX_IMAGE_BYTES,
-            "the image {tag} has {size} bytes, and at most {MAX_IMAGE_BYTES} are allowed"
-        );
-    }
-    Ok(())
 }
 
 fn config(image: &Image, layers: &[&Layer], release: &Release, created: &str) -> Value {

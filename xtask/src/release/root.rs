@@ -7,10 +7,11 @@ use super::debian::{self, Packages};
 
 /// Debian's packages for every image.
 pub(super) const BASE: [&str; 3] = ["ca-certificates", "libc6", "libgcc-s1"];
-/// Debian's packages for the image with git: git and the libraries of its HTTPS.
-pub(super) const GIT: [&str; 32] = [
+/// Debian's packages for the image with git: git and the libraries of its HTTPS, some of them glibc's.
+pub(super) const GIT: [&str; 33] = [
     "git",
     "libbrotli1",
+    "libc6",
     "libcom-err2",
     "libcurl3-gnutls",
     "libexpat1",

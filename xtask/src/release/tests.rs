@@ -42,17 +42,20 @@ fn trees() -> [Tree; 2] {
     [base, program]
 }
 
-fn write_layout(folder: &Path) -> Vec<(String, u64)> {
-    let image = |tag: &str, layers: &[usize]| Image {
+fn images(max_bytes: u64) -> [Image; 2] {
+    [("1.2.3", vec![0, 1]), ("1.2.3-git", vec![1])].map(|(tag, layers)| Image {
         tag: tag.into(),
         title: "towpath",
-        layers: layers.to_vec(),
-    };
-    let images = [image("1.2.3", &[0, 1]), image("1.2.3-git", &[1])];
+        max_bytes,
+        layers,
+    })
+}
+
+fn write_layout(folder: &Path) -> Vec<u64> {
     layout::write_to(
         folder,
         &trees(),
-        &images,
+        &images(1 << 20),
         &release(),
         "2023-11-14T22:13:20Z",
     )
@@ -119,12 +122,13 @@ fn an_image_is_the_same_twice_and_every_digest_is_right() {
 
 #[test]
 fn an_image_that_is_too_large_is_an_error() {
-    let sizes = |bytes| [("1.2.3".to_owned(), bytes)];
-    assert!(layout::check_sizes(&sizes(layout::MAX_IMAGE_BYTES)).is_ok());
-    let told = layout::check_sizes(&sizes(layout::MAX_IMAGE_BYTES + 1))
-        .unwrap_err()
-        .to_string();
-    assert!(told.contains("the image 1.2.3"), "{told}");
+    let scratch = Scratch::new("large-test").unwrap();
+    let told =
+        layout::write_to(scratch.folder(), &trees(), &images(1), &release(), "now").unwrap_err();
+    assert!(
+        told.to_string().starts_with("the image 1.2.3 has "),
+        "{told}"
+    );
 }
 
 #[test]
