@@ -15,6 +15,7 @@ use crate::explain::{self, ExplainArgs};
 use crate::fleet::{self, FleetCommand};
 use crate::graph::{self, GraphCommand};
 use crate::input::names_stdin_twice;
+use crate::manual::{self, CompletionsArgs};
 use crate::mirror::{self, MirrorArgs};
 use crate::path::{self, PathArgs};
 use crate::ready::{self, ReadyArgs};
@@ -24,13 +25,13 @@ use crate::rollouts::{self, RolloutsCommand};
 use crate::terminal::{aside, room};
 use crate::{environment, example, log, serve, server};
 
-/// The version, and the commit if it is known.
+/// The version, and the commit and its day if they are known.
 pub(crate) const VERSION: &str = env!("BUILT_VERSION");
 
-/// The commit, if it is known.
-pub(crate) fn commit() -> Option<&'static str> {
-    let (_, rest) = VERSION.split_once(" (")?;
-    rest.strip_suffix(')')
+/// The commit and its day, as far as they are known.
+pub(crate) fn commit() -> (Option<&'static str>, Option<&'static str>) {
+    let known = |text: &'static str| (!text.is_empty()).then_some(text);
+    (known(env!("BUILT_COMMIT")), known(env!("BUILT_DAY")))
 }
 
 /// Typical commands. Without files of your own they use the built-in example.
@@ -135,6 +136,15 @@ enum Command {
         #[command(flatten)]
         options: ConfigAndOptions,
     },
+    /// Print what completes commands and flags in a shell.
+    #[command(after_help = "Example:\n  towpath completions bash")]
+    Completions(CompletionsArgs),
+    /// Write manual pages, for packagers.
+    #[command(hide = true, after_help = "Example:\n  towpath man ./man1")]
+    Man {
+        /// The directory. It must be empty or not exist yet.
+        directory: PathBuf,
+    },
 }
 
 #[derive(Debug, Args)]
@@ -202,6 +212,8 @@ fn execute(command: Command) -> anyhow::Result<bool> {
         Command::Rollouts(command) => return rollouts::execute(command),
         Command::Releases(command) => return releases::execute(command),
         Command::Example { directory } => example::write(&directory, jiff::Timestamp::now())?,
+        Command::Completions(args) => manual::completions(Cli::command(), &args)?,
+        Command::Man { directory } => manual::man(Cli::command(), &directory)?,
         Command::Config { default: true, .. } => print(config::DEFAULT_FILE)?,
         Command::Config {
             default: false,

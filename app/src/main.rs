@@ -15,6 +15,7 @@ mod graph;
 mod input;
 mod listen;
 mod log;
+mod manual;
 mod minors;
 mod mirror;
 mod output;
@@ -29,6 +30,7 @@ mod serve;
 mod server;
 mod signatures;
 mod sources;
+mod systemd;
 mod terminal;
 
 #[global_allocator]

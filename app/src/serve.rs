@@ -13,6 +13,7 @@ use towpath_web::{Clock, ReloadDoor, ReloadRequest, Server, Service};
 use crate::config::Settings;
 use crate::listen::ListenAddress;
 use crate::sources::address::SourceSpec;
+use crate::systemd::Systemd;
 use crate::{cli, descriptors, example, fleet, minors, secrets, sources};
 
 /// How long work that nobody waits for may still take once the service has stopped.
@@ -53,7 +54,8 @@ async fn serve(mut settings: Settings, lowered: Option<String>) -> anyhow::Resul
     let service = Service::new(clock(&settings), env!("CARGO_PKG_VERSION"));
     service.contract(settings.contract()?);
     service.limit_reports(settings.reports_per_minute);
-    service.describe(crate::cli::commit(), settings.sources.is_example());
+    let (commit, day) = cli::commit();
+    service.describe(commit, day, settings.sources.is_example());
     if let Some(path) = &settings.minors {
         service.set_minors(minors::read(path)?);
     }
@@ -103,12 +105,18 @@ async fn serve(mut settings: Settings, lowered: Option<String>) -> anyhow::Resul
         }
     });
     tokio::spawn(prepare_loop(service.clone()));
+    let systemd = Systemd::of_environment();
+    tokio::spawn(systemd.clone().tell_when_ready(service.clone()));
     if settings.sources.is_example() {
         loaded.notified().await;
         cli::say(&example::welcome(address, &service))?;
         lowered.map_or(Ok(()), |lowered| cli::say(&format!("{lowered}\n\n")))?;
     }
     let (stop, at_once) = (signals(1)?, signals(2)?);
+    let stop = async move {
+        stop.await;
+        systemd.tell_stopping();
+    };
     server
         .serve_until(stop, at_once)
         .await

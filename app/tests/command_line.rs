@@ -277,11 +277,19 @@ fn all_interfaces_are_said_to_be_all() {
 }
 
 #[test]
-fn the_version_names_the_commit() {
+fn the_version_names_the_commit_and_its_day() {
     let printed = text(&run(&["--version"]).stdout);
     let version = env!("CARGO_PKG_VERSION");
     let git = Command::new("git")
-        .args(["rev-parse", "--short=12", "HEAD"])
+        .args([
+            "show",
+            "-s",
+            "--abbrev=12",
+            "--format=%h %cd",
+            "--date=format-local:%Y-%m-%d",
+            "HEAD",
+        ])
+        .env("TZ", "UTC")
         .current_dir(env!("CARGO_MANIFEST_DIR"))
         .output();
     let expected = match git.ok().filter(|git| git.status.success()) {
@@ -308,4 +316,62 @@ fn now_can_be_a_time_of_day() {
     let line = first.lines().next().expect("a line");
     assert!(line.ends_with(" 14:30Z"), "{line}");
     assert_eq!(asked("25:00").status.code(), Some(2));
+}
+
+#[test]
+fn every_shell_completes_every_command() {
+    for shell in ["bash", "zsh", "fish"] {
+        let script = text(&run(&["completions", shell]).stdout);
+        for word in ["serve", "explain", "mirror", "graph-data"] {
+            assert!(script.contains(word), "{shell}: {word}");
+        }
+    }
+    assert_eq!(run(&["completions", "cmd.exe"]).status.code(), Some(2));
+}
+
+#[test]
+fn every_command_has_a_manual_page() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let pages = |name: &str| {
+        let into = folder.path().join(name);
+        let done = run(&["man", into.to_str().expect("UTF-8")]);
+        assert!(done.status.success(), "{done:?}");
+        let files = std::fs::read_dir(into).expect("it was made").map(|entry| {
+            let path = entry.expect("an entry").path();
+            (
+                path.file_name()
+                    .expect("a name")
+                    .to_string_lossy()
+                    .into_owned(),
+                std::fs::read_to_string(&path).expect("text"),
+            )
+        });
+        files.collect::<std::collections::BTreeMap<String, String>>()
+    };
+    let written = pages("one");
+    assert_eq!(written, pages("other"), "the same bytes twice");
+    for name in [
+        "towpath.1",
+        "towpath-serve.1",
+        "towpath-graph-lint.1",
+        "towpath-fleet-plan.1",
+    ] {
+        assert!(
+            written.contains_key(name),
+            "{name} is not among {:?}",
+            written.keys()
+        );
+    }
+    assert!(!written.contains_key("towpath-man.1"), "it is hidden");
+    assert!(
+        written["towpath-serve.1"].contains("towpath serve"),
+        "it is named as it is typed"
+    );
+    assert!(
+        written["towpath.1"].contains("Examples"),
+        "it has the examples of --help"
+    );
+    // Nothing that is there is written over.
+    let again = run(&["man", folder.path().join("one").to_str().expect("UTF-8")]);
+    assert_eq!(again.status.code(), Some(2));
 }

@@ -12,8 +12,10 @@ mod layers;
 mod packages;
 mod page;
 mod prove;
+mod release;
 mod say;
 mod scratch;
+mod supply_chain;
 mod table;
 mod test;
 mod workspace;
@@ -39,6 +41,8 @@ enum Chore {
     Quick,
     /// Check that dependencies point one way: app to adapters to formats to core.
     Layers,
+    /// Check licences, sources and duplicates of all crates, and known vulnerabilities where their database can be reached.
+    SupplyChain(supply_chain::SupplyChain),
     /// See to it that there are a Kubernetes API server, scheduler and controller manager for tests: found in the cache, or built from Debian's source.
     KubeApiserver,
     /// Check the page: its types, that ui/dist is what ui/src builds, and its size.
@@ -46,6 +50,12 @@ enum Chore {
         #[command(subcommand)]
         page: Option<page::Page>,
     },
+    /// Make a release: the program, completions, manual pages, a list of what is in it, checksums, a signature.
+    Dist(release::DistOptions),
+    /// Write the OCI images: one without git, one with it.
+    Image(release::Options),
+    /// Write the Debian package.
+    Package(release::Options),
     /// Measure, on this machine, in one run.
     #[command(subcommand)]
     Bench(bench::Bench),
@@ -64,15 +74,7 @@ enum Outcome {
 }
 
 fn main() -> ExitCode {
-    let outcome = match Cli::parse().chore {
-        Chore::Test => test::run(),
-        Chore::Quick => test::quick(),
-        Chore::Layers => layers::run(),
-        Chore::KubeApiserver => kube_api::run(),
-        Chore::Page { page } => page::run(page),
-        Chore::Bench(bench) => bench::run(&bench),
-        Chore::Prove(prove) => prove::run(&prove),
-    };
+    let outcome = run(Cli::parse());
     match outcome {
         Ok(Outcome::Good) => ExitCode::SUCCESS,
         Ok(Outcome::Bad) => ExitCode::from(1),
@@ -82,6 +84,28 @@ fn main() -> ExitCode {
             ExitCode::from(2)
         }
     }
+}
+
+fn run(cli: Cli) -> anyhow::Result<Outcome> {
+    match cli.chore {
+        Chore::Test => test::run(),
+        Chore::Quick => test::quick(),
+        Chore::Layers => layers::run(),
+        Chore::SupplyChain(options) => supply_chain::run(&options),
+        Chore::KubeApiserver => kube_api::run(),
+        Chore::Page { page } => page::run(page),
+        Chore::Dist(options) => release::dist(&options),
+        Chore::Image(options) => release::image(&options),
+        Chore::Package(options) => release::package(&options),
+        Chore::Prove(prove) => prove::run(&prove),
+        Chore::Bench(bench) => bench::run(&bench),
+    }
+}
+
+/// The same, from words.
+#[cfg(test)]
+fn run_words<'a>(words: impl Iterator<Item = &'a str>) -> anyhow::Result<Outcome> {
+    run(Cli::try_parse_from(words)?)
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! Answers a route: at once, or on another thread if it would delay other requests.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use http::request::Parts;
 use http::{Method, Response, StatusCode};
@@ -27,23 +28,28 @@ impl Service {
         around: &Surroundings,
         place: &Place,
     ) -> Response<AnswerBody> {
+        let began = Instant::now();
         let taken = routes::taken(head, found);
         match &taken {
             // A body is none of its business; hyper does away with it.
             Ok(found) if matches!(found.route.handler, Handler::Graph) => {
                 if head.method == Method::OPTIONS {
-                    return graph::preflight(head);
+                    let response = graph::preflight(head);
+                    self.metrics
+                        .answered(Some(*found), response.status(), began.elapsed());
+                    return response;
                 }
-                match graph::answer(self, head, None) {
+                match graph::answer(self, head, None, began) {
                     Ok(response) => response,
-                    Err(missing) => self.compile(head, missing).await,
+                    Err(missing) => self.compile(head, missing, began).await,
                 }
             }
             // In a box, so that graph requests do not carry its state along.
             _ => {
                 let response =
                     Box::pin(self.answer_beside(head, taken, incoming, around, place)).await;
-                self.metrics.answered(found, response.status());
+                self.metrics
+                    .answered(found, response.status(), began.elapsed());
                 response
             }
         }
@@ -115,20 +121,19 @@ impl Service {
         self: &Arc<Self>,
         head: &Parts,
         missing: graph::CompileJob,
+        began: Instant,
     ) -> Response<AnswerBody> {
         let response = match tokio::task::spawn_blocking(move || missing.compile()).await {
-            Ok(compiled) => graph::answer(self, head, Some(&compiled)).ok(),
+            Ok(compiled) => graph::answer(self, head, Some(&compiled), began).ok(),
             Err(error) => {
                 tracing::error!(%error, "an answer could not be prepared");
                 None
             }
         };
         let failed = || {
-            body::error(
-                StatusCode::INTERNAL_SERVER_ERROR,
-                "failed_compile",
-                "the answer could not be prepared",
-            )
+            let status = StatusCode::INTERNAL_SERVER_ERROR;
+            self.metrics.graph_answered(None, status, began.elapsed());
+            body::error(status, "failed_compile", "the answer could not be prepared")
         };
         response.unwrap_or_else(failed)
     }

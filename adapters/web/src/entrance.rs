@@ -2,6 +2,7 @@
 
 use std::net::IpAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use http::request::Parts;
 use http::{HeaderValue, Method, Response, StatusCode, header};
@@ -26,7 +27,12 @@ pub(crate) async fn answer(
     let contract = service.contract.load_full();
     let found = routes::find_under(contract.prefix(), head.uri.path());
     let admitted = match admission.refusal(&head) {
-        Some(refusal) => Err(refusal),
+        Some(refusal) => {
+            service
+                .metrics
+                .answered(found, refusal.status(), Duration::ZERO);
+            Err(refusal)
+        }
         None => let_in(place, &head, found).map_err(|why| no_place(service, why)),
     };
     let (response, client) = match admitted {

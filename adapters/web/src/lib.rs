@@ -212,8 +212,9 @@ impl Service {
         (**self.minors.load()).clone()
     }
 
-    /// Sets what `/api/v1/session` tells besides: the commit, and whether the built-in example is served.
-    pub fn describe(&self, commit: Option<&str>, is_example: bool) {
+    /// Sets what `/api/v1/session` and `towpath_build_info` tell besides: the commit and its day, and whether the built-in example is served.
+    pub fn describe(&self, commit: Option<&str>, day: Option<&str>, is_example: bool) {
+        self.metrics.built_from(&self.build.version, commit, day);
         // Only the first counts: neither changes.
         let _ = self.build.more.set((commit.map(str::to_owned), is_example));
     }

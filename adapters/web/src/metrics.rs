@@ -72,6 +72,8 @@ pub struct Metrics {
     durations: Family<RequestLabels, Histogram, fn() -> Histogram>,
     /// Requests that are not for a graph.
     other_requests: Family<EndpointLabels, Counter>,
+    other_durations: Family<Label, Histogram, fn() -> Histogram>,
+    build: Family<BuildLabels, Gauge>,
     reloads: Family<Label, Counter>,
     last_reload_ok: Gauge,
     last_reload_at: Gauge,
@@ -105,6 +107,13 @@ struct EndpointLabels {
     status: u16,
 }
 
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct BuildLabels {
+    version: String,
+    commit: String,
+    date: String,
+}
+
 /// The series of one channel, looked up once.
 pub(crate) struct ChannelMetrics {
     ok: (Counter, Histogram),
@@ -118,6 +127,8 @@ impl Metrics {
             requests: Family::default(),
             durations: Family::new_with_constructor(histogram),
             other_requests: Family::default(),
+            other_durations: Family::new_with_constructor(slow_histogram),
+            build: Family::default(),
             reloads: Family::default(),
             last_reload_ok: Gauge::default(),
             last_reload_at: Gauge::default(),
@@ -145,10 +156,11 @@ impl Metrics {
                     .get_or_create(&[("result", result.as_str())]),
             );
         }
-        metrics.registered(version)
+        metrics.built_from(version, None, None);
+        metrics.registered()
     }
 
-    fn registered(mut self, version: &str) -> Self {
+    fn registered(mut self) -> Self {
         let r = &mut self.registry;
         r.register(
             "towpath_graph_requests",
@@ -165,6 +177,12 @@ impl Metrics {
             "towpath_requests",
             "Requests by endpoint and status, but for answered graph requests; endpoint is empty where there is none",
             self.other_requests.clone(),
+        );
+        r.register_with_unit(
+            "towpath_request_duration",
+            "Time from a request's head to its answer's, by endpoint, but for answered graph requests",
+            Unit::Seconds,
+            self.other_durations.clone(),
         );
         r.register(
             "towpath_reloads",
@@ -213,12 +231,24 @@ impl Metrics {
             self.not_enrolled.clone(),
         );
         // A gauge, where OpenMetrics has a type of its own for this: older parsers know no other.
-        let build = Family::<[(&str, String); 1], Gauge>::default();
-        build
-            .get_or_create(&[("version", version.to_owned())])
-            .set(1);
-        r.register("towpath_build_info", "The build that is running", build);
+        r.register(
+            "towpath_build_info",
+            "The build that is running",
+            self.build.clone(),
+        );
         self
+    }
+
+    /// Tells which build is running.
+    pub(crate) fn built_from(&self, version: &str, commit: Option<&str>, day: Option<&str>) {
+        let text = |known: Option<&str>| known.unwrap_or_default().to_owned();
+        let labels = BuildLabels {
+            version: version.to_owned(),
+            commit: text(commit),
+            date: text(day),
+        };
+        self.build.clear();
+        self.build.get_or_create(&labels).set(1);
     }
 
     pub(crate) fn graph_answered(
@@ -239,14 +269,22 @@ impl Metrics {
         }
     }
 
-    /// Counts a request that is not for a graph.
-    pub(crate) fn answered(&self, found: Option<RouteMatch<'_>>, status: StatusCode) {
+    /// Counts a request that is not for a graph, and the time that its answer took.
+    pub(crate) fn answered(
+        &self,
+        found: Option<RouteMatch<'_>>,
+        status: StatusCode,
+        took: Duration,
+    ) {
         let route = found.map(|found| found.route);
         let labels = EndpointLabels {
             endpoint: route.map_or("", |route| route.label),
             status: status.as_u16(),
         };
         self.other_requests.get_or_create(&labels).inc();
+        self.other_durations
+            .get_or_create(&[("endpoint", labels.endpoint)])
+            .observe(took.as_secs_f64());
         if route.is_some_and(|route| route.cost() == Cost::Report) {
             self.reports.count(status);
         }
@@ -384,6 +422,11 @@ fn histogram() -> Histogram {
     Histogram::new([
         5e-6, 1e-5, 2.5e-5, 5e-5, 1e-4, 2.5e-4, 5e-4, 1e-3, 5e-3, 2.5e-2, 0.1, 0.5,
     ])
+}
+
+/// For what may take a thread and a while.
+fn slow_histogram() -> Histogram {
+    Histogram::new([1e-3, 5e-3, 2.5e-2, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0])
 }
 
 /// Collects the metrics of the graph during a scrape.
@@ -531,7 +574,7 @@ mod tests {
             "towpath_graph_requests_total{channel=\"stable-4.9\",status=\"200\"} 1",
             "towpath_graph_request_duration_seconds_bucket{le=\"0.00001\",channel=\"stable-4.9\",status=\"200\"} 1",
             "towpath_graph_age_seconds 30",
-            "towpath_build_info{version=\"1.2.3\"} 1",
+            "towpath_build_info{version=\"1.2.3\",commit=\"\",date=\"\"} 1",
         ] {
             assert!(
                 text.lines().any(|line| line == expected),

@@ -654,6 +654,7 @@ impl Settings {
     /// Whether the files and directories on this machine exist that the service is told to read. What comes from elsewhere may come
     /// later, and so may what there is a copy of.
     pub(crate) fn check_paths(&self) -> anyhow::Result<()> {
+        self.sources.check_git()?;
         let has_copies = self
             .sources
             .state

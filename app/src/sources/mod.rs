@@ -95,6 +95,23 @@ impl SourceSettings {
             .any(|spec| spec.location == Location::Example)
     }
 
+    /// Whether there is git, if a source needs it. Without it no copy would ever be refreshed, so the service does not start.
+    pub(crate) fn check_git(&self) -> anyhow::Result<()> {
+        let mut specs = self.specs.iter();
+        let Some(spec) = specs.find(|spec| matches!(spec.location, Location::Git(_))) else {
+            return Ok(());
+        };
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        if std::env::split_paths(&path).any(|folder| folder.join("git").is_file()) {
+            return Ok(());
+        }
+        anyhow::bail!(
+            "{} {}: there is no `git` command here; in a container, use the image whose tag ends in -git; elsewhere, install git",
+            spec.role.flag(),
+            spec.shown()
+        )
+    }
+
     /// Whether another service tells us of channels.
     pub(crate) fn has_upstream(&self) -> bool {
         self.specs

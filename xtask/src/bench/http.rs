@@ -13,7 +13,7 @@ const MAX_ANSWER_BYTES: u64 = 256 << 20;
 
 /// How a body is encoded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Encoding {
+pub(crate) enum Encoding {
     /// As it is.
     Identity,
     /// gzip.
@@ -22,7 +22,7 @@ pub(super) enum Encoding {
 
 impl Encoding {
     /// Its name, as in headers.
-    pub(super) fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Identity => "identity",
             Self::Gzip => "gzip",
@@ -30,7 +30,7 @@ impl Encoding {
     }
 
     /// The line of a request that asks for it, or nothing.
-    pub(super) fn header(self) -> &'static str {
+    pub(crate) fn header(self) -> &'static str {
         match self {
             Self::Identity => "",
             Self::Gzip => "Accept-Encoding: gzip\r\n",
@@ -40,18 +40,18 @@ impl Encoding {
 
 /// What a server answered.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Answer {
-    pub(super) status: u16,
-    pub(super) body: Vec<u8>,
+pub(crate) struct Answer {
+    pub(crate) status: u16,
+    pub(crate) body: Vec<u8>,
 }
 
 /// Asks a server on this machine.
-pub(super) fn get(port: u16, target: &str, encoding: Encoding) -> anyhow::Result<Answer> {
+pub(crate) fn get(port: u16, target: &str, encoding: Encoding) -> anyhow::Result<Answer> {
     ask(port, "GET", target, encoding.header())
 }
 
 /// Tells a server on this machine something, without a body, as the holder of a token.
-pub(super) fn post(port: u16, target: &str, token: &str) -> anyhow::Result<Answer> {
+pub(crate) fn post(port: u16, target: &str, token: &str) -> anyhow::Result<Answer> {
     ask(
         port,
         "POST",
@@ -67,7 +67,7 @@ fn ask(port: u16, method: &str, target: &str, more: &str) -> anyhow::Result<Answ
 }
 
 /// A port on this machine that nobody listens on, for now.
-pub(super) fn free_port() -> anyhow::Result<u16> {
+pub(crate) fn free_port() -> anyhow::Result<u16> {
     let listener =
         TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).context("no port is free on 127.0.0.1")?;
     Ok(listener.local_addr()?.port())

@@ -16,7 +16,7 @@ mod fleet_reports;
 mod fleet_service;
 mod fleet_views;
 mod growth;
-mod http;
+pub(crate) mod http;
 mod memory;
 mod nginx;
 mod page;

@@ -76,13 +76,20 @@ pub(crate) fn places() -> anyhow::Result<Vec<(&'static str, PathBuf)>> {
 impl Program {
     /// Where it is, or would be: outside the repository, so that no checkout builds it again.
     fn place(self) -> anyhow::Result<PathBuf> {
-        let given = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
-        if let Some(program) = given(self.variable) {
-            return Ok(program.into());
+        match given(self.variable) {
+            Some(program) => Ok(program.into()),
+            None => Ok(cache_folder()?.join(self.cached_as)),
         }
-        let folder = cache(given("XDG_CACHE_HOME"), given("HOME"))?;
-        Ok(folder.join(self.cached_as))
     }
+}
+
+/// Where programs are kept that were built once for development.
+pub(crate) fn cache_folder() -> anyhow::Result<PathBuf> {
+    cache(given("XDG_CACHE_HOME"), given("HOME"))
+}
+
+fn given(name: &str) -> Option<OsString> {
+    std::env::var_os(name).filter(|value| !value.is_empty())
 }
 
 fn cache(cache: Option<OsString>, home: Option<OsString>) -> anyhow::Result<PathBuf> {

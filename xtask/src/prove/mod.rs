@@ -1,4 +1,4 @@
-//! `cargo xtask prove`: measurements that take longer than three minutes, so no test makes them.
+//! `cargo xtask prove`: what takes longer than three minutes, so no test does it.
 //!
 //! Each compares what we claim with something real, prints a table for the docs, and holds the figures to their bars.
 
@@ -6,17 +6,20 @@ mod nodes;
 
 use clap::Subcommand;
 
-use crate::Outcome;
+use crate::{Outcome, release};
 
 /// What can be proved.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Prove {
     /// How many pods a rolling reboot moves, on the real scheduler and in our simulator. Exit 1 if a bar is missed.
     Nodes(nodes::NodesOptions),
+    #[command(flatten)]
+    Shipped(release::Proof),
 }
 
 pub(crate) fn run(prove: &Prove) -> anyhow::Result<Outcome> {
     match prove {
         Prove::Nodes(options) => nodes::run(options),
+        Prove::Shipped(proof) => release::prove(proof),
     }
 }

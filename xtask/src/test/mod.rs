@@ -10,7 +10,7 @@ use anyhow::Context;
 
 use crate::packages::{self, Package};
 use crate::say::say;
-use crate::{Outcome, kube_api, layers, page, workspace};
+use crate::{Outcome, kube_api, layers, page, supply_chain, workspace};
 use build::Scope;
 
 /// Where the tests on real data look for it.
@@ -45,11 +45,13 @@ struct Step {
 }
 
 /// The tests that start PostgreSQL install it.
-const PACKAGES: [Package; 4] = [
+const PACKAGES: [Package; 6] = [
+    ("dpkg-deb", "dpkg"),
     ("docker-registry", "docker-registry"),
     ("git", "git"),
     ("gpg", "gnupg"),
     ("promtool", "prometheus"),
+    ("systemd-analyze", "systemd"),
 ];
 
 const FORMAT: Step = Step {
@@ -79,9 +81,14 @@ const QUICK_STEPS: [Step; 4] = [
     },
 ];
 
-const STEPS: [Step; 7] = [
+const STEPS: [Step; 8] = [
     FORMAT,
     LAYERS,
+    Step {
+        name: "cargo xtask supply-chain",
+        run: || supply_chain::run(&supply_chain::SupplyChain::default()),
+        remedy: "update or replace the crate, or allow it in deny.toml with a reason",
+    },
     Step {
         name: "clippy and the compiler in one: the workspace with its tests, examples, benches and fuzz targets",
         run: || build::all_targets(&Scope::Workspace),

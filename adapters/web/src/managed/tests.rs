@@ -4,6 +4,7 @@ use std::io::Read;
 use std::pin::Pin;
 use std::sync::atomic::AtomicI64;
 use std::task::{Context, Poll, Waker};
+use std::time::Instant;
 
 use bytes::Buf;
 use http::{HeaderMap, header};
@@ -123,10 +124,16 @@ impl TestService {
             request = request.header(header::ACCEPT_ENCODING, "gzip");
         }
         let (request, ()) = request.body(()).unwrap().into_parts();
-        let (response, at_hand) = match graph::answer(&self.service, &request, None) {
+        let (response, at_hand) = match graph::answer(&self.service, &request, None, Instant::now())
+        {
             Ok(response) => (response, true),
             Err(missing) => {
-                let answered = graph::answer(&self.service, &request, Some(&missing.compile()));
+                let answered = graph::answer(
+                    &self.service,
+                    &request,
+                    Some(&missing.compile()),
+                    Instant::now(),
+                );
                 (answered.ok().expect("nothing is missing any more"), false)
             }
         };

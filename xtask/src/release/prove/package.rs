@@ -1,0 +1,140 @@
+//! The Debian package in a fresh Debian 12: installed, its service run as its user, removed without a trace.
+
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::{Context, ensure};
+
+use super::chroot::{Chroot, user_of};
+use super::{done, ensure_same};
+use crate::Outcome;
+use crate::packages::install_missing;
+use crate::release::{Options, package};
+use crate::say::say;
+use crate::scratch::Scratch;
+
+pub(super) fn prove(binary: Option<&Path>) -> anyhow::Result<Outcome> {
+    install_missing(&[
+        ("debootstrap", "debootstrap"),
+        ("systemd-analyze", "systemd"),
+    ])?;
+    let scratch = Scratch::new("package")?;
+    let folder = scratch.folder();
+    let [one, other] = ["one", "other"].map(|name| folder.join(name));
+    for into in [&one, &other] {
+        package::run(&Options {
+            binary: binary.map(Path::to_owned),
+            into: into.clone(),
+        })?;
+    }
+    ensure_same(&one, &other)?;
+    say("two runs made the same bytes")?;
+
+    let root = folder.join("root");
+    say("making a fresh Debian 12")?;
+    let debian = ["--variant=minbase", "--include=ca-certificates", "bookworm"];
+    done(Command::new("debootstrap").args(debian).arg(&root))?;
+    install(&one, &root)?;
+    judge_unit(&root)?;
+    run_service(&root)?;
+    remove(&root)?;
+    Ok(Outcome::Good)
+}
+
+fn install(packages: &Path, root: &Path) -> anyhow::Result<()> {
+    let file = crate::release::dist::files(packages)?
+        .into_iter()
+        .next()
+        .context("there is no package")?;
+    say(format!(
+        "the package has {} bytes",
+        std::fs::metadata(&file)?.len()
+    ))?;
+    std::fs::copy(&file, root.join("towpath.deb"))?;
+    let dpkg = |words: &[&str]| done(Command::new("chroot").arg(root).arg("dpkg").args(words));
+    dpkg(&["--install", "/towpath.deb"])?;
+    let told = dpkg(&["--status", "towpath"])?;
+    let told = String::from_utf8_lossy(&told.stdout).into_owned();
+    ensure!(
+        told.contains("Status: install ok installed"),
+        "dpkg says: {told}"
+    );
+    // A second time is an upgrade.
+    dpkg(&["--install", "/towpath.deb"])?;
+    say("installed, and installed over itself")
+}
+
+/// The unit as it was installed, judged by systemd.
+fn judge_unit(root: &Path) -> anyhow::Result<()> {
+    let root_flag = format!("--root={}", root.display());
+    done(Command::new("systemd-analyze").args([
+        "verify",
+        "--man=no",
+        &root_flag,
+        "towpath.service",
+    ]))?;
+    let security = ["security", "--offline=true", "--no-pager", "--threshold=20"];
+    let told = done(
+        Command::new("systemd-analyze")
+            .args(security)
+            .arg(root.join("lib/systemd/system/towpath.service")),
+    )?;
+    let told = String::from_utf8_lossy(&told.stdout).into_owned();
+    let verdict = told
+        .lines()
+        .find(|line| line.contains("Overall exposure level"));
+    say(format!(
+        "systemd: {}",
+        verdict
+            .context("systemd-analyze gives no verdict")?
+            .trim_start_matches(['→', ' '])
+    ))
+}
+
+fn run_service(root: &Path) -> anyhow::Result<()> {
+    let unit = std::fs::read_to_string(root.join("lib/systemd/system/towpath.service"))?;
+    let setting = |name: &str| {
+        unit.lines()
+            .find_map(|line| line.strip_prefix(name)?.strip_prefix('='))
+    };
+    let start = setting("ExecStart").context("the unit has no ExecStart")?;
+    let user = setting("User").context("the unit has no User")?;
+    let chroot = Chroot {
+        folder: root.to_owned(),
+        user: user_of(root, user)?,
+    };
+    let mut words = vec!["env", "--chdir=/var/lib/towpath"];
+    words.extend(start.split(' '));
+    let service = chroot.start(&words)?;
+    service.serves("stable-4.20")?;
+    service.stop()?;
+    say(format!(
+        "as {user} ({}): {start}: READY=1, serves the example, STOPPING=1, exit 0",
+        chroot.user
+    ))?;
+    // Others may not read what is beside the configuration.
+    let stranger = Chroot {
+        folder: root.to_owned(),
+        user: "65534:65534".into(),
+    };
+    let read = stranger.output(&["cat", "/etc/towpath/towpath.yaml"])?;
+    ensure!(!read.status.success(), "everybody can read /etc/towpath");
+    Ok(())
+}
+
+fn remove(root: &Path) -> anyhow::Result<()> {
+    done(
+        Command::new("chroot")
+            .arg(root)
+            .args(["dpkg", "--purge", "towpath"]),
+    )?;
+    for path in [
+        "usr/bin/towpath",
+        "etc/towpath",
+        "var/lib/towpath",
+        "lib/systemd/system/towpath.service",
+    ] {
+        ensure!(!root.join(path).exists(), "/{path} stayed behind");
+    }
+    say("purged: nothing stays but the user")
+}
