@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 pub mod agent;
 pub mod audit;
+pub mod certificate;
 pub mod change;
 pub mod cluster;
 pub mod duration;

@@ -8,7 +8,7 @@ use reqwest::{Client, ClientBuilder, Url};
 
 use crate::error::innermost;
 use crate::reach::{Reach, WorldOnly, may_lead};
-use crate::{Answer, HttpError, Request, Trust, is_same_origin, may_ask};
+use crate::{Answer, ClientIdentity, HttpError, Request, Trust, is_same_origin, may_ask};
 
 /// Trust and timeouts of a client.
 #[derive(Debug, Clone)]
@@ -16,6 +16,8 @@ pub struct HttpOptions {
     /// The user agent, without the version.
     pub user_agent: &'static str,
     pub trust: Trust,
+    /// Shown to servers that ask for a certificate.
+    pub identity: Option<ClientIdentity>,
     /// Refuse every address without TLS.
     pub https_only: bool,
     /// Use `HTTPS_PROXY` and the like.
@@ -52,6 +54,7 @@ impl Default for HttpOptions {
         Self {
             user_agent: "towpath",
             trust: Trust::System,
+            identity: None,
             https_only: false,
             environment_proxy: true,
             connect_timeout: Duration::from_secs(10),
@@ -161,6 +164,9 @@ fn builder(options: &HttpOptions) -> ClientBuilder {
     }
     if let Some(request) = options.request_timeout {
         builder = builder.timeout(request);
+    }
+    if let Some(identity) = &options.identity {
+        builder = builder.identity(identity.0.clone());
     }
     if !options.environment_proxy {
         builder = builder.no_proxy();

@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io::{self, Read};
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use rustix::fs::{Mode, OFlags};
@@ -9,8 +10,30 @@ use rustix::fs::{Mode, OFlags};
 /// How often to read a file that changes during the read.
 const MAX_TRIES: usize = 3;
 
+/// What a file looked like. It changes whenever somebody writes the file or puts another one in its place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FileStamp {
+    inode: (u64, u64),
+    bytes: u64,
+    written: (i64, i64),
+    changed: (i64, i64),
+}
+
+impl FileStamp {
+    /// None while the file is not there.
+    pub fn of(path: &Path) -> Option<Self> {
+        let data = std::fs::metadata(path).ok()?;
+        Some(Self {
+            inode: (data.dev(), data.ino()),
+            bytes: data.size(),
+            written: (data.mtime(), data.mtime_nsec()),
+            changed: (data.ctime(), data.ctime_nsec()),
+        })
+    }
+}
+
 /// Reads a regular file. The error text follows the file's name.
-pub(crate) fn read(path: &Path, max_bytes: u64) -> Result<Vec<u8>, String> {
+pub fn read(path: &Path, max_bytes: u64) -> Result<Vec<u8>, String> {
     let unreadable = |error: io::Error| format!("cannot be read: {error}");
     for _ in 0..MAX_TRIES {
         let file = open(path).map_err(unreadable)?;

@@ -9,10 +9,10 @@ use towpath_formats::agent::orders;
 use towpath_formats::agent::stamp::{self, Nonce};
 use towpath_formats::fleet::token::Claims;
 use towpath_http::{
-    Answer, BodyLimit, Certificates, HttpClient, HttpError, HttpOptions, Method, Request,
-    StatusCode, TokenFile, Trust, Url, clip,
+    Answer, BodyLimit, HttpError, Method, Request, StatusCode, TokenFile, Url, clip,
 };
 
+use crate::current_client::CurrentClient;
 use crate::token::{self, Token};
 use crate::{Limits, ServiceConfig, ServiceError};
 
@@ -24,7 +24,7 @@ const REPORT: &str = "a report";
 /// A client of one service.
 #[derive(Debug)]
 pub struct ServiceClient {
-    client: HttpClient,
+    client: CurrentClient,
     base: Url,
     token_file: TokenFile,
     limits: Limits,
@@ -59,11 +59,12 @@ impl ServiceClient {
         let base = config.checked_url()?;
         let token_file = TokenFile::new(&config.token_file, token::MAX_BYTES);
         Token::read(&token_file)?;
+        let (limits, is_tls) = (config.limits, base.scheme() == "https");
         Ok(Self {
-            client: client(&config, base.scheme() == "https")?,
+            client: CurrentClient::new(config, is_tls)?,
             base,
             token_file,
-            limits: config.limits,
+            limits,
         })
     }
 
@@ -199,8 +200,18 @@ impl ServiceClient {
         request: Request,
     ) -> Result<(Answer, Option<Duration>), ServiceError> {
         let request = request.authorization(Some(token.header()));
-        let sent = self.client.send(request).await;
-        let answer = sent.map_err(|error| ServiceError::away(what, &error))?;
+        let (client, unused) = self.client.get();
+        let sent = client.send(request).await;
+        let answer = sent.map_err(|error| {
+            let away = ServiceError::away(what, &error);
+            match unused {
+                None => away,
+                Some(unused) => ServiceError::Unrenewed {
+                    away: Box::new(away),
+                    unused,
+                },
+            }
+        })?;
         let after = answer.retry_after();
         Ok((answer, after))
     }
@@ -244,33 +255,4 @@ fn said(status: StatusCode, bytes: &[u8]) -> String {
         (false, Some(told)) => clip(&format!("{} ({})", told.value, told.kind)),
         (false, None) => "no reason given".to_owned(),
     }
-}
-
-fn client(config: &ServiceConfig, is_tls: bool) -> Result<HttpClient, ServiceError> {
-    let trust =
-        match &config.ca_file {
-            Some(file) => Trust::Only(Certificates::read(file).map_err(|problem| {
-                ServiceError::BadConfig {
-                    place: format!("the CA file {}", file.display()),
-                    problem,
-                    remedy: "name a file with certificates in PEM form".to_owned(),
-                }
-            })?),
-            None => Trust::usual(is_tls),
-        };
-    let client = HttpClient::new(&HttpOptions {
-        user_agent: "towpath-agent",
-        trust,
-        https_only: is_tls,
-        environment_proxy: config.environment_proxy,
-        connect_timeout: config.limits.connect_timeout,
-        idle_timeout: None,
-        request_timeout: Some(config.limits.request_timeout),
-        idle_connections: 1,
-    });
-    client.map_err(|problem| ServiceError::BadConfig {
-        place: "the HTTP client".to_owned(),
-        problem: format!("cannot be made: {problem}"),
-        remedy: "check the CA file, and that this system has CA certificates".to_owned(),
-    })
 }

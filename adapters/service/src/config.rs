@@ -16,6 +16,8 @@ pub struct ServiceConfig {
     pub token_file: PathBuf,
     /// Certificates (PEM) that are trusted instead of the system's.
     pub ca_file: Option<PathBuf>,
+    /// A certificate and its key (PEM), for services that ask for one.
+    pub identity_files: Option<(PathBuf, PathBuf)>,
     /// Allow `http://` to other machines. Then the network can read the token.
     pub allow_http: bool,
     /// Use `HTTPS_PROXY` and the like.
@@ -40,6 +42,7 @@ impl ServiceConfig {
             url: url.into(),
             token_file: token_file.into(),
             ca_file: None,
+            identity_files: None,
             allow_http: false,
             environment_proxy: true,
             limits: Limits::default(),

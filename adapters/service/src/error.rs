@@ -17,6 +17,12 @@ pub enum ServiceError {
     /// The request or its answer did not arrive.
     #[error("{what}: {problem}; check that the service is up and reachable from here")]
     Away { what: &'static str, problem: String },
+    /// The same, while newer certificates cannot be used.
+    #[error("{away}; newer certificates are not used: {unused}")]
+    Unrenewed {
+        away: Box<ServiceError>,
+        unused: String,
+    },
     #[error("{what}: the service answers {status}: {said}")]
     Refused {
         what: &'static str,

@@ -6,6 +6,7 @@
 
 mod client;
 mod config;
+mod current_client;
 mod error;
 mod folder;
 mod outbox;

@@ -224,10 +224,10 @@ fn failed(url: &str, problem: String) -> Finding {
 }
 
 /// Gets an address, or posts JSON to it, up to a size limit of the answer. A request with a token or a body follows no redirect, and with
-/// a token it uses plain HTTP only to this machine.
+/// a token it uses plain HTTP only to this machine. If authorities are given, it trusts them alone.
 pub async fn fetch(
     url: &str,
-    token: Option<&BearerToken>,
+    (token, authorities): (Option<&BearerToken>, Option<&Certificates>),
     posted: Option<&str>,
     max_bytes: usize,
 ) -> Result<FetchResponse, Finding> {
@@ -238,8 +238,9 @@ pub async fn fetch(
         let problem = "the token would go over plain HTTP, where the network can read it";
         return Err(Finding::error("plain-http", place, problem, "use https://"));
     }
+    let usual = || Trust::usual(parsed.scheme() == "https");
     let client = HttpClient::new(&HttpOptions {
-        trust: Trust::usual(parsed.scheme() == "https"),
+        trust: authorities.map_or_else(usual, |only| Trust::Only(only.clone())),
         request_timeout: Some(ANSWER_TIMEOUT),
         ..options()
     });

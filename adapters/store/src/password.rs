@@ -5,9 +5,11 @@
 
 use std::fs::File;
 use std::io::Read;
+use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
 use sqlx::any::AnyConnectOptions;
+use sqlx::postgres::{PgConnectOptions, PgSslMode};
 
 use crate::backend::Place;
 use crate::{Result, StoreError};
@@ -45,6 +47,27 @@ impl StoreAddress {
             PathBuf::from(name)
         };
         vec![path.clone(), beside("-wal"), beside("-shm")]
+    }
+
+    /// The machine of a PostgreSQL store elsewhere, unless the connection is certain to be with that machine and nobody else.
+    pub fn unverified_host(&self) -> Option<String> {
+        let is_postgres = ["postgres://", "postgresql://"];
+        if !is_postgres
+            .iter()
+            .any(|scheme| self.url.starts_with(scheme))
+        {
+            return None;
+        }
+        let options: PgConnectOptions = self.url.parse().ok()?;
+        let host = options.get_host().trim_matches(['[', ']']);
+        let is_here = options.get_socket().is_some()
+            || host.starts_with('/')
+            || host == "localhost"
+            || host
+                .parse::<IpAddr>()
+                .is_ok_and(|address| address.is_loopback());
+        let is_verified = matches!(options.get_ssl_mode(), PgSslMode::VerifyFull);
+        (!is_here && !is_verified).then(|| host.to_owned())
     }
 
     /// Checks the address itself. Waiting does not fix such errors.
@@ -110,6 +133,28 @@ mod tests {
     use std::str::FromStr;
 
     use super::*;
+
+    #[test]
+    fn a_server_elsewhere_is_who_it_says_only_if_its_certificate_is_verified() {
+        let host = |url: &str| StoreAddress::from(url).unverified_host();
+        let db = Some("db.example".to_owned());
+        for (url, expected) in [
+            ("postgres://me@db.example/fleet", &db),
+            (
+                "postgresql://me:s3cret@db.example/fleet?sslmode=require",
+                &db,
+            ),
+            ("postgres://me@db.example/fleet?sslmode=verify-ca", &db),
+            ("postgres://me@db.example/fleet?sslmode=verify-full", &None),
+            ("postgres://me@localhost/fleet", &None),
+            ("postgres://me@127.0.0.1:5433/fleet", &None),
+            ("postgres://me@[::1]/fleet", &None),
+            ("postgres://me@/fleet?host=/var/run/postgresql", &None),
+            ("sqlite:fleet.db", &None),
+        ] {
+            assert_eq!(&host(url), expected, "{url}");
+        }
+    }
 
     #[test]
     fn an_address_that_no_waiting_can_mend_is_told_at_once() {

@@ -6,6 +6,7 @@
 //! | [`registry`] | Debian's docker-registry, a double with faults on demand, and images for both |
 //! | [`ocm`] | a double of an OCM-style fleet API |
 //! | [`scripted`] | an HTTP server that sends scripted bytes |
+//! | [`Authority`], [`TlsClient`] | certificates, and a client over TLS |
 //! | [`Signer`] | signs releases with GnuPG |
 //! | [`Shell`], [`page_parts`] | the commands of a page, typed as a reader would |
 //! | [`git`] | commits at a time that a test chooses |
@@ -22,10 +23,12 @@ pub mod registry;
 pub mod scripted;
 mod shell;
 mod signer;
+mod tls;
 mod towpath;
 
 pub use git::git;
 pub use page::{PagePart, TypedCommand, page_parts, tell_story};
 pub use shell::Shell;
 pub use signer::{Signer, gpg};
+pub use tls::{Authority, Leaf, TlsClient};
 pub use towpath::{Response, Towpath, binary, edges, example, with_descriptors};
