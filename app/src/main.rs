@@ -17,6 +17,7 @@ mod listen;
 mod log;
 mod minors;
 mod mirror;
+mod nodes;
 mod output;
 mod path;
 mod progress;

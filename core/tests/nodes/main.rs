@@ -2,4 +2,6 @@
 
 mod cluster;
 mod daemons;
+mod blockers;
+mod plan;
 mod simulator;
