@@ -289,7 +289,7 @@ fn simulated(model: &Model, pool: &PoolPlan) -> Verdict {
         let names: Vec<String> = names.collect();
         Verdict::refuse(code.because([
             ("node", (&model.node(node).name).into()),
-            ("pods", Value::list(&names)),
+            ("pods", Value::list(names.iter().map(String::as_str))),
         ]))
     };
     pods.into_iter().map(told).collect()

@@ -23,6 +23,15 @@ enum Only {
     Unequal,
 }
 
+/// Which pods may move, and whom that has to help.
+#[derive(Debug, Clone, Copy)]
+struct Choice {
+    mean: u64,
+    only: Only,
+    /// Only pods that were evicted so often before.
+    evictions: u32,
+}
+
 /// How full nodes are, in thousandths.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Loads {
@@ -69,9 +78,14 @@ impl Simulation<'_> {
                 (Only::Unequal, 2),
                 (Only::Unequal, 0),
             ];
-            let mut ways = ways.into_iter();
-            let moved =
-                ways.find_map(|(only, times)| self.relieve_one(nodes, loads.mean, only, times));
+            let moved = ways.into_iter().find_map(|(only, evictions)| {
+                let choice = Choice {
+                    mean: loads.mean,
+                    only,
+                    evictions,
+                };
+                self.relieve_one(nodes, choice)
+            });
             let Some(moved) = moved else {
                 break;
             };
@@ -80,32 +94,26 @@ impl Simulation<'_> {
         moves
     }
 
-    /// Moves one pod that was evicted so often before off the fullest node where that helps.
-    fn relieve_one(
-        &mut self,
-        nodes: &[NodeIdx],
-        mean: u64,
-        only: Only,
-        evictions: u32,
-    ) -> Option<Move> {
+    /// Moves one pod off the fullest node where that helps.
+    fn relieve_one(&mut self, nodes: &[NodeIdx], choice: Choice) -> Option<Move> {
         let mut full: Vec<(u64, NodeIdx)> = nodes
             .iter()
             .map(|node| (self.load(*node), *node))
-            .filter(|(load, _)| *load > mean)
+            .filter(|(load, _)| *load > choice.mean)
             .collect();
         full.sort_unstable_by_key(|(load, node)| (std::cmp::Reverse(*load), *node));
         full.into_iter().find_map(|(_, from)| {
             let pods = self.evictable(&[from]).into_iter();
             let may_go = |pod: &PodIdx| {
                 let is_made_again = self.model.pods[pod.at()].owner.is_some();
-                is_made_again && self.evictions(*pod) >= evictions && self.may_evict(*pod)
+                is_made_again && self.evictions(*pod) >= choice.evictions && self.may_evict(*pod)
             };
             let mut pods: Vec<PodIdx> = pods.filter(may_go).collect();
             // The largest first: fewer have to move then.
             pods.sort_by_key(|pod| std::cmp::Reverse(self.share(*pod, from)));
             pods.truncate(TRIES);
             pods.into_iter()
-                .find_map(|pod| self.try_move(pod, from, mean, only))
+                .find_map(|pod| self.try_move(pod, from, choice))
         })
     }
 
@@ -126,7 +134,8 @@ impl Simulation<'_> {
     }
 
     /// Evicts the pod if it would then go where it helps.
-    fn try_move(&mut self, pod: PodIdx, from: NodeIdx, mean: u64, only: Only) -> Option<Move> {
+    fn try_move(&mut self, pod: PodIdx, from: NodeIdx, choice: Choice) -> Option<Move> {
+        let Choice { mean, only, .. } = choice;
         let before = self.load(from);
         self.take_off(pod, from);
         let chosen = self.choose(pod, false);

@@ -1,7 +1,7 @@
 //! Nodes: what replaces things on them, a few at a time.
 
+mod blockers;
 mod cluster;
 mod daemons;
-mod blockers;
 mod plan;
 mod simulator;

@@ -48,7 +48,11 @@ fn told(story: &str, request: &PlanRequest) -> String {
         lines.extend(pool.waves.iter().map(wave));
         for held in &pool.held {
             let pods: Vec<String> = held.pods.iter().map(pod).collect();
-            lines.push(format!("{} is held by {}", node(&held.node), pods.join(" ")));
+            lines.push(format!(
+                "{} is held by {}",
+                node(&held.node),
+                pods.join(" ")
+            ));
         }
         for one in &pool.rebalanced {
             let to = one.to.as_ref().map_or("nowhere".to_owned(), node);
@@ -95,7 +99,10 @@ fn a_moved_pod_lands_where_it_can_stay() {
     ";
     let told = plain(story);
     // w1 is empty, and goes first; the next finds it updated.
-    assert!(told.starts_with("pool worker\nw1: \nw2: a-1 to w1\n"), "{told}");
+    assert!(
+        told.starts_with("pool worker\nw1: \nw2: a-1 to w1\n"),
+        "{told}"
+    );
 }
 
 #[test]
@@ -190,7 +197,10 @@ fn a_pool_that_is_not_there_is_an_error() {
     };
     let machines = Machines::on(Ground::Cloud);
     let problem = plan(model, &request, &machines, &Parameters::usual()).unwrap_err();
-    assert_eq!(problem, NoPlan::NoPool("wroker".into(), "worker".to_owned()));
+    assert_eq!(
+        problem,
+        NoPlan::NoPool("wroker".into(), "worker".to_owned())
+    );
 }
 
 fn random(seed: u64) -> RandomCluster {
@@ -245,10 +255,20 @@ fn whatever_the_cluster_a_plan_keeps_its_limits() {
         let pool = &plan.pools[0];
         let mut gone = BTreeSet::new();
         for wave in &pool.waves {
-            assert!(wave.nodes.len() + pool.away.len() <= pool.most_away, "{seed}");
-            let zones: BTreeSet<_> = wave.nodes.iter().map(|node| plan.model.node(*node).zone).collect();
+            assert!(
+                wave.nodes.len() + pool.away.len() <= pool.most_away,
+                "{seed}"
+            );
+            let zones: BTreeSet<_> = wave
+                .nodes
+                .iter()
+                .map(|node| plan.model.node(*node).zone)
+                .collect();
             assert_eq!(zones.len(), 1, "{seed}: never two zones at once");
-            assert!(wave.nodes.iter().all(|node| gone.insert(*node)), "{seed}: once");
+            assert!(
+                wave.nodes.iter().all(|node| gone.insert(*node)),
+                "{seed}: once"
+            );
             assert!(wave.drain.stuck.is_empty(), "{seed}");
         }
         let held: BTreeSet<NodeIdx> = pool.held.iter().map(|held| held.node).collect();
@@ -295,7 +315,10 @@ fn follow(plan: &NodesPlan, seed: u64) {
         }
     }
     for (node, used) in used {
-        assert!(model.node(node).room.holds(used), "{seed}: {node:?} is overfull");
+        assert!(
+            model.node(node).room.holds(used),
+            "{seed}: {node:?} is overfull"
+        );
     }
 }
 
@@ -335,7 +358,11 @@ fn planned_reboots_are_as_calm_as_they_can_be() {
             let plan = planned(&random.placed(seed), &PlanRequest::default());
             let pool = &plan.pools[0];
             let again = plan.outcome.moved_again;
-            assert!(again * 100 <= pool.bound * percent, "{seed}: {again} of {}", pool.bound);
+            assert!(
+                again * 100 <= pool.bound * percent,
+                "{seed}: {again} of {}",
+                pool.bound
+            );
             assert!(pool.loads[1].are_even(), "{seed}: {:?}", pool.loads);
             assert_eq!((plan.outcome.waited, plan.outcome.stuck), (0, 0), "{seed}");
         }

@@ -181,8 +181,7 @@ fn pods(told: &PlanReport<'_>) -> String {
     let bound: usize = plan.pools.iter().map(|pool| pool.bound).sum();
     let percent = moved_again * 100 / moved;
     let line = format!(
-        "{}, {moved_again} of them more than once ({percent} %). The bound is {bound}: what leaves the first nodes has to move again. Without a plan it is {}.",
-        counted(moved, "pod") + " move",
+        "{moved} move, {moved_again} of them more than once ({percent} %). The bound is {bound}: what leaves the first nodes has to move again. Without a plan it is {}.",
         plan.unplanned.moved_again
     );
     let seed = format!(

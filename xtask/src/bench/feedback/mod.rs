@@ -2,16 +2,14 @@
 //!
 //! The core's own bench simulates, seeded; this holds its figures to their bars and prints the tables of docs/feedback.md.
 
-mod lines;
-
 use anyhow::ensure;
 use clap::{Args, ValueEnum};
 
 use super::bars::Bars;
+use super::lines::{self, Line};
 use super::table::Table;
 use crate::Outcome;
 use crate::say::say;
-use lines::Line;
 
 #[derive(Debug, Args)]
 pub(crate) struct FeedbackOptions {
@@ -38,18 +36,20 @@ const PARTS: [FeedbackPart; 4] = [
     FeedbackPart::Rules,
     FeedbackPart::Ramps,
 ];
+/// The core's bench.
+const BENCH: &str = "feedback";
 /// A count contradicts a rate if it, or a larger one, has a probability below this.
 const DOUBT: f64 = 0.01;
 
 /// Simulates, prints everything, and only then says whether a bar was missed.
 pub(super) fn run(options: &FeedbackOptions) -> anyhow::Result<Outcome> {
     let mut bars = Bars::default();
-    lines::build()?;
+    lines::build(BENCH)?;
     let wanted = |part: &FeedbackPart| options.part.is_empty() || options.part.contains(part);
     for part in PARTS.into_iter().filter(wanted) {
         let value = part.to_possible_value();
         let name = value.as_ref().map_or("", |value| value.get_name());
-        let lines = lines::of_part(name)?;
+        let lines = lines::of_part(BENCH, name)?;
         ensure!(!lines.is_empty(), "the bench printed no line of {name}");
         let table = match part {
             FeedbackPart::FalseHalts => false_halts(&lines, &mut bars)?,
