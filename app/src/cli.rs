@@ -17,6 +17,7 @@ use crate::graph::{self, GraphCommand};
 use crate::input::names_stdin_twice;
 use crate::manual::{self, CompletionsArgs};
 use crate::mirror::{self, MirrorArgs};
+use crate::nodes::{self, NodesCommand};
 use crate::path::{self, PathArgs};
 use crate::ready::{self, ReadyArgs};
 use crate::reason::{self, ReasonArgs};
@@ -92,6 +93,12 @@ enum Command {
         after_help = "Examples:\n  towpath ready ./objects --path 4.7.60,4.8.57,4.9.59,4.10.67\n  towpath ready --kubeconfig ~/.kube/config --alerts alerts.json --accept InstallPlanWaits"
     )]
     Ready(Box<ReadyArgs>),
+    /// Plan reboots of nodes that move pods once: the order, the waves, and what stands in the way.
+    #[command(
+        subcommand,
+        after_help = "Example:\n  towpath nodes plan ./objects --pool worker"
+    )]
+    Nodes(NodesCommand),
     /// Find the update path from one release to another, hop by hop; or say how far it goes, and why it ends there.
     #[command(after_help = "Example:\n  towpath path 4.19.16 4.20.3 --via stable --platform GCP")]
     Path(Box<PathArgs>),
@@ -204,6 +211,7 @@ fn execute(command: Command) -> anyhow::Result<bool> {
         Command::Duration(command) => return duration::execute(command),
         Command::Explain(args) => return explain::explain(args),
         Command::Ready(args) => return ready::ready(&args),
+        Command::Nodes(command) => return nodes::execute(command),
         Command::Reason(args) => return reason::reason(&args),
         Command::Path(args) => return path::path(&args),
         Command::Mirror(args) => return mirror::run(&args),
@@ -333,7 +341,7 @@ mod tests {
     #[test]
     fn every_help_ends_with_an_example_that_parses() {
         let cli = Cli::command();
-        let groups = ["duration", "fleet", "graph", "releases"]
+        let groups = ["duration", "fleet", "graph", "nodes", "releases"]
             .map(|name| cli.find_subcommand(name).unwrap());
         for command in cli
             .get_subcommands()

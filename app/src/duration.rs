@@ -194,7 +194,7 @@ impl ShapeArgs {
     }
 }
 
-fn read_or_usual(path: Option<&Path>) -> anyhow::Result<Parameters> {
+pub(crate) fn read_or_usual(path: Option<&Path>) -> anyhow::Result<Parameters> {
     let Some(path) = path else {
         return Ok(Parameters::usual());
     };
@@ -231,7 +231,7 @@ fn is_history(path: &str) -> bool {
         .any(|end| path.ends_with(end))
 }
 
-fn ground(text: &str) -> Result<Ground, String> {
+pub(crate) fn ground(text: &str) -> Result<Ground, String> {
     Ground::read(text).ok_or_else(|| "write cloud or metal".to_owned())
 }
 

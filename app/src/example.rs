@@ -21,6 +21,7 @@ use crate::terminal::aside;
 const FLEET_POLICY: &str = include_str!("../../examples/fleet/organisation.yaml");
 const CLUSTERS: &str = include_str!("../../examples/fleet/clusters.json");
 const CLUSTER: &str = include_str!("../../examples/cluster/objects.yaml");
+const NODES: &str = include_str!("../../examples/nodes/objects.yaml");
 const RELEASES: &str = include_str!("../../examples/releases.json");
 const GRAPH_DATA: [(&str, &str); 5] = [
     ("version", include_str!("../../examples/graph-data/version")),
@@ -96,6 +97,11 @@ pub(crate) fn clusters() -> SourceFile {
 /// The example's objects of one cluster.
 pub(crate) fn cluster() -> Vec<SourceFile> {
     vec![SourceFile::new("objects.yaml", CLUSTER.as_bytes())]
+}
+
+/// The example's objects of a cluster with more nodes.
+pub(crate) fn nodes() -> Vec<SourceFile> {
+    vec![SourceFile::new("objects.yaml", NODES.as_bytes())]
 }
 
 /// The example's releases.

@@ -18,6 +18,7 @@ mod log;
 mod manual;
 mod minors;
 mod mirror;
+mod nodes;
 mod output;
 mod path;
 mod progress;

@@ -60,6 +60,12 @@ const NOT_RUN: &[(&str, &str, &str)] = &[
         "for file in imagesets",
         "needs oc-mirror and a registry",
     ),
+    ("docs/nodes.md", "oc ", "needs a cluster"),
+    (
+        "docs/nodes.md",
+        "towpath nodes plan --kubeconfig",
+        "needs a cluster",
+    ),
     ("docs/ready.md", "oc ", "needs a cluster"),
     (
         "docs/ready.md",

@@ -18,6 +18,7 @@ pub mod graph;
 mod gzip;
 pub mod minors;
 pub mod mirror;
+pub mod nodes;
 pub mod path;
 pub mod picture;
 mod read;

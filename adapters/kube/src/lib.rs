@@ -10,6 +10,7 @@
 //! - [`Cluster::requests`] counts every request by verb and resource.
 //!
 //! [`look`] reads a cluster once instead, for `towpath ready`. It needs no watch and writes nothing.
+//! [`look_at_nodes`] does the same for `towpath nodes plan`.
 //! [`Hub`] reads the clusters of an ACM hub, and has ClusterCurators upgrade them.
 //!
 //! This crate decides nothing and logs nothing. Callers pass the clock to every write.
@@ -47,7 +48,7 @@ pub use count::{Requests, Verb};
 pub use error::KubeError;
 pub use event::{Event, Severity};
 pub use lease::{Clock, Elector, Leadership, LeaseTerms};
-pub use look::{LookedAt, look};
+pub use look::{LookedAt, look, look_at_nodes};
 pub use operator::{
     Condition, OPERATOR_NAME, OperatorStatus, OperatorVersion, PublishOutcome, Status,
 };

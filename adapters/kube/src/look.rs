@@ -50,6 +50,27 @@ struct Wanted {
 
 /// Reads what there is. Only a cluster that cannot be asked at all is an error.
 pub async fn look(access: &Access, settings: &Settings) -> Result<LookedAt, KubeError> {
+    look_at(access, settings, WANTED.iter()).await
+}
+
+/// The same for the plan of its nodes, which asks for less, and for volumes.
+pub async fn look_at_nodes(access: &Access, settings: &Settings) -> Result<LookedAt, KubeError> {
+    let also = [
+        ObjectKind::ClusterVersion,
+        ObjectKind::Node,
+        ObjectKind::MachineConfigPool,
+        ObjectKind::Pod,
+        ObjectKind::PodDisruptionBudget,
+    ];
+    let others = WANTED.iter().filter(|wanted| also.contains(&wanted.kind));
+    look_at(access, settings, others.chain([&PERSISTENT_VOLUMES])).await
+}
+
+async fn look_at(
+    access: &Access,
+    settings: &Settings,
+    wanted: impl Iterator<Item = &'static Wanted>,
+) -> Result<LookedAt, KubeError> {
     let counter = Counter::default();
     let client = connect::client(access, settings, &counter).await?;
     let mut looked = LookedAt {
@@ -58,7 +79,7 @@ pub async fn look(access: &Access, settings: &Settings) -> Result<LookedAt, Kube
         absent: Vec::new(),
         requests: Requests::new(),
     };
-    for wanted in &WANTED {
+    for wanted in wanted {
         match wanted.read(&client, settings).await {
             Ok(Some(file)) => looked.files.push(file),
             Ok(None) if wanted.is_optional => looked.files.push(wanted.file("")),
@@ -297,7 +318,9 @@ static WANTED: [Wanted; 16] = [
             &resource::NODES,
             &[
                 "metadata.labels",
+                "metadata.creationTimestamp",
                 "spec.unschedulable",
+                "spec.taints",
                 "status.conditions",
                 "status.allocatable",
                 "status.nodeInfo",
@@ -343,6 +366,12 @@ static WANTED: [Wanted; 16] = [
             "metadata.ownerReferences",
             "metadata.annotations.kubernetes~io/config~mirror",
             "spec.nodeName",
+            "spec.nodeSelector",
+            "spec.affinity",
+            "spec.tolerations",
+            "spec.topologySpreadConstraints",
+            "spec.volumes[].persistentVolumeClaim",
+            "spec.containers[].ports[].hostPort",
             "spec.overhead",
             "spec.resources.requests",
             "spec.containers[].resources.requests",
@@ -413,6 +442,12 @@ static WANTED: [Wanted; 16] = [
         )
     },
 ];
+
+static PERSISTENT_VOLUMES: Wanted = all(
+    ObjectKind::PersistentVolume,
+    &resource::PERSISTENT_VOLUMES,
+    &["metadata.labels", "spec.claimRef", "spec.nodeAffinity"],
+);
 
 #[cfg(test)]
 mod tests {

@@ -104,6 +104,13 @@ pub(crate) const NODE_POOLS: Resource = Resource {
     plural: "nodepools",
 };
 
+pub(crate) const PERSISTENT_VOLUMES: Resource = Resource {
+    group: "",
+    version: "v1",
+    kind: "PersistentVolume",
+    plural: "persistentvolumes",
+};
+
 pub(crate) const PODS: Resource = Resource {
     group: "",
     version: "v1",

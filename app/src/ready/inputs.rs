@@ -8,7 +8,7 @@ use clap::Args;
 use towpath_formats::SourceFile;
 use towpath_formats::cluster::objects;
 use towpath_formats::cluster::ready::UnreadKinds;
-use towpath_kube::{Access, KubeError, Settings};
+use towpath_kube::{Access, KubeError, LookedAt, Settings};
 use towpath_sources::read_directory;
 
 use crate::example::{self, Origin};
@@ -18,7 +18,7 @@ use crate::input::{STDIN, read_input};
 const MAX_FILE_BYTES: u64 = 128 << 20;
 
 #[derive(Debug, Args)]
-pub(super) struct Objects {
+pub(crate) struct Objects {
     /// The cluster's objects, as `oc get -o yaml` prints them: a directory, a must-gather, a file, or `-` for standard input. [default: the built-in example]
     #[arg(conflicts_with_all = ["kubeconfig", "context"])]
     objects: Option<PathBuf>,
@@ -31,22 +31,47 @@ pub(super) struct Objects {
 }
 
 /// Objects, and whose they are.
-pub(super) struct GivenObjects {
-    pub(super) files: Vec<SourceFile>,
-    pub(super) origin: Origin,
+pub(crate) struct GivenObjects {
+    pub(crate) files: Vec<SourceFile>,
+    pub(crate) origin: Origin,
     /// What a live cluster did not let us read.
-    pub(super) unread: UnreadKinds,
+    pub(crate) unread: UnreadKinds,
 }
 
 impl Objects {
     pub(super) fn read(&self) -> anyhow::Result<GivenObjects> {
-        match (&self.kubeconfig, &self.context) {
-            (None, None) => files(self.objects.as_deref()),
-            (path, context) => live(&Access::Kubeconfig {
-                path: path.clone(),
-                context: context.clone(),
-            }),
+        match self.access() {
+            None => files(self.objects.as_deref()),
+            Some(access) => {
+                live(runtime()?.block_on(towpath_kube::look(&access, &Settings::default()))?)
+            }
         }
+    }
+
+    /// The same, of what the plan of nodes is made of. It has an example of its own.
+    pub(crate) fn read_nodes(&self) -> anyhow::Result<GivenObjects> {
+        match (self.access(), &self.objects) {
+            (None, None) => Ok(GivenObjects {
+                files: example::nodes(),
+                origin: Origin::Example,
+                unread: UnreadKinds::new(),
+            }),
+            (None, path) => files(path.as_deref()),
+            (Some(access), _) => {
+                let settings = Settings::default();
+                let look = towpath_kube::look_at_nodes(&access, &settings);
+                live(runtime()?.block_on(look)?)
+            }
+        }
+    }
+
+    /// The live cluster, if one was named.
+    fn access(&self) -> Option<Access> {
+        let is_named = self.kubeconfig.is_some() || self.context.is_some();
+        is_named.then(|| Access::Kubeconfig {
+            path: self.kubeconfig.clone(),
+            context: self.context.clone(),
+        })
     }
 }
 
@@ -77,9 +102,8 @@ pub(super) fn file(path: &Path) -> anyhow::Result<SourceFile> {
     Ok(SourceFile::new(name, bytes))
 }
 
-/// Looks at a live cluster once.
-fn live(access: &Access) -> anyhow::Result<GivenObjects> {
-    let looked = runtime()?.block_on(towpath_kube::look(access, &Settings::default()))?;
+/// What was read of a live cluster.
+fn live(looked: LookedAt) -> anyhow::Result<GivenObjects> {
     let absent = looked.absent.into_iter().map(|kind| {
         let why = "the cluster's API does not have this kind";
         (kind.to_string(), why.to_owned())

@@ -271,6 +271,7 @@ pub enum ObjectKind {
     AdminGates,
     Pod,
     PodDisruptionBudget,
+    PersistentVolume,
     InstallPlan,
     /// The configuration of the cluster's network.
     Network,
@@ -315,6 +316,7 @@ impl ObjectKind {
             Self::PodDisruptionBudget => {
                 "oc get poddisruptionbudgets --all-namespaces -o yaml > poddisruptionbudgets.yaml"
             }
+            Self::PersistentVolume => "oc get persistentvolumes -o yaml > persistentvolumes.yaml",
             Self::InstallPlan => "oc get installplans --all-namespaces -o yaml > installplans.yaml",
             Self::Network => "oc get networks.config.openshift.io -o yaml > networks.yaml",
             Self::ContainerRuntimeConfig => {
@@ -344,6 +346,7 @@ impl std::fmt::Display for ObjectKind {
             Self::AdminGates => "ConfigMap openshift-config-managed/admin-gates",
             Self::Pod => "Pods",
             Self::PodDisruptionBudget => "PodDisruptionBudgets",
+            Self::PersistentVolume => "PersistentVolumes",
             Self::InstallPlan => "InstallPlans",
             Self::Network => "Network",
             Self::ContainerRuntimeConfig => "ContainerRuntimeConfigs",

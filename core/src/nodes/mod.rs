@@ -3,6 +3,7 @@
 //! Objects come in, the next step comes out. Nothing here waits, reads a clock or asks a cluster. Each step can be lost, or be
 //! taken twice, and the next one is right all the same: what was done is read off the objects.
 
+mod blockers;
 mod daemon_rollout;
 mod daemons;
 mod model;
@@ -17,6 +18,8 @@ mod simulation;
 mod surge;
 mod waves;
 
+pub(crate) use blockers::drain_codes;
+pub use blockers::{DrainQuestion, Drains, blockers};
 pub use daemon_rollout::{DaemonProgress, DaemonStep, RolloutRecord, next_step};
 pub use daemons::{DaemonNode, DaemonPod, DaemonSettings, DaemonView};
 pub use model::{

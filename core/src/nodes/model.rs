@@ -204,6 +204,16 @@ impl Model {
         self.class(pod).is_bound
     }
 
+    /// How many budgets allow fewer pods to be away than these.
+    pub fn overdrawn_by(&self, away: &[PodIdx]) -> usize {
+        let mut left: Vec<Option<u64>> = self.budgets.iter().map(|one| Some(one.allowed)).collect();
+        for BudgetIdx(budget) in away.iter().flat_map(|pod| &self.pod(*pod).budgets) {
+            let left = &mut left[*budget as usize];
+            *left = left.and_then(|left| left.checked_sub(1));
+        }
+        left.iter().filter(|left| left.is_none()).count()
+    }
+
     fn class(&self, pod: PodIdx) -> &Class {
         &self.classes[self.pods[pod.at()].class as usize]
     }

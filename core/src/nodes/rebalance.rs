@@ -9,8 +9,28 @@ use super::simulation::{Move, Simulation};
 
 /// A node is even that has at least, and at most, so many percent of the mean load.
 pub const EVEN_PERCENT: (u64, u64) = (80, 120);
+/// So many thousandths of a node are not worth a move.
+const NO_MATTER: u64 = 50;
 /// How many pods of a node are tried before the next node's turn.
 const TRIES: usize = 32;
+
+/// Which nodes are helped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Only {
+    /// Those that are not even.
+    Uneven,
+    /// Any that is less full than the mean.
+    Unequal,
+}
+
+/// Which pods may move, and whom that has to help.
+#[derive(Debug, Clone, Copy)]
+struct Choice {
+    mean: u64,
+    only: Only,
+    /// Only pods that were evicted so often before.
+    evictions: u32,
+}
 
 /// How full nodes are, in thousandths.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -23,7 +43,9 @@ pub struct Loads {
 impl Loads {
     pub fn are_even(self) -> bool {
         let (least, most) = EVEN_PERCENT;
-        self.least * 100 >= self.mean * least && self.most * 100 <= self.mean * most
+        let is_low = self.least * 100 < self.mean * least && self.least + NO_MATTER < self.mean;
+        let is_high = self.most * 100 > self.mean * most && self.mean + NO_MATTER < self.most;
+        !is_low && !is_high
     }
 }
 
@@ -49,8 +71,22 @@ impl Simulation<'_> {
             if loads.are_even() {
                 break;
             }
-            let again = self.relieve_one(nodes, loads.mean, 2);
-            let Some(moved) = again.or_else(|| self.relieve_one(nodes, loads.mean, 0)) else {
+            // What is uneven itself comes first; if the scheduler would not have it so, what is nearly.
+            let ways = [
+                (Only::Uneven, 2),
+                (Only::Uneven, 0),
+                (Only::Unequal, 2),
+                (Only::Unequal, 0),
+            ];
+            let moved = ways.into_iter().find_map(|(only, evictions)| {
+                let choice = Choice {
+                    mean: loads.mean,
+                    only,
+                    evictions,
+                };
+                self.relieve_one(nodes, choice)
+            });
+            let Some(moved) = moved else {
                 break;
             };
             moves.push(moved);
@@ -58,26 +94,26 @@ impl Simulation<'_> {
         moves
     }
 
-    /// Moves one pod that was evicted so often before off the fullest node where that helps.
-    fn relieve_one(&mut self, nodes: &[NodeIdx], mean: u64, evictions: u32) -> Option<Move> {
+    /// Moves one pod off the fullest node where that helps.
+    fn relieve_one(&mut self, nodes: &[NodeIdx], choice: Choice) -> Option<Move> {
         let mut full: Vec<(u64, NodeIdx)> = nodes
             .iter()
             .map(|node| (self.load(*node), *node))
-            .filter(|(load, _)| *load > mean)
+            .filter(|(load, _)| *load > choice.mean)
             .collect();
         full.sort_unstable_by_key(|(load, node)| (std::cmp::Reverse(*load), *node));
         full.into_iter().find_map(|(_, from)| {
             let pods = self.evictable(&[from]).into_iter();
             let may_go = |pod: &PodIdx| {
                 let is_made_again = self.model.pods[pod.at()].owner.is_some();
-                is_made_again && self.evictions(*pod) >= evictions && self.may_evict(*pod)
+                is_made_again && self.evictions(*pod) >= choice.evictions && self.may_evict(*pod)
             };
             let mut pods: Vec<PodIdx> = pods.filter(may_go).collect();
             // The largest first: fewer have to move then.
             pods.sort_by_key(|pod| std::cmp::Reverse(self.share(*pod, from)));
             pods.truncate(TRIES);
             pods.into_iter()
-                .find_map(|pod| self.try_move(pod, from, mean))
+                .find_map(|pod| self.try_move(pod, from, choice))
         })
     }
 
@@ -97,16 +133,24 @@ impl Simulation<'_> {
         )
     }
 
-    /// Evicts the pod if it would then go to a node that is less full than the mean.
-    fn try_move(&mut self, pod: PodIdx, from: NodeIdx, mean: u64) -> Option<Move> {
+    /// Evicts the pod if it would then go where it helps.
+    fn try_move(&mut self, pod: PodIdx, from: NodeIdx, choice: Choice) -> Option<Move> {
+        let Choice { mean, only, .. } = choice;
         let before = self.load(from);
         self.take_off(pod, from);
         let chosen = self.choose(pod, false);
         let (empty, full) = EVEN_PERCENT;
-        let is_full = before * 100 > mean * full;
+        let left = self.load(from);
         let helps = |to: &NodeIdx| {
             let load = self.load(*to);
-            *to != from && (load * 100 < mean * empty || (is_full && load < mean))
+            let is_helped = match only {
+                Only::Uneven => {
+                    load * 100 < mean * empty || (before * 100 > mean * full && load < mean)
+                }
+                // It stays less full than the node that it relieves, so that this ends.
+                Only::Unequal => load < mean && load + (before - left) < before,
+            };
+            *to != from && is_helped
         };
         let to = chosen.filter(helps);
         self.put(pod, to.unwrap_or(from));

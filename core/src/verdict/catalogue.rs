@@ -7,6 +7,7 @@ use crate::agent::rules::agent_codes;
 use crate::cluster::rules::cluster_codes;
 use crate::fleet::{ABSENCE_CODES, PLAN_CODES, fleet_codes};
 use crate::graph::rules::edge_codes;
+use crate::nodes::drain_codes;
 
 /// A part of the catalogue: what is asked, and the reasons there are, each with the rule that gives it.
 pub struct Chapter {
@@ -38,6 +39,11 @@ pub fn catalogue() -> Vec<Chapter> {
             "The cluster",
             "What do the cluster's own objects have against this update?",
             cluster_codes(),
+        ),
+        (
+            "Nodes",
+            "May these nodes be drained, and do their pods have a place?",
+            drain_codes(),
         ),
     ]
     .map(|(title, asked, codes)| Chapter {

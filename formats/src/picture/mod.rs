@@ -16,6 +16,7 @@ mod text;
 pub use channels::{ChannelsReport, ChannelsRequest};
 pub use json::json;
 pub use request::{PictureQuery, read};
+pub(crate) use svg::escaped;
 pub use text::text;
 
 use jiff::Timestamp;

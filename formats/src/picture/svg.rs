@@ -163,7 +163,7 @@ fn line(svg: &mut String, written: std::fmt::Arguments<'_>) {
 }
 
 /// A text as XML takes it, in elements and in attributes.
-fn escaped(text: &str) -> String {
+pub(crate) fn escaped(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for c in plain(text).chars() {
         match c {

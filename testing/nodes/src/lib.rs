@@ -6,8 +6,10 @@
 // Nothing of this ships: what goes wrong here is a test that fails, with the reason.
 #![allow(clippy::unwrap_used, clippy::missing_panics_doc)]
 
+mod overdrawn;
 mod random;
 mod written;
 
+pub use overdrawn::overdrawn;
 pub use random::RandomCluster;
 pub use written::cluster;

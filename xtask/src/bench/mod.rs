@@ -17,8 +17,10 @@ mod fleet_service;
 mod fleet_views;
 mod growth;
 pub(crate) mod http;
+mod lines;
 mod memory;
 mod nginx;
+mod nodes;
 mod page;
 mod page_browser;
 mod path;
@@ -55,6 +57,8 @@ pub(crate) enum Bench {
     Reload(Options),
     /// The watch over simulated releases: false halts, and clusters exposed. Exit 1 if a bar is missed.
     Feedback(feedback::FeedbackOptions),
+    /// Planned reboots of random clusters, and a plan of 1,000 nodes. Exit 1 if a bar is missed.
+    Nodes,
 }
 
 /// How to measure.
@@ -92,6 +96,7 @@ pub(crate) fn run(bench: &Bench) -> anyhow::Result<Outcome> {
         Bench::Events(options) => events::run(options),
         Bench::Reload(options) => blocks::run(options),
         Bench::Feedback(options) => feedback::run(options),
+        Bench::Nodes => nodes::run(),
     }
 }
 

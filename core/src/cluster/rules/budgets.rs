@@ -77,6 +77,14 @@ const EXAMPLE: [(&str, &str); 12] = [
     ("budgets", "all, db"),
 ];
 
+/// What budgets have against a drain.
+pub(crate) static DRAIN_CODES: [&Code; 4] = [
+    &BUDGET_ALLOWS_NOTHING,
+    &BUDGET_AT_LIMIT,
+    &BUDGETS_LOCK_EACH_OTHER,
+    &BUDGET_UNKNOWN,
+];
+
 pub(super) static RULE: StepRule = StepRule::new(
     &[
         &BUDGET_ALLOWS_NOTHING,
@@ -111,7 +119,8 @@ fn judge(q: &StepQuestion<'_>) -> Verdict {
     }
 }
 
-fn judge_all(budgets: &[DisruptionBudget], health: &ClusterHealth) -> Verdict {
+/// What the budgets have against drains of nodes with these pods.
+pub(crate) fn judge_all(budgets: &[DisruptionBudget], health: &ClusterHealth) -> Verdict {
     let each = budgets.iter().map(|budget| judge_budget(budget, health));
     each.chain([locks(budgets, health)]).collect()
 }

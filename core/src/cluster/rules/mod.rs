@@ -6,7 +6,7 @@
 
 mod admin_acks;
 mod alerts;
-mod budgets;
+pub(crate) mod budgets;
 mod container_runtime;
 mod end_of_life;
 mod etcd_members;
@@ -16,7 +16,7 @@ mod install_plans;
 mod kubelet_skew;
 mod minor_versions;
 mod network_type;
-mod node_room;
+pub(crate) mod node_room;
 mod operators;
 mod paused_control_plane;
 mod platform_namespaces;
@@ -134,7 +134,7 @@ static OBJECTS_GIVEN_IN_PART: Code = Code::new(
     ("how", "oc get pods --all-namespaces -o yaml > pods.yaml"),
 ]);
 
-fn partly_given(health: &ClusterHealth, kind: ObjectKind) -> Verdict {
+pub(crate) fn partly_given(health: &ClusterHealth, kind: ObjectKind) -> Verdict {
     match health.partly.contains(&kind) {
         true => Verdict::refuse(OBJECTS_GIVEN_IN_PART.because([
             ("kind", Value::text(kind)),
@@ -144,7 +144,7 @@ fn partly_given(health: &ClusterHealth, kind: ObjectKind) -> Verdict {
     }
 }
 
-fn not_given(kind: ObjectKind) -> Verdict {
+pub(crate) fn not_given(kind: ObjectKind) -> Verdict {
     Verdict::refuse(OBJECTS_NOT_GIVEN.because([
         ("kind", Value::text(kind)),
         ("how", Value::Command(kind.command())),

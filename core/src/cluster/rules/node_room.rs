@@ -105,7 +105,7 @@ fn judge(q: &StepQuestion<'_>) -> Verdict {
         .collect()
 }
 
-fn states(nodes: &[NodeState]) -> Verdict {
+pub(crate) fn states(nodes: &[NodeState]) -> Verdict {
     let is_vague =
         |node: &&NodeState| node.is_ready == Fact::Unknown || node.allocatable == Fact::Unknown;
     let vague: Vec<&Name> = nodes

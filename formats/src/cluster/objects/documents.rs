@@ -254,6 +254,7 @@ fn kind_of_file(path: &str) -> Option<Kind> {
         ("containerruntimeconfig", Kind::ContainerRuntimeConfig),
         ("poddisruptionbudget", Kind::PodDisruptionBudget),
         ("pdb", Kind::PodDisruptionBudget),
+        ("persistentvolumes", Kind::PersistentVolume),
         ("installplan", Kind::InstallPlan),
     ];
     names

@@ -14,6 +14,7 @@ pub enum Kind {
     ConfigMap,
     Pod,
     PodDisruptionBudget,
+    PersistentVolume,
     InstallPlan,
     /// The configuration of the cluster's network.
     Network,
@@ -30,7 +31,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    pub const ALL: [Self; 17] = [
+    pub const ALL: [Self; 18] = [
         Self::ClusterVersion,
         Self::ClusterOperator,
         Self::Node,
@@ -40,6 +41,7 @@ impl Kind {
         Self::ConfigMap,
         Self::Pod,
         Self::PodDisruptionBudget,
+        Self::PersistentVolume,
         Self::InstallPlan,
         Self::Network,
         Self::ContainerRuntimeConfig,
@@ -61,6 +63,7 @@ impl Kind {
             Self::ConfigMap => "ConfigMap",
             Self::Pod => "Pod",
             Self::PodDisruptionBudget => "PodDisruptionBudget",
+            Self::PersistentVolume => "PersistentVolume",
             Self::InstallPlan => "InstallPlan",
             Self::Network => "Network",
             Self::ContainerRuntimeConfig => "ContainerRuntimeConfig",
@@ -79,7 +82,7 @@ impl Kind {
                 "config.openshift.io"
             }
             Self::HostedCluster | Self::NodePool => "hypershift.openshift.io",
-            Self::Node | Self::ConfigMap | Self::Pod => "",
+            Self::Node | Self::ConfigMap | Self::Pod | Self::PersistentVolume => "",
             Self::MachineConfigPool
             | Self::ContainerRuntimeConfig
             | Self::MachineConfig

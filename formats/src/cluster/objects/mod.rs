@@ -16,6 +16,7 @@ mod lifecycles;
 mod must_gather;
 mod nodes;
 mod operators;
+mod placement;
 mod pods;
 mod quantity;
 mod standing;
@@ -221,6 +222,9 @@ fn health(
             })
         })
         .collect();
+    let volumes = of(Kind::PersistentVolume)
+        .map(|object| all.of(object, placement::volume))
+        .collect();
     let pods = of(Kind::Pod)
         .map(|object| all.of(object, pods::pod))
         .collect();
@@ -251,6 +255,7 @@ fn health(
         nodes: Fact::from(given(Kind::Node).then_some(node_states)),
         pods: Fact::from(given(Kind::Pod).then_some(pods)),
         budgets: Fact::from(given(Kind::PodDisruptionBudget).then_some(budgets)),
+        volumes: Fact::from(given(Kind::PersistentVolume).then_some(volumes)),
         install_plans: Fact::from(given(Kind::InstallPlan).then(|| waiting::waiting(plans))),
         network: Fact::from(network),
         alerts: Fact::from(alerts),

@@ -19,7 +19,13 @@ const CLUSTER_GROUPS: [&str; 4] = [
 /// The groups of namespaced kinds that are read, and the folder of single pods.
 const NAMESPACE_GROUPS: [&str; 4] = ["core", "operators.coreos.com", "pods", "policy"];
 /// The kinds of the core that are read.
-const OF_CORE: [&str; 4] = ["configmaps", "nodes", "pods", "configmaps.yaml"];
+const OF_CORE: [&str; 5] = [
+    "configmaps",
+    "nodes",
+    "persistentvolumes",
+    "pods",
+    "configmaps.yaml",
+];
 /// The namespaces whose ConfigMaps are read.
 const CONFIG: [&str; 2] = ["openshift-config", "openshift-config-managed"];
 
@@ -86,7 +92,7 @@ mod tests {
             ("a/cluster-scoped-resources/core/nodes/w1.yaml", true),
             (
                 "a/cluster-scoped-resources/core/persistentvolumes/x.yaml",
-                false,
+                true,
             ),
             ("a/cluster-scoped-resources/oauth.openshift.io/", false),
             ("a/namespaces/", true),

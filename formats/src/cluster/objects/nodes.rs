@@ -15,7 +15,7 @@ use super::cluster_version::text;
 use super::documents::Object;
 use super::hosted::node_pool;
 use super::pods::{count, room};
-use super::{AGAIN, items};
+use super::{AGAIN, items, placement};
 use crate::minors;
 use crate::read::{self, FieldName, Reader, Value, shown};
 
@@ -81,6 +81,9 @@ pub(super) fn pool_state(reader: &mut Reader, object: &Object) -> PoolState {
         stream: spec
             .and_then(|spec| spec.get("osImageStream"))
             .map(|stream| text(stream, "name").into()),
+        max_unavailable: Fact::Known(max_unavailable(
+            spec.and_then(|spec| spec.get("maxUnavailable")),
+        )),
     }
 }
 
@@ -111,10 +114,13 @@ pub(super) fn node_state(reader: &mut Reader, object: &Object, pools: &[PoolOfNo
         is_ready: Fact::from(ready.map(|one| text(one, "status") == "True")),
         is_cordoned: cordoned.is_some_and(|node| node.value == Value::Flag(true)),
         allocatable: Fact::from(allocatable.map(|node| room(reader, Some(node)))),
+        labels: super::pods::labels(object.node.get("metadata")),
+        taints: placement::taints(reader, spec),
+        created_at: placement::created_at(object),
     }
 }
 
-/// Nothing but how long updates take depends on it, so what cannot be read is taken for the usual one.
+/// What cannot be read is taken for the usual one, which is also the most careful.
 fn max_unavailable(node: Option<&read::Node>) -> MaxUnavailable {
     let read = node.and_then(|node| match &node.value {
         Value::Whole(count) => u32::try_from(*count)

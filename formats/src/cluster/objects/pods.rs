@@ -10,7 +10,7 @@ use towpath_core::cluster::health::{
 
 use super::cluster_version::text;
 use super::documents::Object;
-use super::{AGAIN, items, quantity};
+use super::{AGAIN, items, placement, quantity};
 use crate::read::{Node, Reader, Value};
 
 /// The kubelet's own pods have this annotation.
@@ -40,6 +40,7 @@ pub(super) fn pod(reader: &mut Reader, object: &Object) -> Pod {
         stays: is_mirror || is_kept,
         has_ended: matches!(phase, "Succeeded" | "Failed"),
         is_ready: conditions.iter().any(is_ready),
+        placement: placement::of_pod(reader, spec),
     }
 }
 
@@ -62,14 +63,17 @@ fn made_by(kind: &str, name: &str, labels: &BTreeMap<Arc<str>, Arc<str>>) -> Arc
     }
 }
 
-fn labels(metadata: Option<&Node>) -> BTreeMap<Arc<str>, Arc<str>> {
+pub(super) fn labels(metadata: Option<&Node>) -> BTreeMap<Arc<str>, Arc<str>> {
     let labels = metadata.and_then(|metadata| metadata.get("labels"));
-    labels.map_or_else(BTreeMap::new, |node| {
-        let label = |(key, value): &(crate::read::FieldName, Node)| {
-            Some((Arc::from(&*key.text), Arc::from(value.as_text()?)))
-        };
-        node.fields().iter().filter_map(label).collect()
-    })
+    labels.map_or_else(BTreeMap::new, pairs)
+}
+
+/// A mapping from texts to texts.
+pub(super) fn pairs(node: &Node) -> BTreeMap<Arc<str>, Arc<str>> {
+    let pair = |(key, value): &(crate::read::FieldName, Node)| {
+        Some((Arc::from(&*key.text), Arc::from(value.as_text()?)))
+    };
+    node.fields().iter().filter_map(pair).collect()
 }
 
 /// What the scheduler keeps for it: its containers together, or the largest that runs before them.
@@ -192,17 +196,11 @@ fn amount(reader: &mut Reader, node: &Node) -> Option<Amount> {
 }
 
 /// No selector selects nothing; an empty one selects every pod of the namespace.
-fn selector(reader: &mut Reader, node: Option<&Node>) -> Selector {
+pub(super) fn selector(reader: &mut Reader, node: Option<&Node>) -> Selector {
     let Some(node) = node.filter(|node| !node.is_nothing()) else {
         return Selector::None;
     };
-    let pair = |(key, value): &(crate::read::FieldName, Node)| {
-        Some((Arc::from(&*key.text), Arc::from(value.as_text()?)))
-    };
-    let labels = node.get("matchLabels");
-    let labels = labels.map_or_else(BTreeMap::new, |labels| {
-        labels.fields().iter().filter_map(pair).collect()
-    });
+    let labels = node.get("matchLabels").map_or_else(BTreeMap::new, pairs);
     let expressions = items(reader, Some(node), "matchExpressions");
     let expressions = expressions
         .iter()
@@ -214,7 +212,7 @@ fn selector(reader: &mut Reader, node: Option<&Node>) -> Selector {
     }
 }
 
-fn expression(reader: &mut Reader, node: &Node) -> Option<Expression> {
+pub(super) fn expression(reader: &mut Reader, node: &Node) -> Option<Expression> {
     let values = items(reader, Some(node), "values").iter();
     let values: BTreeSet<Arc<str>> = values.filter_map(Node::as_text).map(Arc::from).collect();
     let is = match text(node, "operator") {

@@ -3,7 +3,6 @@
 //! The core's own bench simulates, seeded; this holds its figures to their bars and prints the tables of docs/feedback.md.
 
 mod incidents;
-mod lines;
 mod ramps;
 mod rules;
 
@@ -13,10 +12,10 @@ use anyhow::ensure;
 use clap::{Args, ValueEnum};
 
 use super::bars::Bars;
+use super::lines::{self, Line};
 use super::table::Table;
 use crate::Outcome;
 use crate::say::say;
-use lines::Line;
 
 #[derive(Debug, Args)]
 pub(crate) struct FeedbackOptions {
@@ -49,6 +48,8 @@ const PARTS: [FeedbackPart; 5] = [
     FeedbackPart::Ramps,
     FeedbackPart::Incidents,
 ];
+/// The core's bench.
+const BENCH: &str = "feedback";
 /// A count contradicts a rate if it, or a larger one, has a probability below this.
 const DOUBT: f64 = 0.01;
 
@@ -65,11 +66,11 @@ pub(super) fn run(options: &FeedbackOptions) -> anyhow::Result<Outcome> {
         options.page.is_none() || wanted(&FeedbackPart::Incidents),
         "--page is written by the part incidents; add --part incidents"
     );
-    lines::build()?;
+    lines::build(BENCH)?;
     for part in PARTS.into_iter().filter(wanted) {
         let value = part.to_possible_value();
         let name = value.as_ref().map_or("", |value| value.get_name());
-        let lines = lines::of_part(name)?;
+        let lines = lines::of_part(BENCH, name)?;
         ensure!(!lines.is_empty(), "the bench printed no line of {name}");
         let table = match part {
             FeedbackPart::FalseHalts => false_halts(&lines, &mut bars)?,

@@ -1,4 +1,4 @@
-//! What the core's bench prints: a line of JSON for each case.
+//! What a bench of the core prints: a line of JSON for each case.
 
 use std::process::{Command, Stdio};
 
@@ -10,9 +10,9 @@ use crate::workspace;
 
 pub(super) struct Line(Value);
 
-pub(super) fn build() -> anyhow::Result<()> {
+pub(super) fn build(name: &str) -> anyhow::Result<()> {
     say("building the core's bench")?;
-    let built = bench(&["--no-run"])
+    let built = bench(name, &["--no-run"])
         .status()
         .context("cargo cannot be run")?;
     ensure!(
@@ -22,21 +22,23 @@ pub(super) fn build() -> anyhow::Result<()> {
     Ok(())
 }
 
-pub(super) fn of_part(part: &str) -> anyhow::Result<Vec<Line>> {
+pub(super) fn of_part(name: &str, part: &str) -> anyhow::Result<Vec<Line>> {
     say(format!("simulating: {part}"))?;
-    let output = bench(&["--", part]).stderr(Stdio::inherit()).output()?;
+    let output = bench(name, &["--", part])
+        .stderr(Stdio::inherit())
+        .output()?;
     ensure!(output.status.success(), "the bench failed; see above");
     read(&String::from_utf8_lossy(&output.stdout))
 }
 
-fn bench(arguments: &[&str]) -> Command {
+fn bench(name: &str, arguments: &[&str]) -> Command {
     let bench = [
         "bench",
         "--quiet",
         "--package",
         "towpath-core",
         "--bench",
-        "feedback",
+        name,
     ];
     workspace::cargo(&[&bench[..], arguments].concat())
 }
