@@ -969,6 +969,11 @@ fn platforms_files() {
             "0f3a,AWS\n0f3a,Azure\n",
             "\u{feff}0f3a,AWS\n",
             "0f3a,Amazon\n",
+            "0f3a,,sector=canary,label:tier=dev\n0f3b,AWS, sector=\n",
+            "0f3a,AWS,sector=a,sector=b\n",
+            "0f3a,AWS,tier=dev\n",
+            "0f3a,AWS,label:=dev\n",
+            "0f3a,AWS,sector=a\n0f3a,AWS\n",
         ]
         .map(file)
         .into_iter()

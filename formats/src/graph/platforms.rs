@@ -119,10 +119,8 @@ fn read_line(line: &[u8]) -> Result<Option<Line>, String> {
     let mut fields = rest.split(',').map(str::trim);
     let name = fields.next().unwrap_or_default();
     let mut fields = fields.peekable();
-    let groups = match fields.peek() {
-        Some(_) => Some(groups(fields)?),
-        None => None,
-    };
+    let goes_on = fields.peek().is_some();
+    let groups = goes_on.then(|| groups(fields)).transpose()?;
     let platform = match (name, &groups) {
         // Nobody says which one, as long as the line says something.
         ("", Some(_)) => None,
