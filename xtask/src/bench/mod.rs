@@ -17,6 +17,7 @@ mod fleet_reports;
 mod fleet_service;
 mod fleet_views;
 mod growth;
+mod halt;
 mod http;
 mod memory;
 mod nginx;
@@ -58,6 +59,8 @@ pub(crate) enum Bench {
     Reload(Options),
     /// The watch over simulated releases: false halts, and clusters exposed. Exit 1 if a bar is missed.
     Feedback(feedback::FeedbackOptions),
+    /// From the report that decides to the first answer without the edge, in two replicas. Exit 1 if a bar is missed.
+    Halt(halt::HaltOptions),
 }
 
 /// How to measure.
@@ -95,6 +98,7 @@ pub(crate) fn run(bench: &Bench) -> anyhow::Result<Outcome> {
         Bench::Events(options) => events::run(options),
         Bench::Reload(options) => blocks::run(options),
         Bench::Feedback(options) => feedback::run(options),
+        Bench::Halt(options) => halt::run(options),
     }
 }
 
