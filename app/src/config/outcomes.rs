@@ -51,7 +51,7 @@ pub(crate) struct OutcomesOptions {
         help_heading = "Fleet"
     )]
     pub(crate) outcomes_token: Option<PathBuf>,
-    /// Ask --outcomes-prometheus this often. [default: 1m]
+    /// Ask --outcomes-prometheus this often. [default: 1m, where that is given]
     #[arg(
         long,
         env = "TOWPATH_OUTCOMES_EVERY",
