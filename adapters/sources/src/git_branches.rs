@@ -76,17 +76,15 @@ impl GitBranches {
     /// Proposes, unless that has been done.
     pub fn propose(&mut self, proposal: &GitProposal) -> Result<ProposalOutcome, Finding> {
         let proposed = self.try_to(proposal);
-        if proposed.is_err() {
-            // Whatever it was, the next attempt shall not find its traces.
-            self.mirror.begin_anew();
-        }
+        // A fetch does not tell of branches that are gone. Halts are seldom, so each begins with an empty mirror.
+        self.mirror.begin_anew();
         proposed.map_err(|finding| self.mirror.of_the_repository(finding))
     }
 
     fn try_to(&mut self, proposal: &GitProposal) -> Result<ProposalOutcome, Finding> {
-        let git = self.mirror.fetch()?;
+        // In one command with the base: git fails if a pattern alone matches nothing.
         let branches = format!("+refs/heads/{}/*:{PROPOSED}/*", self.prefix);
-        self.mirror.fetch_branches(&branches)?;
+        let git = self.mirror.fetch(&[&branches])?;
         let path = match self.folder.as_str() {
             "" => proposal.file.path.clone(),
             folder => format!("{folder}/{}", proposal.file.path),

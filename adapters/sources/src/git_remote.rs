@@ -130,22 +130,16 @@ impl GitMirror {
         self.fetches = MAX_FETCHES;
     }
 
-    /// Fetches the revision.
-    pub(crate) fn fetch(&mut self) -> Result<Git, Finding> {
+    /// Fetches the revision, and what these refspecs name.
+    pub(crate) fn fetch(&mut self, more: &[&str]) -> Result<Git, Finding> {
         if self.fetches >= MAX_FETCHES {
             self.make_anew()?;
         }
         self.fetches += 1;
         let what = format!("+{}:{FETCHED}", self.remote.revision);
-        self.converse("fetch", &NEWEST, &["source", &what])?;
+        let what = [&["source", &what], more].concat();
+        self.converse("fetch", &NEWEST, &what)?;
         Git::at(&self.folder)
-    }
-
-    /// Fetches the branches that a pattern names. Those that are gone there are gone here.
-    pub(crate) fn fetch_branches(&self, pattern: &str) -> Result<(), Finding> {
-        // With the revision in one command, git would take that for a branch that is gone.
-        let options = [&NEWEST[..], &["--prune"]].concat();
-        self.converse("fetch", &options, &["source", pattern])
     }
 
     /// Runs a command of git that talks to the server.

@@ -51,7 +51,7 @@ pub(crate) struct OutcomesOptions {
         help_heading = "Fleet"
     )]
     pub(crate) outcomes_token: Option<PathBuf>,
-    /// Ask --outcomes-prometheus this often. [default: 1m]
+    /// Ask --outcomes-prometheus this often. [default: 1m, where that is given]
     #[arg(
         long,
         env = "TOWPATH_OUTCOMES_EVERY",
@@ -137,7 +137,7 @@ impl OutcomesQuerySettings {
         let http = Http::new(access).map_err(|finding| anyhow::anyhow!("{finding}"))?;
         let made = Prometheus::new(http, &self.url, &self.query, self.token.clone());
         made.map_err(|problem| {
-            anyhow::anyhow!("--outcomes-prometheus {problem}; write it as in https://prometheus.example.com, and a token into --outcomes-token FILE")
+            anyhow::anyhow!("--outcomes-prometheus {problem}; write it as in https://prometheus.example.com, with a token in --outcomes-token FILE, or allow plain HTTP with --plain-http")
         })
     }
 }

@@ -93,6 +93,12 @@ impl Proposals {
         is_done || (self.failed_at.is_some() && self.is_ready())
     }
 
+    /// There is nothing to propose: another replica has done it, or nobody wants it any more.
+    pub(super) fn nothing_left(&mut self) {
+        (self.failures, self.failed_at) = (0, None);
+        self.job.take_if(|job| job.work.is_finished());
+    }
+
     /// Whether it is where it belongs by now.
     pub(super) async fn propose(&mut self, told: &Assessment, halt: &Halt, decision: i64) -> bool {
         let done = match &self.destination {

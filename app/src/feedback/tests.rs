@@ -12,7 +12,7 @@ use jiff::SignedDuration;
 use towpath_core::feedback::{
     Assessment, Bits, FailureRate, Halt, HaltScope, HaltWay, HistoryStep, WatchAnswer,
 };
-use towpath_formats::feedback::policy::{BranchDestination, ProposalDestination};
+use towpath_formats::feedback::policy::ProposalDestination;
 use towpath_formats::feedback::proposal::scope_of;
 use towpath_formats::feedback::record;
 use towpath_store::ClusterReport;
@@ -301,108 +301,6 @@ fn reports_that_come_twice_late_or_in_another_order_change_no_decision() {
             assert_eq!(known.get_or_insert_with(|| halts.clone()), &halts);
         });
     }
-}
-
-/// A bare repository with a branch `main`, and what git prints of it.
-fn bare_repository(folder: &Path) -> impl Fn(&[&str]) -> String {
-    let bare = folder.join("bare.git");
-    fs::create_dir_all(&bare).unwrap();
-    let git = move |arguments: &[&str]| {
-        let mut command = std::process::Command::new("git");
-        command.arg("-C").arg(&bare).args(arguments);
-        for (name, value) in [("NAME", "t"), ("EMAIL", "t@example.com")] {
-            command.env(format!("GIT_AUTHOR_{name}"), value);
-            command.env(format!("GIT_COMMITTER_{name}"), value);
-        }
-        let done = command.output().unwrap();
-        assert!(done.status.success(), "{arguments:?}: {done:?}");
-        String::from_utf8(done.stdout).unwrap()
-    };
-    git(&["init", "-q", "--bare", "-b", "main"]);
-    let empty = git(&["hash-object", "-t", "tree", "-w", "/dev/null"]);
-    let commit = git(&["commit-tree", "-m", "begin", empty.trim()]);
-    git(&["update-ref", "refs/heads/main", commit.trim()]);
-    git
-}
-
-/// Passes until git is done with what was proposed.
-async fn proposed(watcher: &mut Watcher) -> usize {
-    for _ in 0..600 {
-        let passed = pass(watcher).await;
-        if passed.proposed > 0 {
-            return passed.proposed;
-        }
-        tokio::time::sleep(Duration::from_millis(50)).await;
-    }
-    panic!("nothing was proposed");
-}
-
-#[test]
-fn a_halt_is_proposed_as_one_branch_through_restarts_and_in_every_replica() {
-    both(async |place| {
-        let store = place.open().await;
-        store
-            .record(&a_bad_release(), SignedDuration::from_hours(2))
-            .await
-            .unwrap();
-        let git = bare_repository(place.directory.path());
-        let mut file = FeedbackFile {
-            destination: Some(ProposalDestination::Branch(BranchDestination {
-                repository: format!(
-                    "file://{}",
-                    place.directory.path().join("bare.git").display()
-                ),
-                base: "HEAD".to_owned(),
-                prefix: "halts".to_owned(),
-                folder: String::new(),
-                name: "Towpath".to_owned(),
-                email: "towpath@example.com".to_owned(),
-            })),
-            ..FeedbackFile::default()
-        };
-        file.policy.default.mode = Mode::Propose;
-        let replica = || {
-            let graph = graph("channel stable-4.9 4.9.1 4.9.2\nedges 4.9.1 -> 4.9.2");
-            let graph = GraphSource::Fixed(Arc::new(graph));
-            let access = Access::default();
-            Watcher::new(store.clone(), file.clone(), graph, Arc::default(), &access).unwrap()
-        };
-        let mut first = replica();
-        assert_eq!(proposed(&mut first).await, 1);
-        let branch = "halts/4.9.2-halted";
-        let shown = git(&["show", "--format=%s%n%b", "--name-only", branch]);
-        for part in [
-            "Halt 4.9.2 for all clusters",
-            "60 of 200 failed",
-            "Towpath-Halt: 1/blocked-edges/4.9.2-halted.yaml",
-        ] {
-            assert!(shown.contains(part), "{part}: {shown}");
-        }
-        let text = git(&["show", &format!("{branch}:blocked-edges/4.9.2-halted.yaml")]);
-        let scope = scope_of("blocked-edges/4.9.2-halted.yaml", &text);
-        assert!(scope.is_some_and(|scope| scope.is_all()), "{text}");
-        let tip = git(&["rev-parse", branch]);
-
-        // Dead before it could note that: the next one finds the branch.
-        let lease = store.holder(watcher::LEASE).await.unwrap().unwrap();
-        store
-            .forget_watch_answer(&lease, &version("4.9.2"))
-            .await
-            .unwrap();
-        store.release(&lease).await.unwrap();
-        let mut restarted = replica();
-        assert_eq!(proposed(&mut restarted).await, 1);
-        assert_eq!(git(&["rev-parse", branch]), tip);
-        // Noted, so it is not proposed again, also if people have deleted the branch.
-        git(&["update-ref", "-d", &format!("refs/heads/{branch}")]);
-        let lease = store.holder(watcher::LEASE).await.unwrap().unwrap();
-        store.release(&lease).await.unwrap();
-        let mut third = replica();
-        for _ in 0..3 {
-            assert_eq!(pass(&mut third).await.proposed, 0);
-        }
-        assert_eq!(git(&["for-each-ref", "refs/heads/halts"]), "");
-    });
 }
 
 /// Answers each request with the next of these statuses, and returns the bodies.

@@ -116,7 +116,8 @@ impl Watcher {
         let is_same = self.judged.as_ref().is_some_and(|(at, name)| {
             at.elapsed() < LOOK_AGAIN && name == held.name() && !is_new_holder && !has_news
         });
-        if is_same && !self.proposals.is_due() {
+        let may_propose = self.lease.is_some() && self.proposals.is_due();
+        if is_same && !may_propose {
             return Ok(None);
         }
         let mut kept = self.kept().await?;
@@ -167,6 +168,10 @@ impl Watcher {
             }
             for gone in kept.keys() {
                 self.store.forget_watch_answer(&lease, gone).await?;
+            }
+            let proposes = |one: &WatchDecision| matches!(one.judgement.act, WatchAct::Propose(_));
+            if !decisions.iter().any(proposes) {
+                self.proposals.nothing_left();
             }
         }
         self.published.publish(decisions, now);

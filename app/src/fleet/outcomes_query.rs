@@ -20,8 +20,8 @@ use crate::config::OutcomesQuerySettings;
 
 /// The lease's name in the store.
 const LEASE: &str = "outcomes";
-/// How much longer than two intervals the lease lasts: as long as an answer may take, and more.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// How much longer than an interval the lease lasts: as long as an answer may take, and more.
+const PATIENCE: Duration = Duration::from_secs(35);
 
 /// How long the first question waits for the first pass.
 const FIRST_PASS: Duration = Duration::from_secs(60);
@@ -73,7 +73,7 @@ impl OutcomesQuery {
 
     /// Asks, if this replica is the one that does.
     pub(crate) async fn look(&self, now: Timestamp) -> towpath_store::Result<()> {
-        let term = self.every * 2 + PATIENCE;
+        let term = self.every + PATIENCE;
         let Some(lease) = self.store.acquire(LEASE, &self.owner, term).await? else {
             self.published.outcomes_query.state().findings.clear();
             return Ok(());

@@ -9,7 +9,6 @@ use towpath_testing_services::Towpath;
 
 use crate::fleet::Fleet;
 
-const NOW: &str = "2026-11-16T12:00:00Z";
 const BRANCH: &str = "halts/4.20.4-halted";
 const FILE: &str = "data/blocked-edges/4.20.4-halted.yaml";
 
@@ -53,7 +52,7 @@ impl Bare<'_> {
 
 /// Three of ten updates to 4.20.4 fail, in every organisation.
 fn outcomes() -> String {
-    let now: Timestamp = NOW.parse().expect("a time");
+    let now = Timestamp::now();
     let line = |number: i64| {
         let started = now - SignedDuration::from_hours(9) + SignedDuration::from_mins(number);
         let end = if number % 10 < 3 {
@@ -91,14 +90,7 @@ fn replica(fleet: &Fleet) -> Towpath {
         let path = fleet.path(name);
         path.to_str().expect("UTF-8").to_owned()
     });
-    let more = [
-        "--now",
-        NOW,
-        "--feedback",
-        &feedback,
-        "--outcomes",
-        &outcomes,
-    ];
+    let more = ["--feedback", &feedback, "--outcomes", &outcomes];
     fleet.serve(&fleet.sqlite(), &more)
 }
 

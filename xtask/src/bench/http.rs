@@ -60,6 +60,22 @@ pub(crate) fn post(port: u16, target: &str, token: &str) -> anyhow::Result<Answe
     )
 }
 
+/// Tells a server on this machine something, as JSON, as the holder of a token.
+pub(super) fn post_json(
+    port: u16,
+    target: &str,
+    token: &str,
+    body: &str,
+) -> anyhow::Result<Answer> {
+    let length = body.len();
+    let head = format!(
+        "Authorization: Bearer {token}\r\nContent-Type: application/json\r\nContent-Length: {length}\r\n"
+    );
+    let raw = exchange_with(port, "POST", target, &head, body)
+        .with_context(|| format!("127.0.0.1:{port}{target}"))?;
+    parse(&raw).with_context(|| format!("127.0.0.1:{port}{target}"))
+}
+
 fn ask(port: u16, method: &str, target: &str, more: &str) -> anyhow::Result<Answer> {
     let raw = exchange(port, method, target, more)
         .with_context(|| format!("127.0.0.1:{port}{target}"))?;
@@ -74,12 +90,22 @@ pub(crate) fn free_port() -> anyhow::Result<u16> {
 }
 
 fn exchange(port: u16, method: &str, target: &str, more: &str) -> io::Result<Vec<u8>> {
+    exchange_with(port, method, target, more, "")
+}
+
+fn exchange_with(
+    port: u16,
+    method: &str,
+    target: &str,
+    more: &str,
+    body: &str,
+) -> io::Result<Vec<u8>> {
     let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
     let mut stream = TcpStream::connect_timeout(&address, TIMEOUT)?;
     stream.set_read_timeout(Some(TIMEOUT))?;
     write!(
         stream,
-        "{method} {target} HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n{more}\r\n"
+        "{method} {target} HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n{more}\r\n{body}"
     )?;
     let mut raw = Vec::new();
     stream.take(MAX_ANSWER_BYTES).read_to_end(&mut raw)?;

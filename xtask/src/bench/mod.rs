@@ -16,6 +16,7 @@ mod fleet_reports;
 mod fleet_service;
 mod fleet_views;
 mod growth;
+mod halt;
 pub(crate) mod http;
 mod lines;
 mod memory;
@@ -59,6 +60,8 @@ pub(crate) enum Bench {
     Feedback(feedback::FeedbackOptions),
     /// Planned reboots of random clusters, and a plan of 1,000 nodes. Exit 1 if a bar is missed.
     Nodes,
+    /// From the report that decides to the first answer without the edge, in two replicas. Exit 1 if a bar is missed.
+    Halt(halt::HaltOptions),
 }
 
 /// How to measure.
@@ -97,6 +100,7 @@ pub(crate) fn run(bench: &Bench) -> anyhow::Result<Outcome> {
         Bench::Reload(options) => blocks::run(options),
         Bench::Feedback(options) => feedback::run(options),
         Bench::Nodes => nodes::run(),
+        Bench::Halt(options) => halt::run(options),
     }
 }
 
