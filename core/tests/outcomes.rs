@@ -559,3 +559,26 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_watch_does_not_go_by_the_limit_that_is_kept() {
+    let under_way = Followed {
+        cluster: ClusterId::new("a").unwrap(),
+        organisation: "acme".into(),
+        platform: Fact::Unknown,
+        arch: Arch::default(),
+        evidence: UpdateEvidence {
+            start: Some(UpdateStart {
+                at: at(0),
+                from: "4.16.1".parse().unwrap(),
+            }),
+            ..UpdateEvidence::of("4.16.2".parse().unwrap())
+        },
+        limit: Some(SignedDuration::from_hours(6)),
+    };
+    let (soon, late) = (at(60 * 5), at(60 * 7));
+    assert_eq!(under_way.attempt(soon).unwrap().ending, None);
+    let ending = under_way.attempt(late).unwrap().ending;
+    assert_eq!(ending.unwrap().outcome, Outcome::Failed);
+    assert_eq!(under_way.attempt_without_limit(late).unwrap().ending, None);
+}

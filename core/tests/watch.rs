@@ -303,3 +303,63 @@ proptest! {
         prop_assert_eq!((whole.answer, whole.halts, whole.held_back), (part.answer, part.halts, part.held_back));
     }
 }
+
+/// One that began in that minute and was not heard of again.
+fn silent(number: i64, to: &str) -> Attempt {
+    Attempt {
+        to: version(to),
+        completed_at: None,
+        ending: None,
+        ..attempt(number, "acme", Outcome::Failed)
+    }
+}
+
+#[test]
+fn an_update_that_is_not_heard_of_has_failed_after_the_horizon_of_its_policy() {
+    let attempts: Vec<Attempt> = (0..5).map(|number| silent(number, RELEASE)).collect();
+    let failed = |hour: i64, horizon: i64| {
+        let settings = WatchSettings {
+            horizon: SignedDuration::from_hours(horizon),
+            ..WatchSettings::default()
+        };
+        let history = History::default();
+        let told = assess(
+            &version(RELEASE),
+            &attempts,
+            &history,
+            &settings,
+            at(60 * hour),
+        );
+        told.scopes[0].failed
+    };
+    assert_eq!(
+        [11, 13].map(|hour| failed(hour, 6)),
+        [0, 5],
+        "twelve hours without history"
+    );
+    assert_eq!([13, 23, 25].map(|hour| failed(hour, 24)), [0, 0, 5]);
+}
+
+#[test]
+fn history_knows_updates_that_were_not_heard_of_again() {
+    let mut attempts: Vec<Attempt> = (0..120)
+        .map(|number| Attempt {
+            to: version("4.20.3"),
+            ..attempt(number, "acme", Outcome::Done)
+        })
+        .collect();
+    attempts.extend((200..204).map(|number| silent(number, "4.20.3")));
+    attempts.push(attempt(60 * 24, "acme", Outcome::Done));
+    let history = History::before(&version(RELEASE), &attempts, &WatchSettings::default());
+    let [(_, past)] = history.groups.iter().collect::<Vec<_>>()[..] else {
+        panic!("{history:?}")
+    };
+    assert_eq!((past.attempts, past.failed), (124, 4));
+    // Before anybody began with the release, what is under way has not failed.
+    attempts.pop();
+    let history = History::before(&version(RELEASE), &attempts, &WatchSettings::default());
+    assert_eq!(
+        history.groups.values().map(|past| past.failed).sum::<u64>(),
+        0
+    );
+}

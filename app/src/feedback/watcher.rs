@@ -133,7 +133,10 @@ impl Watcher {
         }
         let policy = &self.file.policy;
         let (attempts, watched, decisions) = tokio::task::block_in_place(|| {
-            let attempts = self.followed.values().filter_map(|one| one.attempt(now));
+            let attempts = self
+                .followed
+                .values()
+                .filter_map(|one| one.attempt_without_limit(now));
             let attempts: Vec<Attempt> = attempts.collect();
             let watched = watched_releases(graph, policy, &attempts, now);
             let input = WatchInput {

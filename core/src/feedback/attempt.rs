@@ -84,15 +84,6 @@ impl Attempt {
         }
     }
 
-    /// What it counts as, where an update may take so long.
-    pub(super) fn outcome_within(&self, limit: SignedDuration, ending: Ending) -> Outcome {
-        let is_slow = |at: Timestamp| at.duration_since(self.started_at) > limit;
-        match self.completed_at.is_some_and(is_slow) {
-            true => Outcome::Failed,
-            false => ending.outcome,
-        }
-    }
-
     /// What is known of its end at an instant. It has failed once it takes too long, whatever comes of it later.
     pub(super) fn ending_at(&self, now: Timestamp, limit: SignedDuration) -> Option<Ending> {
         let too_long = self

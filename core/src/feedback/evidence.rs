@@ -89,8 +89,17 @@ fn earlier<T: Ord>(one: Option<T>, other: Option<T>) -> Option<T> {
 }
 
 impl Followed {
-    /// The attempt as it stands now. None: nobody saw it start.
+    /// The attempt as it stands now, by the limit that is kept with it. None: nobody saw it start.
     pub fn attempt(&self, now: Timestamp) -> Option<Attempt> {
+        self.attempt_within(self.limit, now)
+    }
+
+    /// The same for a watch, which has a limit of its own.
+    pub fn attempt_without_limit(&self, now: Timestamp) -> Option<Attempt> {
+        self.attempt_within(None, now)
+    }
+
+    fn attempt_within(&self, limit: Option<SignedDuration>, now: Timestamp) -> Option<Attempt> {
         let start = self.evidence.start.as_ref()?;
         Some(Attempt {
             cluster: self.cluster.clone(),
@@ -101,7 +110,7 @@ impl Followed {
             arch: self.arch.clone(),
             started_at: start.at,
             completed_at: self.evidence.completed_at.filter(|at| *at <= now),
-            ending: self.ending(start.at, now),
+            ending: self.ending(start.at, limit, now),
         })
     }
 
@@ -124,16 +133,19 @@ impl Followed {
 
     /// Failed comes first: an update that failed and completed later has failed. What completes is done at once, and becomes
     /// degraded if the cluster is not well within a day.
-    fn ending(&self, started_at: Timestamp, now: Timestamp) -> Option<Ending> {
+    fn ending(
+        &self,
+        started_at: Timestamp,
+        limit: Option<SignedDuration>,
+        now: Timestamp,
+    ) -> Option<Ending> {
         let UpdateEvidence {
             failed_at,
             completed_at,
             degraded_at,
             ..
         } = self.evidence;
-        let overdue_at = self
-            .limit
-            .and_then(|limit| started_at.checked_add(limit).ok());
+        let overdue_at = limit.and_then(|limit| started_at.checked_add(limit).ok());
         let overdue =
             overdue_at.filter(|due| *due <= now && completed_at.is_none_or(|at| at > *due));
         let ended = |known_at: Timestamp, outcome| Some(Ending { known_at, outcome });

@@ -9,8 +9,8 @@ use jiff::{SignedDuration, Timestamp};
 use crate::cluster::{Fact, Platform};
 use crate::version::{Arch, Minor, Version};
 
-use super::limits::percentile_99;
-use super::{Attempt, FailureRate, Outcome, Signal, WatchSettings};
+use super::limits::{limit_of, percentile_99};
+use super::{Attempt, Ending, FailureRate, Outcome, Signal, WatchSettings};
 
 /// How many of the last releases of a group count.
 const RELEASES: usize = 10;
@@ -59,21 +59,23 @@ impl History {
     /// What is known of other releases before the first update to this one began. Leave out attempts at halted releases.
     pub fn before(release: &Version, attempts: &[Attempt], settings: &WatchSettings) -> Self {
         let own = attempts.iter().filter(|a| a.to == *release);
-        let first = own.map(|a| a.started_at).min().unwrap_or(Timestamp::MAX);
+        let first = own.map(|a| a.started_at).min();
+        let first = first.unwrap_or_else(|| after_all(attempts));
         let mut groups: BTreeMap<UpdateGroup, Vec<&Attempt>> = BTreeMap::new();
         for attempt in attempts {
-            let known = attempt.ending.is_some_and(|e| e.known_at < first);
-            if known && attempt.to != *release {
+            if attempt.started_at < first && attempt.to != *release {
                 groups
                     .entry(UpdateGroup::of(attempt))
                     .or_default()
                     .push(attempt);
             }
         }
-        let past =
-            |(group, attempts): (UpdateGroup, Vec<&Attempt>)| (group, past(&attempts, settings));
+        let past = |(group, attempts): (UpdateGroup, Vec<&Attempt>)| {
+            let past = past(&attempts, first, settings);
+            (past.attempts > 0).then_some((group, past))
+        };
         Self {
-            groups: groups.into_iter().map(past).collect(),
+            groups: groups.into_iter().filter_map(past).collect(),
         }
     }
 
@@ -99,7 +101,7 @@ impl History {
     /// How long an update of a group may take before it counts as failed.
     pub fn limit(&self, group: &UpdateGroup, settings: &WatchSettings) -> SignedDuration {
         let usual = self.groups.get(group).and_then(|past| past.usual_limit);
-        usual.map_or(settings.horizon, |usual| usual.max(settings.horizon))
+        limit_of(usual).max(settings.horizon)
     }
 }
 
@@ -112,20 +114,31 @@ impl PastOutcomes {
     }
 }
 
-fn past(attempts: &[&Attempt], settings: &WatchSettings) -> PastOutcomes {
-    let attempts = of_last_releases(attempts);
-    let took = |a: &&Attempt| Some(a.completed_at?.duration_since(a.started_at));
-    let usual_limit = percentile_99(attempts.iter().filter_map(took).collect());
-    let limit = usual_limit.map_or(settings.horizon, |usual| usual.max(settings.horizon));
-    let count = |outcome: Outcome| {
-        let is = |a: &&&Attempt| {
-            a.ending
-                .is_some_and(|e| a.outcome_within(limit, e) == outcome)
-        };
-        attempts.iter().filter(is).count() as u64
+/// The instant after the last that is known of.
+fn after_all(attempts: &[Attempt]) -> Timestamp {
+    let last = |a: &Attempt| a.ending.map_or(a.started_at, |ending| ending.known_at);
+    let last = attempts.iter().map(last).max().unwrap_or(Timestamp::MIN);
+    last.saturating_add(SignedDuration::from_nanos(1))
+        .unwrap_or(last)
+}
+
+/// What was known before an instant.
+fn past(attempts: &[&Attempt], first: Timestamp, settings: &WatchSettings) -> PastOutcomes {
+    let took = |a: &&Attempt| {
+        let completed_at = a.completed_at.filter(|at| *at < first)?;
+        Some(completed_at.duration_since(a.started_at))
     };
+    let ending = |a: &Attempt, limit| a.ending_at(first, limit).filter(|e| e.known_at < first);
+    let at_least = limit_of(None).max(settings.horizon);
+    let ended = attempts.iter().copied();
+    let ended: Vec<&Attempt> = ended.filter(|a| ending(a, at_least).is_some()).collect();
+    let of_last = of_last_releases(&ended);
+    let usual_limit = percentile_99(of_last.iter().filter_map(took).collect());
+    let limit = limit_of(usual_limit).max(settings.horizon);
+    let endings: Vec<Ending> = of_last.iter().filter_map(|a| ending(a, limit)).collect();
+    let count = |outcome: Outcome| endings.iter().filter(|e| e.outcome == outcome).count() as u64;
     PastOutcomes {
-        attempts: attempts.len() as u64,
+        attempts: endings.len() as u64,
         failed: count(Outcome::Failed),
         degraded: count(Outcome::Degraded),
         usual_limit,

@@ -2,6 +2,9 @@
 //!
 //! A class needs enough updates for a percentile of its own. Until it has them, all classes together count, and until those are
 //! enough, twelve hours: that is far above the 4 h 25 min within which nine of ten healthy minor updates complete.
+//!
+//! A limit is used twice. Outcomes are counted by the one that is kept with each attempt since its start, so what was counted
+//! does not change. The watch goes by what is known of other releases before this one, and its policy may allow more time.
 
 use std::collections::BTreeMap;
 
@@ -58,6 +61,11 @@ impl TimeLimits {
         let own = self.of_class.get(&ClassKey::of(class));
         *own.unwrap_or(&self.of_all)
     }
+}
+
+/// How long updates may take of which this is known.
+pub(super) fn limit_of(usual: Option<SignedDuration>) -> SignedDuration {
+    usual.unwrap_or(WITHOUT_HISTORY)
 }
 
 /// The smallest that 99 % do not exceed, within bounds. None: there are too few. Every time limit is this one.
