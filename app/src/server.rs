@@ -86,7 +86,8 @@ const LOCAL: &[&str] = &[
     "aus_state",
     "report_allowance",
     "named",
-    "fleet_size",
+    "feedback",
+    "feedback_latency",
 ];
 
 /// Refuses flags that a service would not hear of. What only the environment says does not count beside `--server`.

@@ -119,7 +119,12 @@ pub(crate) fn rollouts_question(service: &Arc<Service>, request: &Parts) -> OrRe
     };
     Ok(Box::new(move |_| {
         let now = asked.now.unwrap_or_else(|| service.now());
-        if let (Form::Json, None, None) = (form, asked.now, &asked.to) {
+        let is_plain = (
+            asked.now.is_none(),
+            asked.to.is_none(),
+            asked.fleet_size.is_none(),
+        );
+        if (form, is_plain) == (Form::Json, (true, true, true)) {
             return service.rollouts.answer(&service, &snapshot, outcomes, now);
         }
         let mut rows = rollouts(snapshot.graph(), now);
@@ -140,12 +145,19 @@ pub(crate) fn rollouts_question(service: &Arc<Service>, request: &Parts) -> OrRe
                         asked.room,
                     );
                 }
+                if let Some(clusters) = asked.fleet_size {
+                    text += &told_rollouts::power_text(&rows, clusters, &service.feedback());
+                }
                 plain(text)
             }
             Form::Json => {
                 let told = told_rollouts::json(&rows, outcomes.as_deref(), now);
                 let told = told_rollouts::with_halts(told, snapshot.graph());
-                let told = with_changed_windows(told, &service);
+                let mut told = with_changed_windows(told, &service);
+                if let Some(clusters) = asked.fleet_size {
+                    let cards = told_rollouts::power_json(&rows, clusters, &service.feedback());
+                    told["power"] = cards;
+                }
                 body::json(StatusCode::OK, format!("{told:#}\n"))
             }
         }

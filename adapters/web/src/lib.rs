@@ -54,7 +54,7 @@ use jiff::Timestamp;
 use serde_json::json;
 use tokio::sync::Semaphore;
 use towpath_core::cluster::ClusterId;
-use towpath_core::feedback::FleetOutcomes;
+use towpath_core::feedback::{FeedbackPolicy, FleetOutcomes};
 use towpath_core::finding::Finding;
 use towpath_core::rate::{Rate, Rates};
 use towpath_core::version::Minors;
@@ -105,6 +105,8 @@ pub struct Service {
     fleet_health: ArcSwapOption<FleetHealth>,
     fleet_metrics: ArcSwapOption<FleetMetrics>,
     outcomes: ArcSwapOption<FleetOutcomes>,
+    /// How releases are watched.
+    feedback: ArcSwap<FeedbackPolicy>,
     enrolment: Enrolment,
     rollouts: explain::Rollouts,
     pictures: picture::Pictures,
@@ -154,6 +156,7 @@ impl Service {
             reload: ArcSwap::from_pointee(reload),
             contract: ArcSwap::default(),
             minors: ArcSwap::from_pointee(built_in()),
+            feedback: ArcSwap::from_pointee(FeedbackPolicy::default()),
             warnings: ArcSwap::default(),
             request_ids: body::RequestIds::new(clock()),
             page_cache: Arc::default(),
@@ -188,6 +191,15 @@ impl Service {
     /// Sets which minor version follows which. Without it, the built-in table counts.
     pub fn set_minors(&self, minors: Minors) {
         self.minors.store(Arc::new(minors));
+    }
+
+    /// How releases are watched, for power cards.
+    pub fn set_feedback(&self, policy: FeedbackPolicy) {
+        self.feedback.store(Arc::new(policy));
+    }
+
+    pub(crate) fn feedback(&self) -> Arc<FeedbackPolicy> {
+        self.feedback.load_full()
     }
 
     pub(crate) fn minors(&self) -> Minors {

@@ -3,6 +3,7 @@
 //! Every replica reads the attempts and judges, so that each can answer. Only the one that holds the watch's lease writes decisions
 //! down and acts. While the store is unavailable nothing is decided, and halts that stand stay.
 
+mod args;
 mod proposals;
 mod published_watch;
 #[cfg(test)]
@@ -26,6 +27,7 @@ use towpath_sources::read_file;
 use towpath_store::Store;
 use towpath_web::{Clock, FleetAnswer, FleetForm};
 
+pub(crate) use self::args::FeedbackArgs;
 pub(crate) use self::published_watch::PublishedWatch;
 pub(crate) use self::watcher::Watcher;
 use crate::cli::failure;

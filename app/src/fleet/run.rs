@@ -231,6 +231,7 @@ pub(crate) fn in_background(
         .map(|path| token_keys(path, fleet.unbound_until))
         .transpose()?;
     let feedback = feedback::read(fleet.feedback.as_deref())?;
+    service.set_feedback(feedback.policy.clone());
     let address = fleet.store_address();
     // What no waiting can mend ends the start.
     address.check().context("--store cannot be used")?;

@@ -68,7 +68,7 @@ pub(super) fn lint(args: LintArgs) -> anyhow::Result<bool> {
     }
     linted
         .findings
-        .extend(args.presubmit.blind_windows(&files, now));
+        .extend(args.presubmit.blind_windows(&files, now)?);
     // What a change does cannot be said while part of it cannot be read.
     linted.findings.extend(unread);
     linted.findings.sort();

@@ -4,15 +4,15 @@ use anyhow::{Context, bail};
 use clap::{ArgGroup, Args};
 use jiff::Timestamp;
 use towpath_core::change::{PresubmitOptions, presubmit};
-use towpath_core::feedback::WatchSettings;
 use towpath_core::finding::Finding;
 use towpath_core::graph::Share;
 use towpath_core::lint::blind_windows;
 use towpath_core::version::Version;
 use towpath_formats::SourceFile;
 use towpath_formats::graph::data;
-use towpath_formats::timespan::TimeSpan;
+use towpath_formats::graph::rollouts::FLEET_SIZES;
 
+use crate::feedback::FeedbackArgs;
 use crate::sources::Sources;
 
 #[derive(Debug, Args)]
@@ -27,16 +27,10 @@ pub(crate) struct PresubmitArgs {
     /// The largest share of the fleet, in percent, that may gain an edge at once.
     #[arg(long, value_name = "PERCENT", default_value = "1", value_parser = percent, requires = "base")]
     max_gain: Share,
-    /// How long it takes from the first failing cluster until a block is served: 4h, PT90M, 1d.
-    #[arg(
-        long,
-        value_name = "DURATION",
-        default_value = "4h",
-        requires = "windows"
-    )]
-    feedback_latency: TimeSpan,
+    #[command(flatten)]
+    feedback: FeedbackArgs,
     /// How many clusters follow a channel: find windows in which a watch could not see a bad release in time.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=100_000_000), group = "windows")]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(FLEET_SIZES), group = "windows")]
     fleet_size: Option<u64>,
 }
 
@@ -66,27 +60,32 @@ impl PresubmitArgs {
             return Ok(Vec::new());
         };
         let new = sources.graph_of(&data)?;
-        Ok(presubmit(&base, &new, now, &self.options()))
+        Ok(presubmit(&base, &new, now, &self.options()?))
     }
 
     /// Windows that are too fast for the fleet; nothing without its size, or about files that cannot be used anyway.
-    pub(super) fn blind_windows(&self, files: &[SourceFile], now: Timestamp) -> Vec<Finding> {
+    pub(super) fn blind_windows(
+        &self,
+        files: &[SourceFile],
+        now: Timestamp,
+    ) -> anyhow::Result<Vec<Finding>> {
         let (Some(clusters), Ok((data, _))) = (self.fleet_size, data::read(files)) else {
-            return Vec::new();
+            return Ok(Vec::new());
         };
-        let settings = WatchSettings {
-            delay: self.feedback_latency.signed(),
-            ..WatchSettings::default()
-        };
-        blind_windows(&data, clusters, &settings, now)
+        Ok(blind_windows(
+            &data,
+            clusters,
+            &self.feedback.policy()?,
+            now,
+        ))
     }
 
-    fn options(&self) -> PresubmitOptions {
-        PresubmitOptions {
+    fn options(&self) -> anyhow::Result<PresubmitOptions> {
+        Ok(PresubmitOptions {
             allowed_gain: self.max_gain,
-            feedback_latency: self.feedback_latency.signed(),
+            feedback: self.feedback.policy()?,
             allowed_releases: self.allow_window_change.iter().cloned().collect(),
-        }
+        })
     }
 }
 

@@ -183,14 +183,22 @@ fn show(args: &RolloutShowArgs) -> anyhow::Result<bool> {
     let mut rows = towpath_core::graph::rollouts(&graph, now);
     rows.retain(|row| row.to == args.release);
     let outcomes = args.outcomes.read(&graph, now)?;
+    let cards = args.power.cards()?;
     let text = || {
         let by_class = OutcomeDetail::Classes;
         let outcomes = told::outcomes_text(&rows, outcomes.as_ref(), by_class, room());
-        told::text(&rows, now, bars(), room()) + &outcomes + &args.power.text(&rows)
+        told::text(&rows, now, bars(), room())
+            + &outcomes
+            + &cards
+                .as_ref()
+                .map_or_else(String::new, |cards| cards.text(&rows))
     };
     let json = || {
-        args.power
-            .json(&rows, told::json(&rows, outcomes.as_ref(), now))
+        let mut told = told::json(&rows, outcomes.as_ref(), now);
+        if let Some(cards) = &cards {
+            told["power"] = cards.json(&rows);
+        }
+        told
     };
     args.output.print(sources.origin(), text, json)?;
     Ok(true)
@@ -201,7 +209,12 @@ fn show_of_service(server: &Server<'_>, args: &RolloutShowArgs) -> anyhow::Resul
     let now = args.now.given().map(|now| now.to_string());
     let release = Some(args.release.to_string());
     let is_of_now = now.is_none();
-    let windows = Question::new("/api/v1/rollouts", [("now", now), ("to", release.clone())]);
+    let words = [
+        ("now", now),
+        ("to", release.clone()),
+        ("fleet-size", args.power.asked()),
+    ];
+    let windows = Question::new("/api/v1/rollouts", words);
     let watch = Question::new("/api/v1/fleet/watch", [("version", release)]);
     let session = server.facts(&Question::new("/api/v1/session", []))?;
     let is_watched = match is_of_now && session["hasFleet"] == true {

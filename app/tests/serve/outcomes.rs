@@ -152,3 +152,67 @@ fn a_file_tells_of_clusters_that_do_not_report() {
         counts(t) == Some([Some(2), Some(0), Some(2)])
     });
 }
+
+#[test]
+fn power_cards_go_by_the_policy_of_who_watches() {
+    let ground = Ground::new();
+    let policy = ground.path("feedback.yaml");
+    let text = "channels: {stable: {alpha: 1%, baseRate: 2%, delay: 90m}}\n";
+    std::fs::write(&policy, text).expect("a policy");
+    let policy = policy.to_str().expect("UTF-8").to_owned();
+    let towpath = ground.serve(&["--now", NOW, "--feedback", &policy]);
+    let server = format!("http://{}", towpath.address);
+    let show = ["rollouts", "show", "4.20.4", "--fleet-size", "10000"];
+    let there = printed(&[&show[..], &["--server", &server]].concat());
+    assert!(
+        there.contains("outcomes known after 1h 30m, at most 1 % false halts, base rate 2 %"),
+        "{there}"
+    );
+    let told = towpath
+        .get("/api/v1/rollouts?to=4.20.4&fleet-size=10000")
+        .json();
+    let card = &told["power"][0];
+    assert_eq!(
+        (&card["alpha"], &card["baseRate"]),
+        (&json!(0.01), &json!(0.02)),
+        "{told}"
+    );
+    assert!(
+        card["stages"]
+            .as_array()
+            .is_some_and(|stages| stages.len() > 1),
+        "{card}"
+    );
+    assert!(towpath.get("/api/v1/rollouts").json()["power"].is_null());
+    assert_eq!(towpath.get("/api/v1/rollouts?fleet-size=0").status, 400);
+
+    let (data, releases) = (
+        ground.path("data/graph-data"),
+        ground.path("data/releases.json"),
+    );
+    let [data, releases] = [&data, &releases].map(|path| path.to_str().expect("UTF-8"));
+    let own = ["--graph-data", data, "--releases", releases, "--now", NOW];
+    let cards = |text: &str| {
+        let (_, cards) = text.split_once("\nPower card").expect("a card");
+        cards.to_owned()
+    };
+    let here = printed(&[&show[..], &own, &["--feedback", &policy]].concat());
+    assert_eq!(cards(&here), cards(&there));
+    let later = printed(
+        &[
+            &show[..],
+            &own,
+            &["--feedback", &policy, "--feedback-latency", "2h"],
+        ]
+        .concat(),
+    );
+    assert!(
+        later.contains("outcomes known after 2h, at most 1 %"),
+        "{later}"
+    );
+    let built_in = printed(&[&show[..], &own].concat());
+    assert!(
+        built_in.contains("outcomes known after 4h, at most 0.1 %"),
+        "{built_in}"
+    );
+}

@@ -14,9 +14,10 @@ use super::classes::{ClassAccess, RulesPair};
 use super::graph_pair::{ChannelPair, EdgePair, GraphPair, Number, Pair, Phase};
 use super::refusal::{self, RefusalCause, Shift};
 use super::rollout_arc::RolloutArc;
+use crate::feedback::FeedbackPolicy;
 use crate::finding::Finding;
 use crate::graph::model::BlockSetId;
-use crate::graph::{ChannelName, Graph, Membership, RolloutRule, Share};
+use crate::graph::{Channel, ChannelName, Graph, Membership, RolloutRule, Share};
 use crate::version::Version;
 
 /// What a change may do.
@@ -24,8 +25,8 @@ use crate::version::Version;
 pub struct PresubmitOptions {
     /// The share of the fleet that may gain an edge at once.
     pub allowed_gain: Share,
-    /// How long it takes from trouble in the first clusters to a block that has arrived.
-    pub feedback_latency: SignedDuration,
+    /// How each channel is watched: its `delay` is how long it takes from trouble in the first clusters to a block.
+    pub feedback: FeedbackPolicy,
     /// Releases whose windows may be changed as one likes.
     pub allowed_releases: BTreeSet<Version>,
 }
@@ -34,7 +35,7 @@ impl Default for PresubmitOptions {
     fn default() -> Self {
         Self {
             allowed_gain: Share::thousandths(10),
-            feedback_latency: SignedDuration::from_hours(4),
+            feedback: FeedbackPolicy::default(),
             allowed_releases: BTreeSet::new(),
         }
     }
@@ -52,7 +53,7 @@ pub fn presubmit(
     options: &PresubmitOptions,
 ) -> Vec<Finding> {
     let mut findings = shown_otherwise(base, new, now, options);
-    findings.extend(short_windows(new, now, options.feedback_latency));
+    findings.extend(short_windows(new, now, &options.feedback));
     findings.sort();
     findings
 }
@@ -291,18 +292,20 @@ fn changed(channel: &ChannelPair<'_>, edge: &EdgePair) -> Option<Number> {
 }
 
 /// Windows that are over, or nearly, before a block could arrive.
-fn short_windows(graph: &Graph, now: Timestamp, latency: SignedDuration) -> Vec<Finding> {
+fn short_windows(graph: &Graph, now: Timestamp, feedback: &FeedbackPolicy) -> Vec<Finding> {
     let rules = graph
         .channels()
         .values()
         .flat_map(|channel| channel.rollouts.iter().map(move |rule| (channel, rule)));
     let matching = rules.filter(|(_, rule)| rule.edges.is_known() && !rule.is_held());
-    let short = matching.filter(|(_, rule)| {
+    let latency = |channel: &Channel| feedback.of(&channel.name).delay;
+    let short = matching.filter(|(channel, rule)| {
         let window = rule.window(now);
+        let latency = latency(channel);
         window.end.duration_since(window.start) < latency.saturating_mul(LATENCIES_PER_WINDOW)
     });
     short
-        .map(|(channel, rule)| refusal::short_window(channel, rule, latency, now))
+        .map(|(channel, rule)| refusal::short_window(channel, rule, latency(channel), now))
         .collect()
 }
 

@@ -5,12 +5,15 @@
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::visible::rate_seen;
-use super::{FailureRate, WatchSettings};
+use super::stages::{self, share_of};
+use super::visible::{attempts_needed, rate_seen};
+use super::{FailureRate, Stage, WatchSettings, best_stages};
 use crate::graph::{Share, Window};
 
 /// The shares that a card tells of, in thousandths.
 const SHARES: [u16; 4] = [10, 20, 50, 100];
+/// The failure rates of which a card tells when they are stopped, in parts per million.
+const FAILING: [u32; 3] = [200_000, 100_000, 50_000];
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PowerCard {
@@ -21,6 +24,9 @@ pub struct PowerCard {
     /// This share has begun before anything at all is known.
     pub before_anything: Share,
     pub rows: Vec<PowerRow>,
+    /// The stages that would do best in the same time; none where there is no room for them.
+    pub stages: Vec<Stage>,
+    pub stopped: Vec<StoppedAt>,
 }
 
 /// What is seen before so many have begun.
@@ -31,6 +37,15 @@ pub struct PowerRow {
     pub known: u64,
     /// The smallest rate that so many show, in whole percent. None: none at all.
     pub seen: Option<FailureRate>,
+}
+
+/// How much of the fleet has begun when a release that fails so often is halted, on average. None: it is not halted before
+/// everybody has begun.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct StoppedAt {
+    pub failing: FailureRate,
+    pub in_window: Option<Share>,
+    pub in_stages: Option<Share>,
 }
 
 /// What can be seen while a window opens over a fleet. History is not asked: the base rate is that of the settings.
@@ -45,6 +60,8 @@ pub fn power_card(window: &Window, clusters: u64, settings: &WatchSettings) -> P
         }
     };
     let first_known = window.start.saturating_add(settings.delay);
+    let length = window.end.duration_since(window.start);
+    let stages = best_stages(length, clusters, settings);
     PowerCard {
         clusters,
         delay: settings.delay,
@@ -52,6 +69,34 @@ pub fn power_card(window: &Window, clusters: u64, settings: &WatchSettings) -> P
         base_rate: settings.base_rate,
         before_anything: window.share(first_known.unwrap_or(Timestamp::MAX)),
         rows: SHARES.map(row).to_vec(),
+        stopped: FAILING
+            .map(|rate| stopped(rate, window, &stages, clusters, settings))
+            .to_vec(),
+        stages,
+    }
+}
+
+fn stopped(
+    parts_per_million: u32,
+    window: &Window,
+    stages: &[Stage],
+    clusters: u64,
+    settings: &WatchSettings,
+) -> StoppedAt {
+    let failing = FailureRate::per_million(parts_per_million);
+    let attempts = attempts_needed(failing, settings.base_rate, settings);
+    let needed = attempts.and_then(|attempts| share_of(attempts, clusters));
+    let in_window = |needed: Share| {
+        let known_at = window.reaches(needed).saturating_add(settings.delay).ok()?;
+        Some(window.share(known_at)).filter(|begun| *begun < Share::WHOLE)
+    };
+    let in_stages = |needed: Share| stages::begun(stages, needed);
+    StoppedAt {
+        failing,
+        in_window: needed.and_then(in_window),
+        in_stages: needed
+            .and_then(in_stages)
+            .filter(|begun| *begun < Share::WHOLE),
     }
 }
 

@@ -87,4 +87,12 @@ impl FeedbackPolicy {
             .or_else(of_kind)
             .unwrap_or(&self.default)
     }
+
+    /// The same, where outcomes of every channel take so long.
+    pub fn with_delay(mut self, delay: SignedDuration) -> Self {
+        for settings in self.channels.values_mut().chain([&mut self.default]) {
+            settings.delay = delay;
+        }
+        self
+    }
 }

@@ -5,7 +5,7 @@
 
 use jiff::Timestamp;
 
-use crate::feedback::{FailureRate, WatchSettings, power_card};
+use crate::feedback::{FailureRate, FeedbackPolicy, WatchSettings, power_card};
 use crate::finding::Finding;
 use crate::graph::{ChannelName, EdgeMatch, FromVersion, GraphData, RolloutRule, Share};
 
@@ -15,7 +15,7 @@ const MUST_BE_SEEN: FailureRate = FailureRate::per_million(200_000);
 pub fn blind_windows(
     data: &GraphData,
     clusters: u64,
-    settings: &WatchSettings,
+    policy: &FeedbackPolicy,
     now: Timestamp,
 ) -> Vec<Finding> {
     let rules = data.channels.iter().flat_map(|channel| {
@@ -24,7 +24,7 @@ pub fn blind_windows(
     });
     rules
         .filter(|(_, rule)| !matches!(rule.edges, EdgeMatch::Kind(FromVersion::Other(_))))
-        .filter_map(|(channel, rule)| blind(channel, rule, clusters, settings, now))
+        .filter_map(|(channel, rule)| blind(channel, rule, clusters, policy.of(channel), now))
         .collect()
 }
 

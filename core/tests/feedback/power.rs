@@ -1,7 +1,9 @@
 //! What a power card says of a window, before the first cluster begins.
 
 use jiff::{SignedDuration, Timestamp};
-use towpath_core::feedback::{FailureRate, WatchSettings, attempts_needed, power_card};
+use towpath_core::feedback::{
+    FailureRate, FeedbackPolicy, WatchSettings, attempts_needed, power_card,
+};
 use towpath_core::graph::{Ramp, Share, Window};
 use towpath_core::lint::blind_windows;
 
@@ -106,7 +108,7 @@ fn lint_names_windows_in_which_a_bad_release_is_not_seen_in_time() {
     let found = |rules: &str, clusters: u64| {
         let text = format!("channel stable-4.9 4.9.0 4.9.1\n{rules}\nedges 4.9.0 -> 4.9.1");
         let (data, _) = towpath_testing_graphs::read(&text);
-        let findings = blind_windows(&data, clusters, &WatchSettings::default(), now);
+        let findings = blind_windows(&data, clusters, &FeedbackPolicy::default(), now);
         findings
             .iter()
             .map(|finding| format!("{}: {}", finding.code, finding.problem))
@@ -125,4 +127,63 @@ fn lint_names_windows_in_which_a_bad_release_is_not_seen_in_time() {
     // A small fleet has too few outcomes in any window.
     assert_eq!(found("rule any P14D exponential", 100).len(), 1);
     assert_eq!(found("", 10_000), [""; 0]);
+}
+
+#[test]
+fn each_channel_is_judged_by_its_own_policy() {
+    let now: Timestamp = "2026-11-05T00:00:00Z".parse().unwrap();
+    let text = "channel stable-4.9 4.9.0 4.9.1\nrule patch PT24H exponential\nedges 4.9.0 -> 4.9.1";
+    let (data, _) = towpath_testing_graphs::read(text);
+    let found = |policy: &FeedbackPolicy| blind_windows(&data, 10_000, policy, now).len();
+    let mut policy = FeedbackPolicy::default();
+    assert_eq!(found(&policy), 0);
+    let slow = WatchSettings {
+        delay: SignedDuration::from_hours(20),
+        ..WatchSettings::default()
+    };
+    policy.channels.insert("fast".to_owned(), slow.clone());
+    assert_eq!(found(&policy), 0);
+    policy.channels.insert("stable".to_owned(), slow);
+    assert_eq!(found(&policy), 1);
+    assert_eq!(found(&policy.with_delay(SignedDuration::from_hours(1))), 0);
+}
+
+#[test]
+fn a_card_says_when_a_bad_release_is_stopped_and_that_stages_stop_it_sooner() {
+    let card = |hours| {
+        let settings = WatchSettings::default();
+        power_card(&window(hours, Ramp::Exponential), 10_000, &settings)
+    };
+    let stopped = |hours| {
+        let card = card(hours);
+        let shown =
+            |share: Option<Share>| share.map_or("never".to_owned(), |share| share.to_string());
+        let told = card.stopped.iter().map(|stopped| {
+            format!(
+                "{}: {}, in stages {}",
+                stopped.failing,
+                shown(stopped.in_window),
+                shown(stopped.in_stages)
+            )
+        });
+        told.collect::<Vec<_>>()
+    };
+    assert_eq!(
+        stopped(24),
+        [
+            "20 %: 1.2 %, in stages 0.5 %",
+            "10 %: 2.1 %, in stages 1.4 %",
+            "5 %: 5.0 %, in stages 4.2 %"
+        ]
+    );
+    assert_eq!(
+        stopped(4),
+        [
+            "20 %: never, in stages never",
+            "10 %: never, in stages never",
+            "5 %: never, in stages never"
+        ]
+    );
+    assert_eq!(card(24).stages.len(), 6);
+    assert_eq!(card(4).stages, []);
 }

@@ -129,6 +129,7 @@ fn form_of(name: &str) -> &'static str {
         "prefer" => "fewest, safest or soonest",
         "risks" => "never, unknown or accepted:NAME,…",
         "alternatives" => "a number from 1 to 20",
+        "fleet-size" => "a number from 1 to 100000000",
         "nodes" => "a number up to 20000",
         "max-unavailable" => "a number from 1, or a share from 1% to 100%",
         "on" => "cloud or metal",

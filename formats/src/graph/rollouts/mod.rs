@@ -12,5 +12,5 @@ pub use json::json;
 pub(crate) use json::rollout;
 pub use outcomes::{OutcomeDetail, outcomes_text};
 pub use power::{power_json, power_text};
-pub use request::{RolloutsRequest, read};
+pub use request::{FLEET_SIZES, RolloutsRequest, read};
 pub use text::{Bars, text};

@@ -1,27 +1,30 @@
 //! Power cards of windows, as text and as JSON: which failure rates are seen before so much of the fleet has a release.
 
 use serde_json::{Value, json};
-use towpath_core::feedback::{FailureRate, PowerCard, PowerRow, WatchSettings, power_card};
-use towpath_core::graph::RolloutWindow;
+use towpath_core::feedback::{
+    FailureRate, FeedbackPolicy, PowerCard, PowerRow, Stage, StoppedAt, power_card,
+};
+use towpath_core::graph::{RolloutWindow, Share};
 
 use crate::tables::{align_right, shown, table};
+use crate::words::joined;
 
-/// A card for each window that is not for everybody at once, for so many clusters.
-pub fn power_text(rows: &[RolloutWindow], clusters: u64, settings: &WatchSettings) -> String {
+/// A card for each window that is not for everybody at once, for so many clusters, as its channel is watched.
+pub fn power_text(rows: &[RolloutWindow], clusters: u64, policy: &FeedbackPolicy) -> String {
     let of_row = |row: &RolloutWindow| {
-        let card = power_card(&row.window, clusters, settings);
+        let card = power_card(&row.window, clusters, policy.of(&row.channel));
         let head = format!(
             "\nPower card of {} in {}: {clusters} clusters, outcomes known after {:#}, at most {} false halts, base rate {}.\n{} of the fleet begin before anything is known.\n",
             row.to, row.channel, card.delay, card.alpha, card.base_rate, card.before_anything,
         );
-        head + &lines(&card)
+        head + &lines(&card) + &stopped_lines(&card) + &stages_words(&card.stages)
     };
     phased(rows).map(of_row).collect()
 }
 
-pub fn power_json(rows: &[RolloutWindow], clusters: u64, settings: &WatchSettings) -> Value {
+pub fn power_json(rows: &[RolloutWindow], clusters: u64, policy: &FeedbackPolicy) -> Value {
     let of_row = |row: &RolloutWindow| {
-        let card = power_card(&row.window, clusters, settings);
+        let card = power_card(&row.window, clusters, policy.of(&row.channel));
         json!({
             "channel": row.channel.as_str(),
             "to": row.to.to_string(),
@@ -32,6 +35,8 @@ pub fn power_json(rows: &[RolloutWindow], clusters: u64, settings: &WatchSetting
             "baseRate": fraction(card.base_rate),
             "beforeAnything": card.before_anything.as_fraction(),
             "before": card.rows.iter().map(json_row).collect::<Vec<_>>(),
+            "stoppedAt": card.stopped.iter().map(json_stopped).collect::<Vec<_>>(),
+            "stages": card.stages.iter().map(json_stage).collect::<Vec<_>>(),
         })
     };
     phased(rows).map(of_row).collect()
@@ -52,6 +57,47 @@ fn lines(card: &PowerCard) -> String {
         lines.add_row([row.exposed.to_string(), row.known.to_string(), seen]);
     }
     shown(&lines)
+}
+
+/// How much of the fleet has begun when a release is halted, on average: in this window, and in stages.
+fn stopped_lines(card: &PowerCard) -> String {
+    let mut lines = table(["FAILING", "HALTED AT", "IN STAGES"]);
+    align_right(&mut lines, [1, 2]);
+    let share = |share: Option<Share>| share.map_or("never".to_owned(), |share| share.to_string());
+    for stopped in &card.stopped {
+        lines.add_row([
+            stopped.failing.to_string(),
+            share(stopped.in_window),
+            share(stopped.in_stages),
+        ]);
+    }
+    shown(&lines)
+}
+
+fn stages_words(stages: &[Stage]) -> String {
+    let stage = |stage: &Stage| match stage.after.is_zero() {
+        true => format!("{} at once", stage.share),
+        false => format!("{} after {:#}", stage.share, stage.after),
+    };
+    match stages.is_empty() {
+        true => "There is no room for stages: the window or the fleet is too small.\n".to_owned(),
+        false => format!(
+            "Stages that do best in the same time: {}.\n",
+            joined(stages.iter().map(stage), "none")
+        ),
+    }
+}
+
+fn json_stopped(stopped: &StoppedAt) -> Value {
+    json!({
+        "failing": fraction(stopped.failing),
+        "inWindow": stopped.in_window.map(Share::as_fraction),
+        "inStages": stopped.in_stages.map(Share::as_fraction),
+    })
+}
+
+fn json_stage(stage: &Stage) -> Value {
+    json!({"after": stage.after.to_string(), "share": stage.share.as_fraction()})
 }
 
 fn json_row(row: &PowerRow) -> Value {

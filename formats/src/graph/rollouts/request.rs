@@ -1,4 +1,6 @@
-//! The query: `now`, `to`, `format`, and `width`, which only a terminal has.
+//! The query: `now`, `to`, `fleet-size`, `format`, and `width`, which only a terminal has.
+
+use std::ops::RangeInclusive;
 
 use jiff::Timestamp;
 
@@ -10,6 +12,9 @@ use crate::graph::request::BadRequest;
 use crate::room::Room;
 use towpath_core::version::Version;
 
+/// How many clusters may be said to follow a channel.
+pub const FLEET_SIZES: RangeInclusive<u64> = 1..=100_000_000;
+
 /// How it is to be answered.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RolloutsRequest {
@@ -17,6 +22,8 @@ pub struct RolloutsRequest {
     pub now: Option<Timestamp>,
     /// Only this release.
     pub to: Option<Version>,
+    /// How many clusters follow a channel: with the power cards of the windows.
+    pub fleet_size: Option<u64>,
     /// In which form, if it was said; else the `Accept` header says it.
     pub form: Option<Form>,
     pub bars: Bars,
@@ -25,11 +32,13 @@ pub struct RolloutsRequest {
 
 /// Reads a query, or says what is wrong with it.
 pub fn read(query: &str) -> Result<RolloutsRequest, BadRequest> {
-    let [now, to, output, width] = given(query, ["now", "to", "format", "width"])?;
+    let [now, to, fleet_size, output, width] =
+        given(query, ["now", "to", "fleet-size", "format", "width"])?;
     let width = parsed("width", width, |text| text.parse::<u16>().ok())?;
     Ok(RolloutsRequest {
         now: parsed("now", now, |text| parse_time(text).ok())?,
         to: parsed("to", to, |text| text.parse().ok())?,
+        fleet_size: parsed("fleet-size", fleet_size, self::fleet_size)?,
         form: parsed("format", output, Form::named)?,
         bars: match width {
             Some(_) => Bars::Blocks,
@@ -40,4 +49,10 @@ pub fn read(query: &str) -> Result<RolloutsRequest, BadRequest> {
             ..Room::default()
         },
     })
+}
+
+fn fleet_size(text: &str) -> Option<u64> {
+    text.parse()
+        .ok()
+        .filter(|count| FLEET_SIZES.contains(count))
 }
