@@ -176,6 +176,33 @@ fn in_words() {
         ),
         "{told}"
     );
+    let under_way: Vec<Attempt> = (0..3).map(|n| attempt(850 + n * 5, 1, None)).collect();
+    let (_, unknown) = decided(Mode::Observe, &under_way, HaltsSoFar::default());
+    let told = text(&unknown, whole_room());
+    let expected = "4.20.4: inconclusive. No outcome is known yet; 3 updates are under way. A";
+    assert!(told.starts_with(expected), "{told}");
+    let (_, nobody) = decided(Mode::Observe, &[], HaltsSoFar::default());
+    let told = text(&nobody, whole_room());
+    assert!(
+        told.starts_with("4.20.4: inconclusive. No update has begun."),
+        "{told}"
+    );
+    let good: Vec<Attempt> = (0..400)
+        .map(|n| Attempt {
+            started_at: at(n),
+            completed_at: Some(at(n + 50)),
+            ending: Some(Ending {
+                known_at: at(n + 60),
+                outcome: Outcome::Done,
+            }),
+            ..attempt(n * 5, (n % 7) as u8, Some(Outcome::Done))
+        })
+        .collect();
+    let (_, go_on) = decided(Mode::Observe, &good, HaltsSoFar::default());
+    let told = text(&go_on, whole_room());
+    let expected = "4.20.4: go on. 0 of 400 failed. A failure rate of 5 % is ruled out. \
+         Too few outcomes are known for updates from 4.19.\n";
+    assert!(told.starts_with(expected), "{told}");
     let bad: Vec<Attempt> = (0..60)
         .map(|n| attempt(n * 5, (n % 7) as u8, Some(Outcome::Failed)))
         .collect();
@@ -260,6 +287,33 @@ proptest! {
 
 #[test]
 fn what_was_changed_or_is_not_ours_is_told() {
+    let under_way: Vec<Attempt> = (0..3).map(|n| attempt(850 + n * 5, 1, None)).collect();
+    let (_, unknown) = decided(Mode::Observe, &under_way, HaltsSoFar::default());
+    let told = text(&unknown, whole_room());
+    let expected = "4.20.4: inconclusive. No outcome is known yet; 3 updates are under way. A";
+    assert!(told.starts_with(expected), "{told}");
+    let (_, nobody) = decided(Mode::Observe, &[], HaltsSoFar::default());
+    let told = text(&nobody, whole_room());
+    assert!(
+        told.starts_with("4.20.4: inconclusive. No update has begun."),
+        "{told}"
+    );
+    let good: Vec<Attempt> = (0..400)
+        .map(|n| Attempt {
+            started_at: at(n),
+            completed_at: Some(at(n + 50)),
+            ending: Some(Ending {
+                known_at: at(n + 60),
+                outcome: Outcome::Done,
+            }),
+            ..attempt(n * 5, (n % 7) as u8, Some(Outcome::Done))
+        })
+        .collect();
+    let (_, go_on) = decided(Mode::Observe, &good, HaltsSoFar::default());
+    let told = text(&go_on, whole_room());
+    let expected = "4.20.4: go on. 0 of 400 failed. A failure rate of 5 % is ruled out. \
+         Too few outcomes are known for updates from 4.19.\n";
+    assert!(told.starts_with(expected), "{told}");
     let bad: Vec<Attempt> = (0..60)
         .map(|n| attempt(n * 5, (n % 7) as u8, Some(Outcome::Failed)))
         .collect();

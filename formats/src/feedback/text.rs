@@ -99,10 +99,31 @@ pub(super) fn in_words(told: &Assessment) -> String {
             format!("halt, for {scopes}. {counts}")
         }
         WatchAnswer::GoOn => format!(
-            "go on. {counts} A failure rate of {} is ruled out.{held_back}",
-            told.tolerated_rate
+            "go on. {counts} A failure rate of {} is ruled out.{}{held_back}",
+            told.tolerated_rate,
+            open_scopes(told)
         ),
         WatchAnswer::Inconclusive => format!("inconclusive. {counts}{later}{held_back}"),
+    }
+}
+
+/// The answer is for all clusters together. A part of them may be too small to tell.
+fn open_scopes(told: &Assessment) -> String {
+    let is_open = |one: &&ScopeEvidence| {
+        one.attempts > 0 && one.answer == WatchAnswer::Inconclusive && !one.scope.is_all()
+    };
+    let open = told.scopes.iter().filter(is_open);
+    let open: Vec<String> = open.map(|one| scope_words(&one.scope)).collect();
+    match open.is_empty() {
+        true => String::new(),
+        false => format!(" Too few outcomes are known for {}.", joined(open, "none")),
+    }
+}
+
+fn counted_are(count: u64) -> String {
+    match count {
+        1 => "1 update is".to_owned(),
+        more => format!("{more} updates are"),
     }
 }
 
@@ -113,6 +134,12 @@ fn counts(scope: &ScopeEvidence) -> String {
         1 => ", 1 was degraded within a day".to_owned(),
         more => format!(", {more} were degraded within a day"),
     };
+    if scope.known == 0 {
+        return match scope.attempts {
+            0 => "No update has begun.".to_owned(),
+            more => format!("No outcome is known yet; {} under way.", counted_are(more)),
+        };
+    }
     let under_way = match scope.attempts.saturating_sub(scope.known) {
         0 => String::new(),
         more => format!("; {more} more have no outcome yet"),
