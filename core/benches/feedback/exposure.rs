@@ -5,7 +5,7 @@ use serde_json::json;
 use towpath_core::feedback::{Attempt, FailureRate, HaltScope, History, WatchSettings};
 use towpath_core::graph::{Position, Ramp};
 use towpath_testing_feedback::{
-    Chance, Delays, Fates, SimulatedCluster, SimulatedRollout, Trouble, exposed, halted,
+    Chance, Delays, Fates, Hit, SimulatedCluster, SimulatedRollout, Trouble, exposed, halted,
 };
 
 use super::case::{BASE, RELEASE, clusters, spread, version, window};
@@ -93,7 +93,7 @@ pub(crate) fn bad_release(
         failed: BASE,
         degraded: BASE,
         trouble: Some(Trouble {
-            scope: HaltScope::default(),
+            hit: Hit::Scope(HaltScope::default()),
             failed: FailureRate::per_million(failing),
         }),
     };

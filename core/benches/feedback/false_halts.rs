@@ -15,6 +15,7 @@ use super::case::{ANOTHER, BASE, RELEASE, clusters, start, version, window};
 const CLUSTERS: usize = 2_000;
 /// So many releases share a past that base rates are learned from.
 const RUNS_OF_ONE_PAST: u64 = 50;
+/// From the smallest on.
 const ALPHAS: [u32; 2] = [1_000, 10_000];
 
 /// A kind of good releases.
@@ -93,8 +94,15 @@ pub(crate) fn measure(runs: u64, only: Option<usize>) {
                 past = kind.past(&mut chance);
             }
             let attempts = kind.attempts(&mut chance);
-            for (alpha, alarms) in &mut alarms {
-                alarms.push(kind.alarm(&attempts, &past, *alpha));
+            // Evidence that is not enough for a larger α is not enough for a smaller one.
+            let mut is_any = true;
+            for (alpha, alarms) in alarms.iter_mut().rev() {
+                let alarm = match is_any {
+                    true => kind.alarm(&attempts, &past, *alpha),
+                    false => Alarm::default(),
+                };
+                is_any = alarm.is_any();
+                alarms.push(alarm);
             }
         }
         for (alpha, alarms) in alarms {

@@ -10,8 +10,8 @@ use towpath_core::feedback::{
 use towpath_core::graph::{Position, Ramp, Window};
 use towpath_core::version::Version;
 use towpath_testing_feedback::{
-    Chance, Delays, Fates, FleetShape, SimulatedCluster, SimulatedRollout, Trouble, alarm, exposed,
-    fewest_contradicting, fleet, halted,
+    Chance, Delays, Fates, FleetShape, Hit, SimulatedCluster, SimulatedRollout, Trouble, alarm,
+    exposed, fewest_contradicting, fleet, halted,
 };
 
 const BASE: FailureRate = FailureRate::per_million(5_000);
@@ -59,7 +59,7 @@ fn rolled_out(
 
 fn failing(percent: u32) -> Option<Trouble> {
     Some(Trouble {
-        scope: HaltScope::default(),
+        hit: Hit::Scope(HaltScope::default()),
         failed: FailureRate::per_million(percent * 10_000),
     })
 }

@@ -19,6 +19,27 @@ const PLATFORMS: [(&str, u64); 6] = [
 ];
 const ARCHITECTURES: [(&str, u64); 4] = [("amd64", 92), ("arm64", 4), ("s390x", 2), ("ppc64le", 2)];
 
+/// Real fleets have a few clusters on each of many platforms.
+const MANY_PLATFORMS: [(&str, u64); 10] = [
+    ("AWS", 38),
+    ("Azure", 20),
+    ("VSphere", 20),
+    ("BareMetal", 8),
+    ("GCP", 5),
+    ("OpenStack", 4),
+    ("None", 2),
+    ("Nutanix", 1),
+    ("IBMCloud", 1),
+    ("oVirt", 1),
+];
+
+/// Which platforms the clusters of a fleet are on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mix {
+    Six,
+    Ten,
+}
+
 /// How large a fleet is, and in how many hands.
 #[derive(Debug, Clone, Copy)]
 pub struct FleetShape {
@@ -41,13 +62,28 @@ pub fn fleet(
     from_before: &Version,
     chance: &mut Chance,
 ) -> Vec<SimulatedCluster> {
-    let platforms = PLATFORMS.map(|(name, weight)| (Platform::new(name).unwrap(), weight));
+    let froms = [(from.clone(), 4), (from_before.clone(), 1)];
+    fleet_of(shape, Mix::Six, &froms, chance)
+}
+
+/// A fleet whose clusters run these releases, by weight.
+pub fn fleet_of(
+    shape: FleetShape,
+    mix: Mix,
+    froms: &[(Version, u64)],
+    chance: &mut Chance,
+) -> Vec<SimulatedCluster> {
+    let platforms: &[(&str, u64)] = match mix {
+        Mix::Six => &PLATFORMS,
+        Mix::Ten => &MANY_PLATFORMS,
+    };
+    let platform = |(name, weight): &(&str, u64)| (Platform::new(name).unwrap(), *weight);
+    let platforms: Vec<(Platform, u64)> = platforms.iter().map(platform).collect();
     let arches = ARCHITECTURES.map(|(name, weight)| (Arch::new(name), weight));
     let name = |number: u64| Arc::from(format!("organisation-{number}"));
     let organisations: Vec<Name> = (0..shape.organisations).map(name).collect();
-    let froms = [(from, 4), (from_before, 1)];
     let cluster = |number: usize| {
-        let from = (*chance.one_of(&froms)).clone();
+        let from = chance.one_of(froms).clone();
         SimulatedCluster {
             id: ClusterId::new(&format!("cluster-{number:06}")).unwrap(),
             organisation: organisations[chance.below(shape.organisations) as usize].clone(),

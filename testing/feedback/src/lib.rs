@@ -8,16 +8,22 @@
 #![allow(clippy::unwrap_used, clippy::missing_panics_doc)]
 
 mod binomial;
+mod bound;
 mod chance;
 mod fleet;
+mod incidents;
 mod past;
+mod ramp;
 mod rollout;
 pub mod rules;
 mod watched;
 
 pub use binomial::{at_least, fewest_contradicting};
+pub use bound::{fewest_attempts, mean_attempts};
 pub use chance::Chance;
-pub use fleet::{FleetShape, SimulatedCluster, fleet};
+pub use fleet::{FleetShape, Mix, SimulatedCluster, fleet, fleet_of};
+pub use incidents::{Incident, NamedClass, incidents};
 pub use past::past_attempts;
-pub use rollout::{Delays, Fates, SimulatedRollout, Trouble, doublings};
+pub use ramp::SimulatedRamp;
+pub use rollout::{Delays, Fates, Hit, SimulatedRollout, Trouble};
 pub use watched::{Alarm, alarm, exposed, halted};

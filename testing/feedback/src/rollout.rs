@@ -1,6 +1,9 @@
 //! Simulated rollouts: who begins when, and what becomes of it.
 
+use std::collections::BTreeSet;
+
 use jiff::{SignedDuration, Timestamp};
+use towpath_core::cluster::ClusterId;
 use towpath_core::feedback::{Attempt, Ending, FailureRate, HaltScope, Outcome};
 use towpath_core::graph::Position;
 use towpath_core::version::Version;
@@ -28,9 +31,25 @@ pub struct Fates {
 /// What is wrong with a release.
 #[derive(Debug, Clone)]
 pub struct Trouble {
-    pub scope: HaltScope,
+    pub hit: Hit,
     /// How often updates of these clusters fail, instead of the rate of all others.
     pub failed: FailureRate,
+}
+
+/// Which clusters something is wrong for.
+#[derive(Debug, Clone)]
+pub enum Hit {
+    Scope(HaltScope),
+    Clusters(BTreeSet<ClusterId>),
+}
+
+impl Hit {
+    pub fn has(&self, cluster: &SimulatedCluster) -> bool {
+        match self {
+            Self::Scope(scope) => cluster.is_in(scope),
+            Self::Clusters(clusters) => clusters.contains(&cluster.id),
+        }
+    }
 }
 
 /// A release that rolls out.
@@ -79,7 +98,7 @@ impl SimulatedRollout<'_> {
         chance: &mut Chance,
     ) -> Ending {
         let trouble = self.fates.trouble.as_ref();
-        let hit = trouble.filter(|trouble| cluster.is_in(&trouble.scope));
+        let hit = trouble.filter(|trouble| trouble.hit.has(cluster));
         let failed = hit.map_or(self.fates.failed, |trouble| trouble.failed);
         let outcome = match chance.happens(failed) {
             true => Outcome::Failed,
@@ -97,21 +116,4 @@ impl SimulatedRollout<'_> {
             outcome,
         }
     }
-}
-
-/// When a window of this length shows a position, if it had so many stretches, each twice as steep as the one before.
-/// Graph data can say eight; this is for finding out what others would do.
-pub fn doublings(
-    start: Timestamp,
-    length: SignedDuration,
-    stretches: u32,
-    position: Position,
-) -> Timestamp {
-    let parts = |stretches: u32| f64::from(stretches).exp2() - 1.0;
-    let needed = position.0 as f64 / 2f64.powi(64) * parts(stretches);
-    let stretch = (0..stretches).rev().find(|s| parts(*s) <= needed);
-    let stretch = stretch.unwrap_or(0);
-    let rest = (needed - parts(stretch)) / f64::from(stretch).exp2();
-    let elapsed = (f64::from(stretch) + rest) / f64::from(stretches);
-    start + length.mul_f64(elapsed)
 }

@@ -1,4 +1,4 @@
-//! Rules that others use, for comparison: so many failures in all, and a part of a group.
+//! Rules that others use, for comparison: so many failures in all, a part of a group, or a test of the first clusters alone.
 //!
 //! They see the same outcomes as the watch, as soon as these are known, and halt at once.
 
@@ -14,6 +14,8 @@ pub enum CountRule {
     Failures(u64),
     /// So many failures in one of the groups of this size, in the order of starts.
     InGroup { failures: u64, size: usize },
+    /// So many failures among this many who begin first; the others are not looked at.
+    AmongFirst { failures: u64, size: usize },
 }
 
 impl CountRule {
@@ -25,6 +27,9 @@ impl CountRule {
                 .chunks(size)
                 .filter_map(|group| nth_failure(group, failures))
                 .min(),
+            Self::AmongFirst { failures, size } => {
+                nth_failure(&attempts[..size.min(attempts.len())], failures)
+            }
         }
     }
 
@@ -36,6 +41,7 @@ impl CountRule {
                 let one = at_least(failures, size as u64, rate);
                 1.0 - (1.0 - one).powf(clusters as f64 / size as f64)
             }
+            Self::AmongFirst { failures, size } => at_least(failures, size as u64, rate),
         }
     }
 
@@ -47,11 +53,34 @@ impl CountRule {
                 failures: count,
                 size,
             },
+            Self::AmongFirst { size, .. } => Self::AmongFirst {
+                failures: count,
+                size,
+            },
         };
         (1..=clusters as u64)
             .map(with)
             .find(|rule| rule.false_halts(clusters, rate) <= alpha)
             .unwrap_or(self)
+    }
+
+    /// The rule that looks at the first clusters alone and is made for one failure rate: with false halts of at most α, the smallest
+    /// first group in which it sees that rate so surely.
+    pub fn made_for(failing: f64, surely: f64, alpha: f64, rate: f64) -> Self {
+        let of = |size: usize| {
+            let rule = Self::AmongFirst { failures: 1, size };
+            rule.at(alpha, size, rate)
+        };
+        let sees = |rule: &Self| match rule {
+            Self::AmongFirst { failures, size } => {
+                at_least(*failures, *size as u64, failing) >= surely
+            }
+            _ => false,
+        };
+        (1..=100_000)
+            .map(of)
+            .find(sees)
+            .unwrap_or(Self::Failures(u64::MAX))
     }
 }
 

@@ -64,6 +64,28 @@ impl Line {
             .with_context(|| format!("there is no {name}"))
     }
 
+    pub(super) fn flag(&self, name: &str) -> anyhow::Result<bool> {
+        self.0[name]
+            .as_bool()
+            .with_context(|| format!("there is no {name}"))
+    }
+
+    /// None where it is `null` or left out.
+    pub(super) fn number_if_any(&self, name: &str) -> Option<f64> {
+        self.0[name].as_f64()
+    }
+
+    pub(super) fn text_if_any(&self, name: &str) -> Option<&str> {
+        self.0[name].as_str()
+    }
+
+    /// How many outcomes were known.
+    pub(super) fn outcomes(&self, name: &str) -> anyhow::Result<f64> {
+        self.0["outcomes"][name]
+            .as_f64()
+            .with_context(|| format!("there is no outcomes.{name}"))
+    }
+
     /// A part of the fleet.
     pub(super) fn exposed(&self, name: &str) -> anyhow::Result<f64> {
         self.0["exposed"][name]

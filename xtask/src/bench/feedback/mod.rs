@@ -2,7 +2,12 @@
 //!
 //! The core's own bench simulates, seeded; this holds its figures to their bars and prints the tables of docs/feedback.md.
 
+mod incidents;
 mod lines;
+mod ramps;
+mod rules;
+
+use std::path::PathBuf;
 
 use anyhow::ensure;
 use clap::{Args, ValueEnum};
@@ -18,6 +23,9 @@ pub(crate) struct FeedbackOptions {
     /// Only this part; may be given more than once. [default: all]
     #[arg(long, value_enum)]
     part: Vec<FeedbackPart>,
+    /// Write the table of incidents into this page, as docs/incidents.md has it.
+    #[arg(long, value_name = "FILE")]
+    page: Option<PathBuf>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -28,15 +36,18 @@ pub(crate) enum FeedbackPart {
     Exposure,
     /// The same with the rules of others.
     Rules,
-    /// The same with more and fewer doublings.
+    /// The same with more and fewer doublings, and in stages.
     Ramps,
+    /// The named risks of the real graph data, replayed. Needs TOWPATH_REAL_DATA.
+    Incidents,
 }
 
-const PARTS: [FeedbackPart; 4] = [
+const PARTS: [FeedbackPart; 5] = [
     FeedbackPart::FalseHalts,
     FeedbackPart::Exposure,
     FeedbackPart::Rules,
     FeedbackPart::Ramps,
+    FeedbackPart::Incidents,
 ];
 /// A count contradicts a rate if it, or a larger one, has a probability below this.
 const DOUBT: f64 = 0.01;
@@ -44,8 +55,17 @@ const DOUBT: f64 = 0.01;
 /// Simulates, prints everything, and only then says whether a bar was missed.
 pub(super) fn run(options: &FeedbackOptions) -> anyhow::Result<Outcome> {
     let mut bars = Bars::default();
-    lines::build()?;
     let wanted = |part: &FeedbackPart| options.part.is_empty() || options.part.contains(part);
+    let is_real_data_there = std::env::var_os("TOWPATH_REAL_DATA").is_some();
+    ensure!(
+        is_real_data_there || !wanted(&FeedbackPart::Incidents),
+        "the part incidents needs the real data: set TOWPATH_REAL_DATA to its folder, or name other parts with --part"
+    );
+    ensure!(
+        options.page.is_none() || wanted(&FeedbackPart::Incidents),
+        "--page is written by the part incidents; add --part incidents"
+    );
+    lines::build()?;
     for part in PARTS.into_iter().filter(wanted) {
         let value = part.to_possible_value();
         let name = value.as_ref().map_or("", |value| value.get_name());
@@ -54,8 +74,15 @@ pub(super) fn run(options: &FeedbackOptions) -> anyhow::Result<Outcome> {
         let table = match part {
             FeedbackPart::FalseHalts => false_halts(&lines, &mut bars)?,
             FeedbackPart::Exposure => exposure(&lines, &mut bars)?,
-            FeedbackPart::Rules => rules(&lines)?,
-            FeedbackPart::Ramps => ramps(&lines)?,
+            FeedbackPart::Rules => rules::table(&lines, &mut bars)?,
+            FeedbackPart::Ramps => ramps::table(&lines, &mut bars)?,
+            FeedbackPart::Incidents => {
+                let replay = incidents::Replay::of(&lines)?;
+                if let Some(page) = &options.page {
+                    replay.write(page)?;
+                }
+                replay.table(&mut bars)
+            }
         };
         say(format!("\n{name}\n{table}"))?;
     }
@@ -152,34 +179,6 @@ fn exposure(lines: &[Line], bars: &mut Bars) -> anyhow::Result<Table> {
             percent(median),
             percent(p95),
             bar.unwrap_or_default(),
-        ]);
-    }
-    Ok(table)
-}
-
-fn rules(lines: &[Line]) -> anyhow::Result<Table> {
-    let mut table = Table::new(["rule", "false halts", "failing", "median", "95 %"]);
-    for line in lines {
-        table.row([
-            line.text("rule")?.to_owned(),
-            percent(line.number("falseHalts")?),
-            percent(line.number("failing")?),
-            percent(line.exposed("median")?),
-            percent(line.exposed("p95")?),
-        ]);
-    }
-    Ok(table)
-}
-
-fn ramps(lines: &[Line]) -> anyhow::Result<Table> {
-    let mut table = Table::new(["window", "doublings", "failing", "median", "95 %"]);
-    for line in lines {
-        table.row([
-            format!("{} h", line.number("hours")?),
-            line.number("doublings")?.to_string(),
-            percent(line.number("failing")?),
-            percent(line.exposed("median")?),
-            percent(line.exposed("p95")?),
         ]);
     }
     Ok(table)
