@@ -24,9 +24,9 @@ fn main() {
     match arguments.first().map(String::as_str) {
         Some("false-halts") => false_halts::measure(runs(10_000), case),
         Some("exposure") => exposure::measure(runs(2_000), case),
-        Some("incidents") => incidents::measure(runs(5)),
-        Some("ramps") => ramps::measure(runs(400)),
-        Some("rules") => rules::measure(runs(400)),
+        Some("incidents") => incidents::measure(runs(1)),
+        Some("ramps") => ramps::measure(runs(200)),
+        Some("rules") => rules::measure(runs(100)),
         other => panic!("{other:?} is not a part of this bench"),
     }
 }

@@ -181,12 +181,12 @@ const HEAD: &str = "# The real incidents
 - **days**: so long it was in stable until the risk was declared.
 - **class**: whom the risk names; *(drawn)* where it names a condition that no report tells. *Some releases* are those that its
   pattern finds.
-- **clusters**: how many of the 10,000 are in the class (median of five fleets).
-- **found**: in how many of five replays the watch halts the release.
-- **halt for**: the scope of the first halt, in most replays.
+- **clusters**: how many of the 10,000 are in the class in the fleet that was drawn.
+- **found**: in how many of the replays the watch halts the release.
+- **halt for**: the scope of the first halt.
 - **exposed**: how many of 10,000 clusters had begun when the risk was declared in reality, without a window as it was and with one
-  of 48 h; and when the watch halts (median of the replays that are found).
-- **after**: so many hours after the start of the window the watch halts (median).
+  of 48 h; and when the watch halts.
+- **after**: so many hours after the start of the window the watch halts.
 
 | risk | release | in stable | declared | days | class | clusters | found | halt for | exposed when declared | in a window | exposed at the halt | after |
 |---|---|---|---|---|---|---|---|---|---|---|---|---|
