@@ -1,8 +1,8 @@
 //! Rules: each reason an update may not happen now, one small file each.
 //!
-//! A rule is a pure function from a question to a verdict. There are four questions. They are
+//! A rule is a pure function from a question to a verdict. There are five questions. They are
 //! about an edge of the graph ([`EdgeQuestion`]), a start in the fleet, an offer to a cluster's
-//! agent, and a step that a cluster would take.
+//! agent, a step that a cluster would take, and the drains of a plan for its nodes.
 
 use crate::verdict::{Code, Verdict};
 

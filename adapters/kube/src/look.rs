@@ -478,6 +478,28 @@ mod tests {
     }
 
     #[test]
+    fn what_decides_where_pods_run_is_kept_and_nothing_else_of_their_volumes() {
+        let pod = json!({
+            "apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p", "namespace": "n"},
+            "spec": {
+                "nodeSelector": {"disk": "ssd"}, "tolerations": [{"operator": "Exists"}], "affinity": {"podAffinity": {}},
+                "volumes": [{"name": "a", "persistentVolumeClaim": {"claimName": "data"}}, {"name": "b", "secret": {"secretName": "x"}}],
+                "containers": [{"name": "a", "ports": [{"containerPort": 80, "hostPort": 80}]}],
+            },
+        });
+        let wanted = WANTED.iter().find(|one| one.kind == ObjectKind::Pod);
+        let object = serde_json::from_value(pod).ok();
+        let kept = wanted.zip(object).map(|(wanted, pod)| wanted.trimmed(pod));
+        let spec = kept.map(|kept| kept["spec"].clone());
+        let expected = json!({
+            "nodeSelector": {"disk": "ssd"}, "tolerations": [{"operator": "Exists"}], "affinity": {"podAffinity": {}},
+            "volumes": [{"persistentVolumeClaim": {"claimName": "data"}}, {}],
+            "containers": [{"ports": [{"hostPort": 80}]}],
+        });
+        assert_eq!(spec, Some(expected));
+    }
+
+    #[test]
     fn of_a_machine_config_the_settings_of_crio_are_kept() {
         let files = json!([{"path": "/etc/large", "contents": {}}, {"path": "/etc/crio/crio.conf.d/99-x", "contents": {}}]);
         let mut config = json!({"spec": {"config": {"storage": {"files": files}}}});

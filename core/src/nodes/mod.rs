@@ -1,14 +1,16 @@
-//! Nodes: how what runs on every node is replaced, a few nodes at a time.
+//! Nodes: how what runs on every node is replaced, a few nodes at a time; and how nodes reboot without moving pods twice.
 //!
 //! Objects come in, the next step comes out. Nothing here waits, reads a clock or asks a cluster. Each step can be lost, or be
 //! taken twice, and the next one is right all the same: what was done is read off the objects.
 
 mod blockers;
+mod counted;
 mod daemon_rollout;
 mod daemons;
 mod model;
 mod places;
 mod plan;
+mod pool_planning;
 mod rebalance;
 mod rolling;
 pub mod run;

@@ -7,11 +7,10 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 
+use super::counted::Counted;
 use super::places::{Class, Terms};
 use crate::cluster::Fact;
-use crate::cluster::health::{
-    ClusterHealth, DisruptionBudget, NodeState, Pod, PoolState, Room, Selector,
-};
+use crate::cluster::health::{ClusterHealth, DisruptionBudget, NodeState, Pod, PoolState, Room};
 use crate::cluster::placement::zone_of;
 use crate::duration::MaxUnavailable;
 use crate::fleet::Name;
@@ -379,45 +378,4 @@ pub(super) fn round_robin(nodes: &[ModelNode], zones: usize) -> Vec<NodeIdx> {
             .filter_map(move |zone| zone.get(turn).copied())
     };
     (0..most).flat_map(turn).collect()
-}
-
-/// Budgets by a label that their pods have, so that a pod does not ask each of them.
-struct Counted<'b> {
-    all: &'b [DisruptionBudget],
-    by_label: BTreeMap<(&'b Name, &'b Name, &'b Name), Vec<BudgetIdx>>,
-    /// Those that ask for no label's value.
-    others: BTreeMap<&'b Name, Vec<BudgetIdx>>,
-}
-
-impl<'b> Counted<'b> {
-    fn by(all: &'b [DisruptionBudget]) -> Self {
-        let (mut by_label, mut others) =
-            (BTreeMap::<_, Vec<_>>::new(), BTreeMap::<_, Vec<_>>::new());
-        for (number, budget) in (0..).zip(all) {
-            let own = match &budget.selector {
-                Selector::None => continue,
-                Selector::Those { labels, .. } => labels.first_key_value(),
-            };
-            let of = match own {
-                Some((label, value)) => by_label
-                    .entry((&budget.namespace, label, value))
-                    .or_default(),
-                None => others.entry(&budget.namespace).or_default(),
-            };
-            of.push(BudgetIdx(number));
-        }
-        Self {
-            all,
-            by_label,
-            others,
-        }
-    }
-
-    fn of(&self, pod: &Pod) -> Vec<BudgetIdx> {
-        let of_label = |(label, value)| self.by_label.get(&(&pod.namespace, label, value));
-        let labelled = pod.labels.iter().filter_map(of_label).flatten();
-        let others = self.others.get(&pod.namespace).into_iter().flatten();
-        let counts = |budget: &&BudgetIdx| self.all[budget.0 as usize].counts(pod);
-        labelled.chain(others).filter(counts).copied().collect()
-    }
 }

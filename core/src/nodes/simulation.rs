@@ -167,7 +167,10 @@ impl<'m> Simulation<'m> {
         }
         left.sort_unstable();
         drain.stuck = left;
-        drain.waiting = self.waiting.clone();
+        // Whoever waits since an earlier drain is not this one's.
+        let own = drain.moves.iter().map(|moved| moved.pod);
+        drain.waiting = own.filter(|pod| self.waiting.contains(pod)).collect();
+        drain.waiting.sort_unstable();
         drain
     }
 

@@ -37,7 +37,7 @@ fn nothing_stands_in_the_way() {
         pod shop/a-1 on w1 owner Deployment/a app a cpu 100
         budget shop/a app a allowed 1
         ",
-        expect![[""]],
+        expect!["yes"],
     );
 }
 
@@ -55,7 +55,12 @@ fn budgets_that_allow_nothing_and_pairs_that_lock_each_other() {
         budget shop/b app b allowed 1
         budget shop/also app b allowed 1
         ",
-        expect![[""]],
+        expect![[r#"
+            no
+            BudgetAllowsNothing: PodDisruptionBudget a of shop never allows an eviction: maxUnavailable is 0; it counts a-1 of Deployment a
+            BudgetsLockEachOther: pod b-1 of shop (Deployment b) is counted by 2 PodDisruptionBudgets (b, also), and the API evicts no such pod
+            DrainDoesNotEnd: node w1 cannot be drained: these pods may not be evicted: shop/a-1
+            DrainDoesNotEnd: node w2 cannot be drained: these pods may not be evicted: shop/b-1"#]],
     );
 }
 
@@ -72,7 +77,11 @@ fn pods_that_are_lost_or_wait() {
         pod shop/big-1 on w2 owner Job/big cpu 4000
         volume v of shop/data zone a
         ",
-        expect![[""]],
+        expect![[r#"
+            no
+            PodsFitNowhere: while node w2 is away, these pods have no place and wait: shop/big-1
+            PodsWithoutOwner: the drain of node w3 deletes pods that nothing makes again: shop/debug
+            VolumesKeepPods: while node w1 is away, these pods wait: no other node with room reaches their volumes: shop/db-0"#]],
     );
 }
 
@@ -87,7 +96,12 @@ fn nodes_that_are_away() {
         node w3 no-pool
         node i1 pool infra not-ready
         ",
-        expect![[""]],
+        expect![[r#"
+            no
+            NodeIsCordoned: node w2 is cordoned: the machine-config operator leaves it out, and counts it as away
+            NodesOfNoPool: nobody can tell which pool updates these nodes, so they are not planned: w3
+            PoolHasNoSlot: no node of pool worker can go: 1 may be away, and these are already: w2
+            PoolStays: pool infra is paused, so its nodes stay as they are"#]],
     );
 }
 
@@ -104,9 +118,20 @@ fn what_is_not_known_is_said() {
         budget shop/b app b unknown
         unknown volumes
         ",
-        expect![[""]],
+        expect![[r#"
+            no
+            BudgetUnknown: PodDisruptionBudget b of shop does not say how many evictions it allows
+            DrainDoesNotEnd: node w1 cannot be drained: these pods may not be evicted: shop/b-1
+            NodeStateUnknown: these nodes do not say whether they are ready, or what room they have: w2
+            ObjectsNotGiven: nobody can tell without these objects: PersistentVolumes"#]],
     );
-    check("node w1\nunknown budgets\nunknown pools", expect![[""]]);
+    check(
+        "node w1\nunknown budgets\nunknown pools",
+        expect![[r#"
+        no
+        ObjectsNotGiven: nobody can tell without these objects: MachineConfigPools
+        ObjectsNotGiven: nobody can tell without these objects: PodDisruptionBudgets"#]],
+    );
 }
 
 #[test]
@@ -118,6 +143,8 @@ fn what_is_not_simulated_is_said() {
         node w2
         pod shop/a-1 on w1 owner Job/a cpu 100 other affinity
         ",
-        expect![[""]],
+        expect![[r#"
+            yes
+            NotSimulated: the simulation leaves out what 1 pod asks for: affinity"#]],
     );
 }
