@@ -7,6 +7,7 @@ use crate::agent::rules::agent_codes;
 use crate::cluster::rules::cluster_codes;
 use crate::fleet::{ABSENCE_CODES, PLAN_CODES, fleet_codes};
 use crate::graph::rules::edge_codes;
+use crate::nodes::{advice_codes, wave_codes};
 
 /// A part of the catalogue: what is asked, and the reasons there are, each with the rule that gives it.
 pub struct Chapter {
@@ -38,6 +39,16 @@ pub fn catalogue() -> Vec<Chapter> {
             "The cluster",
             "What do the cluster's own objects have against this update?",
             cluster_codes(),
+        ),
+        (
+            "DaemonSets",
+            "What slows the rollout of a DaemonSet down, and what helps?",
+            advice_codes(),
+        ),
+        (
+            "DaemonSets in waves",
+            "How far is a DaemonSet that has opted in to waves?",
+            wave_codes(),
         ),
     ]
     .map(|(title, asked, codes)| Chapter {
