@@ -9,6 +9,7 @@ pub mod agent;
 pub mod audit;
 pub mod change;
 pub mod cluster;
+pub mod daemon_sets;
 pub mod duration;
 pub mod feedback;
 pub mod findings;

@@ -50,6 +50,28 @@ struct Wanted {
 
 /// Reads what there is. Only a cluster that cannot be asked at all is an error.
 pub async fn look(access: &Access, settings: &Settings) -> Result<LookedAt, KubeError> {
+    look_at(access, settings, WANTED.iter()).await
+}
+
+/// The same for the adviser of DaemonSets, which asks for less.
+pub async fn look_at_daemon_sets(
+    access: &Access,
+    settings: &Settings,
+) -> Result<LookedAt, KubeError> {
+    let also = [
+        ObjectKind::ClusterVersion,
+        ObjectKind::Node,
+        ObjectKind::MachineConfigPool,
+    ];
+    let others = WANTED.iter().filter(|wanted| also.contains(&wanted.kind));
+    look_at(access, settings, others.chain([&DAEMON_SETS])).await
+}
+
+async fn look_at(
+    access: &Access,
+    settings: &Settings,
+    wanted: impl Iterator<Item = &'static Wanted>,
+) -> Result<LookedAt, KubeError> {
     let counter = Counter::default();
     let client = connect::client(access, settings, &counter).await?;
     let mut looked = LookedAt {
@@ -58,7 +80,7 @@ pub async fn look(access: &Access, settings: &Settings) -> Result<LookedAt, Kube
         absent: Vec::new(),
         requests: Requests::new(),
     };
-    for wanted in &WANTED {
+    for wanted in wanted {
         match wanted.read(&client, settings).await {
             Ok(Some(file)) => looked.files.push(file),
             Ok(None) if wanted.is_optional => looked.files.push(wanted.file("")),
@@ -413,6 +435,23 @@ static WANTED: [Wanted; 16] = [
         )
     },
 ];
+
+static DAEMON_SETS: Wanted = all(
+    ObjectKind::DaemonSet,
+    &resource::DAEMON_SETS,
+    &[
+        "metadata.ownerReferences",
+        "metadata.annotations.towpath~dev/waves",
+        "spec.updateStrategy",
+        "spec.minReadySeconds",
+        "spec.template.spec.containers[].image",
+        "spec.template.spec.containers[].imagePullPolicy",
+        "spec.template.spec.containers[].ports",
+        "spec.template.spec.initContainers[].image",
+        "spec.template.spec.initContainers[].imagePullPolicy",
+        "status",
+    ],
+);
 
 #[cfg(test)]
 mod tests {

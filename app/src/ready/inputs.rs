@@ -8,7 +8,7 @@ use clap::Args;
 use towpath_formats::SourceFile;
 use towpath_formats::cluster::objects;
 use towpath_formats::cluster::ready::UnreadKinds;
-use towpath_kube::{Access, KubeError, Settings};
+use towpath_kube::{Access, KubeError, LookedAt, Settings};
 use towpath_sources::read_directory;
 
 use crate::example::{self, Origin};
@@ -18,7 +18,7 @@ use crate::input::{STDIN, read_input};
 const MAX_FILE_BYTES: u64 = 128 << 20;
 
 #[derive(Debug, Args)]
-pub(super) struct Objects {
+pub(crate) struct Objects {
     /// The cluster's objects, as `oc get -o yaml` prints them: a directory, a must-gather, a file, or `-` for standard input. [default: the built-in example]
     #[arg(conflicts_with_all = ["kubeconfig", "context"])]
     objects: Option<PathBuf>,
@@ -31,21 +31,51 @@ pub(super) struct Objects {
 }
 
 /// Objects, and whose they are.
-pub(super) struct GivenObjects {
-    pub(super) files: Vec<SourceFile>,
-    pub(super) origin: Origin,
+pub(crate) struct GivenObjects {
+    pub(crate) files: Vec<SourceFile>,
+    pub(crate) origin: Origin,
     /// What a live cluster did not let us read.
-    pub(super) unread: UnreadKinds,
+    pub(crate) unread: UnreadKinds,
 }
 
 impl Objects {
     pub(super) fn read(&self) -> anyhow::Result<GivenObjects> {
-        match (&self.kubeconfig, &self.context) {
-            (None, None) => files(self.objects.as_deref()),
-            (path, context) => live(&Access::Kubeconfig {
-                path: path.clone(),
-                context: context.clone(),
-            }),
+        match self.access() {
+            None => files(self.objects.as_deref()),
+            Some(access) => {
+                live(runtime()?.block_on(towpath_kube::look(&access, &Settings::default()))?)
+            }
+        }
+    }
+
+    /// The same, of what the adviser of DaemonSets asks about.
+    pub(crate) fn read_daemon_sets(&self) -> anyhow::Result<GivenObjects> {
+        match self.access() {
+            None => files(self.objects.as_deref()),
+            Some(access) => {
+                let settings = Settings::default();
+                let look = towpath_kube::look_at_daemon_sets(&access, &settings);
+                live(runtime()?.block_on(look)?)
+            }
+        }
+    }
+
+    /// The live cluster, if one was named.
+    fn access(&self) -> Option<Access> {
+        let is_named = self.kubeconfig.is_some() || self.context.is_some();
+        is_named.then(|| Access::Kubeconfig {
+            path: self.kubeconfig.clone(),
+            context: self.context.clone(),
+        })
+    }
+}
+
+impl GivenObjects {
+    /// Why a kind was not read, for an error.
+    pub(crate) fn why_not(&self, kind: &str) -> String {
+        match self.unread.get(kind) {
+            Some(why) => format!("{kind}: {why}"),
+            None => format!("{kind} are needed"),
         }
     }
 }
@@ -77,9 +107,8 @@ pub(super) fn file(path: &Path) -> anyhow::Result<SourceFile> {
     Ok(SourceFile::new(name, bytes))
 }
 
-/// Looks at a live cluster once.
-fn live(access: &Access) -> anyhow::Result<GivenObjects> {
-    let looked = runtime()?.block_on(towpath_kube::look(access, &Settings::default()))?;
+/// What was read of a live cluster.
+fn live(looked: LookedAt) -> anyhow::Result<GivenObjects> {
     let absent = looked.absent.into_iter().map(|kind| {
         let why = "the cluster's API does not have this kind";
         (kind.to_string(), why.to_owned())
@@ -104,7 +133,7 @@ fn why(problem: &KubeError) -> String {
 }
 
 /// Runs what waits for others.
-pub(super) fn runtime() -> anyhow::Result<tokio::runtime::Runtime> {
+pub(crate) fn runtime() -> anyhow::Result<tokio::runtime::Runtime> {
     tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()

@@ -2,7 +2,7 @@
 
 mod alerts;
 mod audit_log;
-mod inputs;
+pub(crate) mod inputs;
 
 use std::path::{Path, PathBuf};
 
@@ -116,7 +116,7 @@ pub(crate) fn objects(directory: Option<&Path>, now: Timestamp) -> anyhow::Resul
     Ok(cluster)
 }
 
-fn understood(
+pub(crate) fn understood(
     files: &[SourceFile],
     now: Timestamp,
     additions: &ApiAdditions,

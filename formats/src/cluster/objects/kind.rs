@@ -27,10 +27,12 @@ pub enum Kind {
     HostedCluster,
     /// Nodes of a hosted control plane.
     NodePool,
+    /// What runs on every node.
+    DaemonSet,
 }
 
 impl Kind {
-    pub const ALL: [Self; 17] = [
+    pub const ALL: [Self; 18] = [
         Self::ClusterVersion,
         Self::ClusterOperator,
         Self::Node,
@@ -48,6 +50,7 @@ impl Kind {
         Self::Infrastructure,
         Self::HostedCluster,
         Self::NodePool,
+        Self::DaemonSet,
     ];
 
     pub fn as_str(self) -> &'static str {
@@ -69,6 +72,7 @@ impl Kind {
             Self::Infrastructure => "Infrastructure",
             Self::HostedCluster => "HostedCluster",
             Self::NodePool => "NodePool",
+            Self::DaemonSet => "DaemonSet",
         }
     }
 
@@ -87,6 +91,7 @@ impl Kind {
             Self::ClusterServiceVersion | Self::InstallPlan => "operators.coreos.com",
             Self::ApiRequestCount => "apiserver.openshift.io",
             Self::PodDisruptionBudget => "policy",
+            Self::DaemonSet => "apps",
         }
     }
 
