@@ -10,6 +10,7 @@ use towpath_formats::room::Tone;
 
 use crate::agent::{self, AgentArgs};
 use crate::config::{self, ServeOptions, Settings};
+use crate::daemon_sets::{self, DaemonSetsArgs};
 use crate::duration::{self, DurationCommand};
 use crate::explain::{self, ExplainArgs};
 use crate::fleet::{self, FleetCommand};
@@ -79,6 +80,12 @@ enum Command {
         after_help = "Example:\n  towpath duration estimate 4.14.30 4.15.20 --nodes 40"
     )]
     Duration(DurationCommand),
+    /// Say which DaemonSets slow updates down, and roll out those that opt in: in waves, and back at the first bad pod.
+    #[command(
+        name = "daemonsets",
+        after_help = "Examples:\n  towpath daemonsets ./objects\n  towpath daemonsets run --once --dry-run --kubeconfig ~/.kube/config"
+    )]
+    DaemonSets(Box<DaemonSetsArgs>),
     /// Explain why an update is, or is not, offered to a cluster, and when it will be.
     #[command(
         after_help = "Example:\n  towpath explain --channel stable-4.20 --from 4.20.1 --platform AWS"
@@ -209,6 +216,7 @@ fn execute(command: Command) -> anyhow::Result<bool> {
         }
         Command::Fleet(command) => return fleet::execute(command),
         Command::Duration(command) => return duration::execute(command),
+        Command::DaemonSets(args) => return daemon_sets::execute(*args),
         Command::Explain(args) => return explain::explain(args),
         Command::Ready(args) => return ready::ready(&args),
         Command::Nodes(command) => return nodes::execute(command),
@@ -341,8 +349,15 @@ mod tests {
     #[test]
     fn every_help_ends_with_an_example_that_parses() {
         let cli = Cli::command();
-        let groups = ["duration", "fleet", "graph", "nodes", "releases"]
-            .map(|name| cli.find_subcommand(name).unwrap());
+        let groups = [
+            "daemonsets",
+            "duration",
+            "fleet",
+            "graph",
+            "nodes",
+            "releases",
+        ]
+        .map(|name| cli.find_subcommand(name).unwrap());
         for command in cli
             .get_subcommands()
             .chain(groups.iter().flat_map(|group| group.get_subcommands()))

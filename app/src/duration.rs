@@ -6,15 +6,16 @@ use anyhow::{anyhow, bail};
 use clap::{Args, Subcommand};
 use towpath_core::cluster::way::{Stop, Way};
 use towpath_core::duration::{
-    Estimate, Ground, MaxUnavailable, Parameters, Shape, fit as fitted_to, hop_duration,
+    CheckSettings, Estimate, Ground, MaxUnavailable, Parameters, Shape, SpeedCheck, SpeedVerdict,
+    check as checked, fit as fitted_to, hop_duration, operator_phases,
 };
 use towpath_core::finding::{Finding, Place};
 use towpath_core::version::Version;
 use towpath_formats::SourceFile;
 use towpath_formats::cluster::shape;
 use towpath_formats::duration::{
-    Estimated, Fitted, estimate_json, estimate_text, fit_json, fit_text, read_parameters,
-    update_history, write_parameters,
+    Checked, Estimated, Fitted, check_json, check_text, estimate_json, estimate_text, fit_json,
+    fit_text, read_parameters, update_history, write_parameters,
 };
 use towpath_formats::path::Plain;
 use towpath_sources::read_directory;
@@ -43,6 +44,14 @@ pub(crate) enum DurationCommand {
         after_help = "Example:\n  towpath duration fit histories.yaml must-gathers/ --out parameters.yaml"
     )]
     Fit(FitArgs),
+    /// Check whether a release made updates slower, from the histories of ClusterVersions.
+    ///
+    /// Updates to it are compared with updates of the same step to other releases. Without --release, every release with 20 updates or more is checked.
+    /// Exit 0: none is slower. 1: one is slower, or it cannot be told yet; the answer says how many updates that takes. 2: could not run.
+    #[command(
+        after_help = "Example:\n  towpath duration check histories.yaml must-gathers/ --release 4.15.7"
+    )]
+    Check(CheckArgs),
 }
 
 #[derive(Debug, Args)]
@@ -52,6 +61,9 @@ pub(crate) struct EstimateArgs {
     /// The releases to update to, in order.
     #[arg(required = true)]
     to: Vec<Version>,
+    /// Take the shape from the cluster's own objects: its nodes, pools and DaemonSets. A directory, a must-gather, a file, or `-`.
+    #[arg(long, value_name = "OBJECTS", conflicts_with_all = ["shape", "nodes", "max_unavailable"])]
+    cluster: Option<PathBuf>,
     #[command(flatten)]
     shape: ShapeArgs,
     #[command(flatten)]
@@ -75,6 +87,13 @@ pub(crate) struct ShapeArgs {
     /// What all nodes run on: cloud, or metal, which takes longer to reboot. [default: cloud]
     #[arg(long, value_name = "GROUND", conflicts_with = "shape", value_parser = ground)]
     on: Option<Ground>,
+    #[command(flatten)]
+    parameters: ParametersArg,
+}
+
+/// `--parameters`, as every command has it that estimates times.
+#[derive(Debug, Args)]
+pub(crate) struct ParametersArg {
     /// Parameters, as `towpath duration fit` writes them. [default: built in]
     #[arg(long, value_name = "FILE")]
     parameters: Option<PathBuf>,
@@ -95,11 +114,29 @@ pub(crate) struct FitArgs {
     output: OutputArgs,
 }
 
+#[derive(Debug, Args)]
+pub(crate) struct CheckArgs {
+    /// Files of ClusterVersions (YAML or JSON, lists and several documents too), or directories of such files.
+    #[arg(required = true, value_name = "HISTORY")]
+    histories: Vec<PathBuf>,
+    /// The release to check. [default: every release with 20 updates or more]
+    #[arg(long, value_name = "VERSION")]
+    release: Option<Version>,
+    /// The slow-down that matters, in percent. Smaller ones are reported, and never needed to be found.
+    #[arg(long, value_name = "PERCENT", default_value_t = 15, value_parser = clap::value_parser!(u32).range(1..=300))]
+    slower_by: u32,
+    #[command(flatten)]
+    parameters: ParametersArg,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
 /// Runs a command about durations.
 pub(crate) fn execute(command: DurationCommand) -> anyhow::Result<bool> {
     match command {
         DurationCommand::Estimate(args) => estimate(args),
         DurationCommand::Fit(args) => fit(&args),
+        DurationCommand::Check(args) => check(&args),
     }
 }
 
@@ -114,10 +151,13 @@ fn estimate(args: EstimateArgs) -> anyhow::Result<bool> {
     }
     let stops = versions[1..].iter().cloned().map(Stop::Release).collect();
     Way::new(versions[0].clone(), stops, &args.minors.read()?)?;
-    let shape = args
-        .shape
-        .told()?
-        .unwrap_or_else(|| Shape::plain(3, MaxUnavailable::Count(1), Ground::Cloud));
+    let shape = match &args.cluster {
+        Some(objects) => args.shape.of_cluster(objects)?,
+        None => args
+            .shape
+            .told()?
+            .unwrap_or_else(|| Shape::plain(3, MaxUnavailable::Count(1), Ground::Cloud)),
+    };
     let parameters = args.shape.parameters()?;
     let hops = versions
         .windows(2)
@@ -140,8 +180,10 @@ fn fit(args: &FitArgs) -> anyhow::Result<bool> {
     let histories = update_history::read(&files);
     let before = read_or_usual(args.parameters.as_deref())?;
     let fit = fitted_to(&histories.updates, &before);
+    let operators = operator_phases(&histories.rests);
     let told = Fitted {
         fit: &fit,
+        operators: &operators,
         counts: &histories.counts,
         findings: &histories.findings,
     };
@@ -156,7 +198,53 @@ fn fit(args: &FitArgs) -> anyhow::Result<bool> {
     Ok(!histories.findings.iter().any(Finding::is_error))
 }
 
+fn check(args: &CheckArgs) -> anyhow::Result<bool> {
+    let files = files(&args.histories)?;
+    let histories = update_history::read(&files);
+    let settings = CheckSettings {
+        slower_by_percent: args.slower_by,
+    };
+    let (updates, release) = (&histories.updates, args.release.as_ref());
+    let checks = checked(updates, release, settings, &args.parameters.read()?);
+    let told = Checked {
+        checks: &checks,
+        settings,
+        counts: &histories.counts,
+        findings: &histories.findings,
+        updates: updates.len(),
+    };
+    args.output
+        .print(Origin::Named, || check_text(&told), || check_json(&told))?;
+    let is_fine = |check: &SpeedCheck| check.verdict == SpeedVerdict::NotSlower;
+    let is_whole = !histories.findings.iter().any(Finding::is_error);
+    Ok(is_whole && !checks.is_empty() && checks.iter().all(is_fine))
+}
+
+impl ParametersArg {
+    pub(crate) fn read(&self) -> anyhow::Result<Parameters> {
+        read_or_usual(self.parameters.as_deref())
+    }
+}
+
 impl ShapeArgs {
+    /// The shape of the cluster that these objects are of. They do not say what its nodes run on.
+    fn of_cluster(&self, objects: &Path) -> anyhow::Result<Shape> {
+        let cluster = crate::ready::objects(Some(objects), jiff::Timestamp::now())?;
+        let mut shape = cluster.shape.ok_or_else(|| {
+            anyhow!(
+                "{}: the cluster's shape is unknown; add its nodes and pools: `oc get nodes,machineconfigpools -o yaml`",
+                objects.display()
+            )
+        })?;
+        if let Some(ground) = self.on {
+            shape.control_plane.machines.ground = ground;
+            for pool in &mut shape.pools {
+                pool.machines.ground = ground;
+            }
+        }
+        Ok(shape)
+    }
+
     /// The cluster's shape, if anything was said about it.
     pub(crate) fn told(&self) -> anyhow::Result<Option<Shape>> {
         let Some(path) = &self.shape else {
@@ -190,7 +278,7 @@ impl ShapeArgs {
 
     /// What estimates are made with.
     pub(crate) fn parameters(&self) -> anyhow::Result<Parameters> {
-        read_or_usual(self.parameters.as_deref())
+        self.parameters.read()
     }
 }
 

@@ -4,6 +4,7 @@ mod agent;
 mod cli;
 mod clock;
 mod config;
+mod daemon_sets;
 mod descriptors;
 mod duration;
 mod environment;

@@ -36,6 +36,16 @@ const NOT_RUN: &[(&str, &str, &str)] = &[
         "takes many minutes",
     ),
     (
+        "docs/daemonsets.md",
+        "",
+        "needs a cluster; app/tests/daemonsets.rs runs these on one",
+    ),
+    (
+        "docs/duration.md",
+        "towpath duration check must-gathers/",
+        "needs the histories of clusters",
+    ),
+    (
         "docs/duration.md",
         "towpath duration fit must-gathers/",
         "needs the histories of clusters",

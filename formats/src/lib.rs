@@ -10,6 +10,7 @@ pub mod audit;
 pub mod certificate;
 pub mod change;
 pub mod cluster;
+pub mod daemon_sets;
 pub mod duration;
 pub mod feedback;
 pub mod findings;

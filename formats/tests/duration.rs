@@ -5,7 +5,8 @@
 use expect_test::{Expect, expect};
 use proptest::prelude::*;
 use towpath_core::duration::{
-    Figure, Ground, MaxUnavailable, MinorStep, Origin, OriginKind, Parameters, Rollout, Spread, fit,
+    Figure, Ground, MaxUnavailable, MinorStep, NodeGrowth, Origin, OriginKind, Parameters, Rollout,
+    Spread, fit,
 };
 use towpath_core::finding::{Finding, Place};
 use towpath_formats::SourceFile;
@@ -277,12 +278,112 @@ fn parameters_come_back_as_they_were_written() {
         ("4.9.1".parse().unwrap(), "4.10.0-rc.1".parse().unwrap()),
         figure(90_061),
     );
+    parameters.growth = Some(NodeGrowth {
+        permille: 412,
+        up_to: 250,
+        origin: Origin::new(OriginKind::Fitted, "60 completed updates"),
+    });
     let text = write_parameters(&parameters);
     assert_eq!(
         read_parameters(&Place::file("p.yaml"), text.as_bytes()),
         Ok(parameters),
         "{text}"
     );
+}
+
+/// The nodes of a must-gather belong to its ClusterVersion, and those of a folder to the only one in it.
+#[test]
+fn the_nodes_beside_a_cluster_version_are_counted() {
+    let history = |id: &str| {
+        let updates = [
+            ("4.16.1", "Completed", "18:00", "19:30"),
+            ("4.15.9", "Completed", "16:00", "17:00"),
+        ];
+        cluster_version(id, &updates)
+    };
+    let node = |name: &str| format!("kind: Node\nmetadata: {{name: {name}}}\n");
+    let file = |path: &str, text: &str| SourceFile::new(path, text.as_bytes());
+    let gathered = "mg/quay/cluster-scoped-resources";
+    let said = history("d").replacen(
+        "spec: ",
+        "metadata: {annotations: {towpath.dev/nodes: '250'}}\nspec: ",
+        1,
+    );
+    let files = [
+        file(
+            &format!("{gathered}/config.openshift.io/clusterversions/version.yaml"),
+            &history("a"),
+        ),
+        file(&format!("{gathered}/core/nodes/n1.yaml"), &node("n1")),
+        file(&format!("{gathered}/core/nodes/n2.yaml"), &node("n2")),
+        file(
+            "both/b.yaml",
+            &format!("{}---\n{}", history("b"), node("n1")),
+        ),
+        file("both/c.yaml", &history("c")),
+        file("d/d.yaml", &said),
+        file(
+            "d/e.yaml",
+            &history("e").replacen(
+                "spec: ",
+                "metadata: {annotations: {towpath.dev/nodes: many}}\nspec: ",
+                1,
+            ),
+        ),
+    ];
+    let all = update_history::read(&files);
+    let nodes: Vec<(&str, Option<u32>)> = all
+        .updates
+        .iter()
+        .map(|update| (&*update.cluster, update.nodes))
+        .collect();
+    let expected = [
+        ("a", Some(2)),
+        ("b", Some(1)),
+        ("c", None),
+        ("d", Some(250)),
+        ("e", None),
+    ];
+    assert_eq!(nodes, expected);
+    expect![[""]].assert_eq(&lines(&all.findings));
+}
+
+/// A must-gather has the operators beside the history.
+#[test]
+fn operators_that_came_to_rest_in_the_newest_update_are_told() {
+    let history = |state: &str| {
+        let updates = [
+            ("4.16.1", state, "18:00", "19:30"),
+            ("4.15.9", "Completed", "16:00", "17:00"),
+        ];
+        cluster_version("a", &updates)
+    };
+    let operator = |name: &str, status: &str, since: &str| {
+        format!(
+            "---\nkind: ClusterOperator\nmetadata: {{name: {name}}}\nstatus: {{conditions: [{{type: Progressing, status: '{status}', lastTransitionTime: '2026-05-01T{since}:00Z'}}]}}\n"
+        )
+    };
+    let operators = [
+        operator("etcd", "False", "18:09"),
+        operator("etcd-again", "True", "18:10"),
+        operator("marketplace", "False", "16:30"),
+        operator("machine-config", "False", "19:30"),
+        operator("console", "False", "19:31"),
+    ]
+    .concat();
+    let rests = |state: &str| -> Vec<(String, u64, u64)> {
+        let read = histories(&format!("{}{operators}", history(state)));
+        let rests = read.rests.into_iter();
+        rests
+            .map(|rest| (rest.operator, rest.after, rest.of))
+            .collect()
+    };
+    let expected = [
+        ("etcd".to_owned(), 540, 5_400),
+        ("machine-config".to_owned(), 5_400, 5_400),
+    ];
+    assert_eq!(rests("Completed"), expected);
+    assert_eq!(rests("Partial"), [], "nobody knows when it will end");
 }
 
 #[test]

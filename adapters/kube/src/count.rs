@@ -16,6 +16,7 @@ pub enum Verb {
     /// Changes a part of an object.
     Patch,
     Update,
+    Delete,
     /// Asks which resources there are.
     Discover,
 }
@@ -29,6 +30,7 @@ impl Verb {
             Self::Create => "create",
             Self::Patch => "patch",
             Self::Update => "update",
+            Self::Delete => "delete",
             Self::Discover => "discover",
         }
     }
@@ -83,6 +85,7 @@ fn asked(method: &Method, path: &str, query: &str) -> (Verb, String) {
         (&Method::POST, _, _) => Verb::Create,
         (&Method::PATCH, _, _) => Verb::Patch,
         (&Method::PUT, _, _) => Verb::Update,
+        (&Method::DELETE, _, _) => Verb::Delete,
         (_, _, true) => Verb::Watch,
         (_, true, false) => Verb::Get,
         (_, false, false) => Verb::List,
@@ -152,6 +155,13 @@ mod tests {
                 "",
                 Verb::Patch,
                 "clusteroperators/status",
+            ),
+            (
+                Method::DELETE,
+                "/api/v1/namespaces/a/pods/b",
+                "",
+                Verb::Delete,
+                "pods",
             ),
             (
                 Method::POST,

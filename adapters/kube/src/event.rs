@@ -43,10 +43,7 @@ impl Cluster {
     pub async fn tell(&self, event: &Event, now: Timestamp) -> Result<(), KubeError> {
         let reason = beginning(&event.reason, MAX_REASON_BYTES);
         let message = beginning(&event.message, MAX_MESSAGE_BYTES);
-        let severity = match event.severity {
-            Severity::Normal => "Normal",
-            Severity::Warning => "Warning",
-        };
+        let severity = severity_word(event.severity);
         let (name, time) = (name(severity, reason, message), whole_seconds(now));
         let uid = self.objects().version.and_then(|seen| uid(&seen.json));
         let object = json!({
@@ -106,6 +103,13 @@ impl Cluster {
     }
 }
 
+pub(crate) fn severity_word(severity: Severity) -> &'static str {
+    match severity {
+        Severity::Normal => "Normal",
+        Severity::Warning => "Warning",
+    }
+}
+
 fn uid(json: &str) -> Option<String> {
     let object: serde_json::Value = serde_json::from_str(json).ok()?;
     object.pointer("/metadata/uid")?.as_str().map(str::to_owned)
@@ -121,7 +125,7 @@ fn name(severity: &str, reason: &str, message: &str) -> String {
 }
 
 /// Cuts a text to this many bytes, at a character boundary.
-fn beginning(text: &str, bytes: usize) -> &str {
+pub(crate) fn beginning(text: &str, bytes: usize) -> &str {
     &text[..text.floor_char_boundary(bytes)]
 }
 

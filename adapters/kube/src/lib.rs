@@ -11,6 +11,7 @@
 //!
 //! [`look`] reads a cluster once instead, for `towpath ready`. It needs no watch and writes nothing.
 //! [`look_at_nodes`] does the same for `towpath nodes plan`.
+//! [`look_at_daemon_sets`] does the same for `towpath daemonsets`. [`DaemonSets`] replaces pods of those that have opted in to waves.
 //! [`Hub`] reads the clusters of an ACM hub, and has ClusterCurators upgrade them.
 //!
 //! This crate decides nothing and logs nothing. Callers pass the clock to every write.
@@ -22,6 +23,7 @@ mod channel;
 mod cluster;
 mod connect;
 mod count;
+mod daemon_sets;
 mod door;
 mod error;
 mod event;
@@ -45,10 +47,11 @@ pub use channel::ChannelWrite;
 pub use cluster::{Changes, Cluster, UnreadSubjects};
 pub use connect::{Access, Settings};
 pub use count::{Requests, Verb};
+pub use daemon_sets::{DaemonSets, SetWrite};
 pub use error::KubeError;
 pub use event::{Event, Severity};
 pub use lease::{Clock, Elector, Leadership, LeaseTerms};
-pub use look::{LookedAt, look, look_at_nodes};
+pub use look::{LookedAt, look, look_at_daemon_sets, look_at_nodes};
 pub use operator::{
     Condition, OPERATOR_NAME, OperatorStatus, OperatorVersion, PublishOutcome, Status,
 };

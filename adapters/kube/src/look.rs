@@ -55,15 +55,29 @@ pub async fn look(access: &Access, settings: &Settings) -> Result<LookedAt, Kube
 
 /// The same for the plan of its nodes, which asks for less, and for volumes.
 pub async fn look_at_nodes(access: &Access, settings: &Settings) -> Result<LookedAt, KubeError> {
-    let also = [
+    let also = [ObjectKind::Pod, ObjectKind::PodDisruptionBudget];
+    let wanted = of_nodes(&also).chain([&PERSISTENT_VOLUMES]);
+    look_at(access, settings, wanted).await
+}
+
+/// The same for the adviser of DaemonSets.
+pub async fn look_at_daemon_sets(
+    access: &Access,
+    settings: &Settings,
+) -> Result<LookedAt, KubeError> {
+    let wanted = of_nodes(&[]).chain([&DAEMON_SETS]);
+    look_at(access, settings, wanted).await
+}
+
+/// What says which nodes there are, and these kinds.
+fn of_nodes(also: &[ObjectKind]) -> impl Iterator<Item = &'static Wanted> {
+    let nodes = [
         ObjectKind::ClusterVersion,
         ObjectKind::Node,
         ObjectKind::MachineConfigPool,
-        ObjectKind::Pod,
-        ObjectKind::PodDisruptionBudget,
     ];
-    let others = WANTED.iter().filter(|wanted| also.contains(&wanted.kind));
-    look_at(access, settings, others.chain([&PERSISTENT_VOLUMES])).await
+    let is_asked = |wanted: &&Wanted| nodes.contains(&wanted.kind) || also.contains(&wanted.kind);
+    WANTED.iter().filter(is_asked)
 }
 
 async fn look_at(
@@ -447,6 +461,23 @@ static PERSISTENT_VOLUMES: Wanted = all(
     ObjectKind::PersistentVolume,
     &resource::PERSISTENT_VOLUMES,
     &["metadata.labels", "spec.claimRef", "spec.nodeAffinity"],
+);
+
+static DAEMON_SETS: Wanted = all(
+    ObjectKind::DaemonSet,
+    &resource::DAEMON_SETS,
+    &[
+        "metadata.ownerReferences",
+        "metadata.annotations.towpath~dev/waves",
+        "spec.updateStrategy",
+        "spec.minReadySeconds",
+        "spec.template.spec.containers[].image",
+        "spec.template.spec.containers[].imagePullPolicy",
+        "spec.template.spec.containers[].ports",
+        "spec.template.spec.initContainers[].image",
+        "spec.template.spec.initContainers[].imagePullPolicy",
+        "status",
+    ],
 );
 
 #[cfg(test)]

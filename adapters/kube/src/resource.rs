@@ -117,6 +117,18 @@ pub(crate) const PODS: Resource = Resource {
     kind: "Pod",
     plural: "pods",
 };
+pub(crate) const DAEMON_SETS: Resource = Resource {
+    group: "apps",
+    version: "v1",
+    kind: "DaemonSet",
+    plural: "daemonsets",
+};
+pub(crate) const CONTROLLER_REVISIONS: Resource = Resource {
+    group: "apps",
+    version: "v1",
+    kind: "ControllerRevision",
+    plural: "controllerrevisions",
+};
 pub(crate) const POD_DISRUPTION_BUDGETS: Resource = Resource {
     group: "policy",
     version: "v1",

@@ -65,6 +65,18 @@ impl Objects {
         }
     }
 
+    /// The same, of what the adviser of DaemonSets asks about.
+    pub(crate) fn read_daemon_sets(&self) -> anyhow::Result<GivenObjects> {
+        match self.access() {
+            None => files(self.objects.as_deref()),
+            Some(access) => {
+                let settings = Settings::default();
+                let look = towpath_kube::look_at_daemon_sets(&access, &settings);
+                live(runtime()?.block_on(look)?)
+            }
+        }
+    }
+
     /// The live cluster, if one was named.
     fn access(&self) -> Option<Access> {
         let is_named = self.kubeconfig.is_some() || self.context.is_some();
@@ -72,6 +84,16 @@ impl Objects {
             path: self.kubeconfig.clone(),
             context: self.context.clone(),
         })
+    }
+}
+
+impl GivenObjects {
+    /// Why a kind was not read, for an error.
+    pub(crate) fn why_not(&self, kind: &str) -> String {
+        match self.unread.get(kind) {
+            Some(why) => format!("{kind}: {why}"),
+            None => format!("{kind} are needed"),
+        }
     }
 }
 

@@ -283,6 +283,8 @@ pub enum ObjectKind {
     OsImageStream,
     /// What Prometheus answers at `/api/v1/alerts`.
     Alerts,
+    /// What runs on every node. Only `daemonsets` asks for them.
+    DaemonSet,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -327,6 +329,7 @@ impl ObjectKind {
                 "oc get infrastructures.config.openshift.io -o yaml > infrastructures.yaml"
             }
             Self::OsImageStream => "oc get osimagestreams -o yaml > osimagestreams.yaml",
+            Self::DaemonSet => "oc get daemonsets --all-namespaces -o yaml > daemonsets.yaml",
             Self::Alerts => {
                 "oc -n openshift-monitoring exec -c prometheus prometheus-k8s-0 -- curl -s http://localhost:9090/api/v1/alerts > alerts.json"
             }
@@ -354,6 +357,7 @@ impl std::fmt::Display for ObjectKind {
             Self::Infrastructure => "Infrastructure",
             Self::OsImageStream => "OSImageStreams",
             Self::Alerts => "alerts",
+            Self::DaemonSet => "DaemonSets",
         })
     }
 }

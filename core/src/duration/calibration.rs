@@ -1,7 +1,7 @@
 //! Calibration: how many unseen updates took no longer than the parameters predicted?
 //!
-//! Half of them should stay within the P50 and nine of ten within the P90. The result comes with
-//! its margin of chance, so that ten updates prove nothing.
+//! One of ten should stay within the low bound, half within the P50 and nine of ten within the P90.
+//! The result comes with its margin of chance, so that ten updates prove nothing.
 
 use super::exact::ln;
 use super::{Parameters, Spread, Update};
@@ -12,6 +12,8 @@ const MIN_UPDATES: usize = 20;
 /// How well durations were foretold.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Calibration {
+    /// How many updates took no longer than the low bound, the P10.
+    pub p10: UpdateShare,
     /// How many updates took no longer than the P50.
     pub p50: UpdateShare,
     /// How many took no longer than the P90.
@@ -45,20 +47,19 @@ pub enum CalibrationVerdict {
 
 /// How well these parameters would have foretold these updates, which they must not have been fitted to.
 pub fn judge(updates: &[Update], parameters: &Parameters) -> Calibration {
-    let foretold = updates.iter().map(|update| {
-        (
-            parameters.control_plane(&update.from, &update.to).spread,
-            update,
-        )
-    });
+    let foretold = updates
+        .iter()
+        .map(|update| (parameters.foretold(update), update));
     Calibration::of(foretold)
 }
 
 impl Calibration {
     /// Of updates and what was foretold for each.
     pub(super) fn of<'u>(foretold: impl Iterator<Item = (Spread, &'u Update)>) -> Self {
-        let (mut within_p50, mut within_p90, mut misses) = (0, 0, Vec::new());
+        let (mut within_p10, mut within_p50, mut within_p90) = (0, 0, 0);
+        let mut misses = Vec::new();
         for (spread, update) in foretold {
+            within_p10 += usize::from(update.seconds <= spread.low);
             within_p50 += usize::from(update.seconds <= spread.likely);
             within_p90 += usize::from(update.seconds <= spread.high);
             let (less, more) = (
@@ -68,17 +69,15 @@ impl Calibration {
             misses.push(more as f64 / less as f64);
         }
         misses.sort_by(f64::total_cmp);
+        let share = |within: usize, expected: f64| UpdateShare {
+            within,
+            of: misses.len(),
+            expected,
+        };
         Self {
-            p50: UpdateShare {
-                within: within_p50,
-                of: misses.len(),
-                expected: 0.5,
-            },
-            p90: UpdateShare {
-                within: within_p90,
-                of: misses.len(),
-                expected: 0.9,
-            },
+            p10: share(within_p10, 0.1),
+            p50: share(within_p50, 0.5),
+            p90: share(within_p90, 0.9),
             typical_factor: misses.get(misses.len() / 2).copied().unwrap_or(1.0),
         }
     }
@@ -107,6 +106,22 @@ impl UpdateShare {
             () if off > self.chance() => CalibrationVerdict::TooLong,
             () => CalibrationVerdict::Fits,
         }
+    }
+}
+
+impl Parameters {
+    /// What an update's control plane takes with the nodes that its cluster has, if that is known.
+    pub(super) fn foretold(&self, update: &Update) -> Spread {
+        let known = self.control_plane(&update.from, &update.to).spread;
+        match (&self.growth, self.nodes_beyond_reference(update.nodes)) {
+            (Some(growth), more) => growth.on(known, more),
+            (None, _) => known,
+        }
+    }
+
+    /// A cluster of unknown size counts as the reference cluster.
+    pub(super) fn nodes_beyond_reference(&self, nodes: Option<u32>) -> u32 {
+        nodes.map_or(0, |nodes| nodes.saturating_sub(self.reference.nodes))
     }
 }
 

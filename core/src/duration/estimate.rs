@@ -2,15 +2,18 @@
 //!
 //! ```text
 //! masters       = control-plane nodes × (drain + reboot + ready), one at a time
-//! until nodes   = the control plane's time on the reference cluster − its masters + (DaemonSet waves − its waves); at least 0
+//! until nodes   = the control plane's time on the reference cluster − its masters + what more nodes add; at least 0
+//! what more nodes add = the larger of: learnt growth × nodes beyond the reference's; DaemonSet waves − the reference's waves
 //! control plane = until nodes + masters
 //! a pool        = iterations × (drain + reboot + ready), iterations = ceil(nodes ÷ maxUnavailable)
 //! total         = until nodes + the longest of masters and pools, which run side by side
 //! ```
 
+use std::collections::BTreeMap;
+
 use super::{
-    Basis, Figure, Ground, Machines, Origin, Parameters, Rollout, Seconds, Shape, Spread,
-    rollout_seconds,
+    Basis, Figure, Ground, Machines, NodeGrowth, Origin, Parameters, Rollout, Seconds, Shape,
+    Spread, rollout_seconds,
 };
 use crate::version::Version;
 
@@ -53,6 +56,8 @@ pub struct ControlPlaneTimes<'p> {
     /// Of the reference cluster's nodes, in what is known.
     included: Spread,
     waves: Seconds,
+    /// How many nodes the cluster has beyond the reference cluster's.
+    more_nodes: u32,
 }
 
 impl<'p> ControlPlaneTimes<'p> {
@@ -70,6 +75,7 @@ impl<'p> ControlPlaneTimes<'p> {
                 .node_time(parameters)
                 .times(reference.control_plane_nodes),
             waves: waves(shape, parameters),
+            more_nodes: shape.nodes().saturating_sub(reference.nodes),
         }
     }
 
@@ -79,16 +85,25 @@ impl<'p> ControlPlaneTimes<'p> {
 
     /// Each of the three by itself; only what comes out is put in order, so that the reference cluster gets what is known of it.
     fn with_nodes(&self, known: Spread, nodes: Spread) -> Spread {
-        let with = |known: Seconds, included: Seconds, nodes: Seconds| {
-            known
-                .saturating_add(self.waves)
+        let grown = match &self.parameters.growth {
+            Some(growth) => growth.on(known, self.more_nodes),
+            None => known,
+        };
+        let with = |known: Seconds, grown: Seconds, included: Seconds, nodes: Seconds| {
+            grown
+                .max(known.saturating_add(self.waves))
                 .saturating_sub(included)
                 .saturating_add(nodes)
         };
         Spread::new(
-            with(known.low, self.included.low, nodes.low),
-            with(known.likely, self.included.likely, nodes.likely),
-            with(known.high, self.included.high, nodes.high),
+            with(known.low, grown.low, self.included.low, nodes.low),
+            with(
+                known.likely,
+                grown.likely,
+                self.included.likely,
+                nodes.likely,
+            ),
+            with(known.high, grown.high, self.included.high, nodes.high),
         )
     }
 }
@@ -134,32 +149,44 @@ pub fn path_duration<'e>(hops: impl IntoIterator<Item = &'e Estimate>) -> (Sprea
     )
 }
 
-/// DaemonSets, one after the other, beyond what they take on the reference cluster.
+/// DaemonSets beyond what they take on the reference cluster.
+///
+/// Those of one operator go side by side, and the longest counts. Operators go one after the other, and so do DaemonSets of which nobody has
+/// said whose they are. The reference cluster has the usual one for each operator, and one for all others.
 fn waves(shape: &Shape, parameters: &Parameters) -> Seconds {
     let Parameters {
         wave,
         daemon_set,
         reference,
+        growth,
         ..
     } = parameters;
-    let all: Seconds = match &shape.daemon_sets {
-        None => rollout_seconds(shape.nodes(), daemon_set.max_unavailable, wave),
-        Some(sets) => {
-            let rollouts = sets.iter().map(|set| {
-                rollout_seconds(
-                    set.nodes.unwrap_or_else(|| shape.nodes()),
-                    set.max_unavailable,
-                    wave,
-                )
-            });
-            rollouts.fold(0, Seconds::saturating_add)
-        }
+    let of = |nodes: u32, max_unavailable| rollout_seconds(nodes, max_unavailable, wave);
+    let included = of(reference.nodes, daemon_set.max_unavailable);
+    let Some(sets) = &shape.daemon_sets else {
+        // What histories say of more nodes has the usual DaemonSets in it, as far as they go.
+        let is_known = |growth: &NodeGrowth| shape.nodes() <= growth.up_to;
+        return match growth.as_ref().is_some_and(is_known) {
+            true => 0,
+            false => of(shape.nodes(), daemon_set.max_unavailable).saturating_sub(included),
+        };
     };
-    all.saturating_sub(rollout_seconds(
-        reference.nodes,
-        daemon_set.max_unavailable,
-        wave,
-    ))
+    let (mut others, mut longest) = (0, BTreeMap::<&str, Seconds>::new());
+    for set in sets {
+        let nodes = set.nodes.unwrap_or_else(|| shape.nodes());
+        let seconds = of(nodes, set.max_unavailable);
+        match &set.operator {
+            None => others = seconds.saturating_add(others),
+            Some(operator) => {
+                let longest = longest.entry(operator).or_default();
+                *longest = seconds.max(*longest);
+            }
+        }
+    }
+    let beyond = longest
+        .into_values()
+        .map(|seconds| seconds.saturating_sub(included));
+    beyond.fold(others.saturating_sub(included), Seconds::saturating_add)
 }
 
 fn pools(shape: &Shape, parameters: &Parameters) -> Vec<PoolEstimate> {

@@ -4,6 +4,7 @@
 //! Each level leans on the one above it, more so with fewer updates: pair → step → kind → prior.
 //! It works on logarithms, with medians and quantiles, so an update that hung for a week changes
 //! little. Held-out clusters measure the quality: no cluster is predicted from its own updates.
+//! They also say how far low and high have to be from the middle, so that one of ten lies beyond each.
 
 use std::collections::BTreeMap;
 
@@ -11,6 +12,8 @@ use jiff::Timestamp;
 use sha2::{Digest, Sha256};
 
 use super::exact::{exp, ln};
+use super::growth;
+use super::ranks::sorted_quantile as quantile;
 use super::{
     Basis, Calibration, Figure, MinorStep, Origin, OriginKind, Parameters, Seconds, Spread,
 };
@@ -24,6 +27,8 @@ pub const MIN_PAIR_UPDATES: usize = 3;
 const MIDDLE_WEIGHT: f64 = 5.0;
 /// and against its spread: it takes more updates to know a tail.
 const SPREAD_WEIGHT: f64 = 20.0;
+/// With fewer held-out updates, low and high stay as the levels have them.
+const MIN_HELD_OUT: usize = 50;
 
 /// An update that somebody's cluster has completed.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -34,6 +39,8 @@ pub struct Update {
     pub from: Version,
     pub to: Version,
     pub seconds: Seconds,
+    /// How many nodes the cluster has, if that is known.
+    pub nodes: Option<u32>,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -52,7 +59,7 @@ pub struct Fit {
 pub struct Group {
     pub basis: Basis,
     pub updates: usize,
-    /// Their own P10, P50 and P90.
+    /// Their own P10, P50 and P90, as on the reference cluster.
     pub measured: Spread,
     /// What is taken, leaning on the level above.
     pub fitted: Spread,
@@ -60,32 +67,113 @@ pub struct Group {
 
 /// Fits the control plane's times to updates, starting with what was known before.
 pub fn fit(updates: &[Update], before: &Parameters) -> Fit {
-    let (parameters, groups) = fitted(updates.iter(), before);
-    let mut held_out: BTreeMap<u64, Vec<&Update>> = BTreeMap::new();
-    for update in updates {
-        held_out
-            .entry(fold(&update.cluster))
-            .or_default()
-            .push(update);
-    }
-    let foretold = held_out.into_iter().flat_map(|(held, those)| {
-        let others = updates
-            .iter()
-            .filter(move |update| fold(&update.cluster) != held);
-        let (parameters, _) = fitted(others, before);
-        those.into_iter().map(move |update| {
-            (
-                parameters.control_plane(&update.from, &update.to).spread,
-                update,
-            )
-        })
+    let all: Vec<&Update> = updates.iter().collect();
+    let (mut parameters, mut groups) = fitted(&all, before);
+    let held_out = foretold_by_others(&all, before);
+    Stretch::of(held_out.iter()).stretch(&mut parameters, &mut groups);
+    let stretched = (0..FOLDS).flat_map(|fold| {
+        // Nobody's own updates say how far their own bounds have to be.
+        let others = held_out.iter().filter(move |one| one.fold != fold);
+        let stretch = Stretch::of(others);
+        let own = held_out.iter().filter(move |one| one.fold == fold);
+        own.map(move |one| (stretch.on(one.spread), one.update))
     });
-    let calibration = Calibration::of(foretold);
     Fit {
+        calibration: Calibration::of(stretched),
         parameters,
         groups,
-        calibration,
         before: super::judge(updates, before),
+    }
+}
+
+/// An update, and what was foretold for it by the updates of other clusters.
+struct HeldOut<'u> {
+    fold: u64,
+    spread: Spread,
+    update: &'u Update,
+}
+
+fn foretold_by_others<'u>(updates: &[&'u Update], before: &Parameters) -> Vec<HeldOut<'u>> {
+    let mut folds: BTreeMap<u64, Vec<&Update>> = BTreeMap::new();
+    for update in updates {
+        let own = folds.entry(fold(&update.cluster)).or_default();
+        own.push(update);
+    }
+    let foretold = folds.into_iter().flat_map(|(held, own)| {
+        let others: Vec<&Update> = updates
+            .iter()
+            .copied()
+            .filter(|update| fold(&update.cluster) != held)
+            .collect();
+        let (parameters, _) = fitted(&others, before);
+        own.into_iter().map(move |update| HeldOut {
+            fold: held,
+            spread: parameters.foretold(update),
+            update,
+        })
+    });
+    foretold.collect()
+}
+
+/// How many times as far from the middle low and high have to be.
+#[derive(Debug, Clone, Copy)]
+struct Stretch {
+    below: f64,
+    above: f64,
+}
+
+impl Stretch {
+    /// So that of these updates one of ten lies below low, and one of ten above high.
+    fn of<'h, 'u: 'h>(held_out: impl Iterator<Item = &'h HeldOut<'u>>) -> Self {
+        let mut misses: Vec<f64> = held_out.map(HeldOut::miss).collect();
+        if misses.len() < MIN_HELD_OUT {
+            return Self {
+                below: 1.0,
+                above: 1.0,
+            };
+        }
+        misses.sort_by(f64::total_cmp);
+        let within = |times: f64| times.clamp(0.25, 4.0);
+        Self {
+            below: within(-quantile(&misses, 0.1)),
+            above: within(quantile(&misses, 0.9)),
+        }
+    }
+
+    fn on(self, spread: Spread) -> Spread {
+        let Quantiles {
+            middle,
+            below,
+            above,
+        } = Quantiles::from(spread);
+        let stretched = Quantiles {
+            middle,
+            below: below * self.below,
+            above: above * self.above,
+        };
+        stretched.spread()
+    }
+
+    /// Stretches what was fitted. What no update told stays.
+    fn stretch(self, parameters: &mut Parameters, groups: &mut [Group]) {
+        for group in groups {
+            group.fitted = self.on(group.fitted);
+            parameters.figure_mut(&group.basis).spread = group.fitted;
+        }
+    }
+}
+
+impl HeldOut<'_> {
+    /// How far from the middle it was: −1 is low, 1 is high.
+    fn miss(&self) -> f64 {
+        let Quantiles {
+            middle,
+            below,
+            above,
+        } = Quantiles::from(self.spread);
+        let off = self.update.log_seconds() - middle;
+        let unit = if off < 0.0 { below } else { above };
+        off / unit.max(0.01)
     }
 }
 
@@ -97,19 +185,19 @@ fn fold(cluster: &str) -> u64 {
 }
 
 /// Every level, each leaning on the one above.
-fn fitted<'u>(
-    updates: impl Iterator<Item = &'u Update>,
-    before: &Parameters,
-) -> (Parameters, Vec<Group>) {
+fn fitted(updates: &[&Update], before: &Parameters) -> (Parameters, Vec<Group>) {
+    let (mut parameters, mut groups) = (before.clone(), Vec::new());
+    let growth = growth::learn(updates, before.reference.nodes);
+    parameters.growth = growth.or(parameters.growth);
     let mut logs: BTreeMap<Basis, Vec<f64>> = BTreeMap::new();
     for update in updates {
         let step = MinorStep::of(&update.from, &update.to);
         let pair = Basis::Pair(update.from.clone(), update.to.clone());
         for basis in [Basis::Kind(step.kind()), Basis::Step(step), pair] {
-            logs.entry(basis).or_default().push(update.log_seconds());
+            let own = logs.entry(basis).or_default();
+            own.push(parameters.log_on_reference(update));
         }
     }
-    let (mut parameters, mut groups) = (before.clone(), Vec::new());
     // A basis is ordered from the most to the least specific; whoever leans on another comes after it.
     for (basis, mut logs) in logs.into_iter().rev() {
         if matches!(basis, Basis::Pair(..)) && logs.len() < MIN_PAIR_UPDATES {
@@ -163,13 +251,29 @@ impl Parameters {
     }
 
     fn set(&mut self, basis: Basis, figure: Figure) {
+        *self.figure_mut(&basis) = figure;
+    }
+
+    /// The figure of a basis; that of the level above, if it has none yet.
+    fn figure_mut(&mut self, basis: &Basis) -> &mut Figure {
         use super::UpdateKind::{Minor, Patch};
+        let above = self.above(basis).clone();
         match basis {
-            Basis::Pair(from, to) => drop(self.pairs.insert((from, to), figure)),
-            Basis::Step(step) => drop(self.steps.insert(step, figure)),
-            Basis::Kind(Patch) => self.patch = figure,
-            Basis::Kind(Minor) => self.minor = figure,
+            Basis::Pair(from, to) => {
+                let pair = (from.clone(), to.clone());
+                self.pairs.entry(pair).or_insert(above)
+            }
+            Basis::Step(step) => self.steps.entry(*step).or_insert(above),
+            Basis::Kind(Patch) => &mut self.patch,
+            Basis::Kind(Minor) => &mut self.minor,
         }
+    }
+
+    /// The logarithm of how long an update would have taken on the reference cluster.
+    pub(super) fn log_on_reference(&self, update: &Update) -> f64 {
+        let more = self.nodes_beyond_reference(update.nodes);
+        let grown = self.growth.as_ref().map_or(0.0, |growth| growth.log(more));
+        update.log_seconds() - grown
     }
 }
 
@@ -225,12 +329,4 @@ impl Quantiles {
             seconds(self.middle + self.above),
         )
     }
-}
-
-/// What that share of sorted numbers does not exceed, in between by straight lines.
-fn quantile(sorted: &[f64], share: f64) -> f64 {
-    let place = share * (sorted.len() - 1) as f64;
-    let (low, rest) = (place.floor(), place - place.floor());
-    let at = |index: usize| sorted[index.min(sorted.len() - 1)];
-    at(low as usize) * (1.0 - rest) + at(low as usize + 1) * rest
 }

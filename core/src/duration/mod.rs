@@ -9,19 +9,27 @@
 //! result is in whole seconds.
 
 mod calibration;
+mod check;
 mod estimate;
 mod exact;
 mod fit;
+mod growth;
+mod operators;
 mod parameters;
+mod ranks;
 mod shape;
 mod waves;
 
 pub use calibration::{Calibration, CalibrationVerdict, UpdateShare, judge};
+pub use check::{
+    CheckSettings, Compared, MIN_CHECKED, NeededUpdates, SlowDown, SpeedCheck, SpeedVerdict, check,
+};
 pub use estimate::{ControlPlaneTimes, Estimate, PoolEstimate, hop_duration, path_duration};
 pub use fit::{FOLDS, Fit, Group, MIN_PAIR_UPDATES, Update, fit};
+pub use operators::{OperatorPhase, OperatorRest, operator_phases};
 pub use parameters::{
-    Basis, Figure, MinorStep, NodeTimes, Origin, OriginKind, Parameters, Reference, UpdateKind,
-    UsualDaemonSet, WaveCost,
+    Basis, Figure, MinorStep, NodeGrowth, NodeTimes, Origin, OriginKind, Parameters, Reference,
+    UpdateKind, UsualDaemonSet, WaveCost,
 };
 pub use shape::{
     ControlPlane, DaemonSet, Ground, Machines, MaxUnavailable, PoolShape, Rollout, Shape,

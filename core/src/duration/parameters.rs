@@ -28,6 +28,8 @@ pub struct Parameters {
     pub wave: WaveCost,
     /// The DaemonSet that a cluster has which lists none.
     pub daemon_set: UsualDaemonSet,
+    /// How the control plane's time grows with nodes, where histories have shown it.
+    pub growth: Option<NodeGrowth>,
 }
 
 /// How long something takes, and who says so.
@@ -92,6 +94,16 @@ pub struct WaveCost {
 pub struct UsualDaemonSet {
     /// How many of its pods may be away at once.
     pub max_unavailable: MaxUnavailable,
+    pub origin: Origin,
+}
+
+/// How the control plane's time grows with the number of nodes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NodeGrowth {
+    /// Thousandths of the reference cluster's time, for each hundred nodes more.
+    pub permille: u32,
+    /// Few clusters with more nodes than this were seen. Beyond it, the waves of DaemonSets count too.
+    pub up_to: u32,
     pub origin: Origin,
 }
 
@@ -194,6 +206,7 @@ impl Parameters {
                     "the DaemonSets of OpenShift's operators, as if they were one",
                 ),
             },
+            growth: None,
         }
     }
 

@@ -9,7 +9,7 @@ pub struct Shape {
     pub control_plane: ControlPlane,
     /// Its pools of worker nodes, which are updated beside the control plane's nodes and beside each other.
     pub pools: Vec<PoolShape>,
-    /// The DaemonSets that are rolled out one after the other; none given: the usual one of the parameters.
+    /// The DaemonSets that are rolled out with an update; none given: the usual one of the parameters.
     pub daemon_sets: Option<Vec<DaemonSet>>,
 }
 
@@ -50,6 +50,8 @@ pub struct DaemonSet {
     pub max_unavailable: MaxUnavailable,
     /// How many nodes it runs on; none given: all of the cluster's.
     pub nodes: Option<u32>,
+    /// Whose it is: those of one operator go side by side. None given: nothing else goes beside it.
+    pub operator: Option<String>,
 }
 
 /// How many of a number of nodes may be away at once.

@@ -72,6 +72,14 @@ impl DaemonPod {
 }
 
 impl DaemonView {
+    /// The same, where somebody is about to delete these pods: they count as gone, and nobody else deletes them.
+    pub fn while_going(mut self, pods: &BTreeSet<Name>) -> Self {
+        for pod in &mut self.pods {
+            pod.is_leaving |= pods.contains(&pod.name);
+        }
+        self
+    }
+
     /// How many nodes may be without a ready pod.
     pub(super) fn most_away(&self, settings: &DaemonSettings) -> usize {
         let nodes = u32::try_from(self.nodes.len()).unwrap_or(u32::MAX);

@@ -3,9 +3,11 @@
 //! Objects come in, the next step comes out. Nothing here waits, reads a clock or asks a cluster. Each step can be lost, or be
 //! taken twice, and the next one is right all the same: what was done is read off the objects.
 
+mod advice;
 mod blockers;
 mod counted;
 mod daemon_rollout;
+mod daemon_set;
 mod daemons;
 mod model;
 mod places;
@@ -22,7 +24,12 @@ mod waves;
 
 pub(crate) use blockers::drain_codes;
 pub use blockers::{DrainQuestion, Drains, blockers};
+mod wave_reasons;
+
+pub(crate) use advice::advice_codes;
+pub use advice::{DaemonAdvice, SetAdvice, advise};
 pub use daemon_rollout::{DaemonProgress, DaemonStep, RolloutRecord, next_step};
+pub use daemon_set::{DaemonOwner, DaemonSetFacts, UpdateStrategy};
 pub use daemons::{DaemonNode, DaemonPod, DaemonSettings, DaemonView};
 pub use model::{
     MAX_NODES, MAX_PODS, Model, ModelNode, ModelPod, NO_POOL, NoModel, NodeIdx, PodIdx,
@@ -34,3 +41,5 @@ pub use plan::{
 pub use rebalance::{EVEN_PERCENT, Loads};
 pub use rolling::{RebootOutcome, rolling_reboot};
 pub use simulation::{Drain, Move, Simulation, Steering, UpdateMark};
+pub(crate) use wave_reasons::wave_codes;
+pub use wave_reasons::{counts_differ, not_observed};

@@ -2,9 +2,12 @@
 
 #![allow(clippy::unwrap_used, reason = "in a test, a panic is the finding")]
 
+mod checks;
 mod estimates;
 mod fits;
+mod growth;
 mod properties;
+mod worlds;
 
 use towpath_core::duration::{
     DaemonSet, Ground, Machines, MaxUnavailable, Parameters, Rollout, Shape, Spread,
@@ -55,6 +58,7 @@ fn shape(text: &str) -> Shape {
                     name,
                     max_unavailable,
                     nodes: None,
+                    operator: None,
                 });
             }
             _ => panic!("{line:?} is no part of a shape"),

@@ -2,8 +2,8 @@
 
 use proptest::prelude::*;
 use towpath_core::duration::{
-    DaemonSet, Estimate, Ground, Machines, MaxUnavailable, Parameters, Shape, Spread, WaveCost,
-    hop_duration, rollout_seconds,
+    DaemonSet, Estimate, Ground, Machines, MaxUnavailable, NodeGrowth, Parameters, Shape, Spread,
+    WaveCost, hop_duration, rollout_seconds,
 };
 
 use super::usual;
@@ -11,8 +11,15 @@ use super::usual;
 fn any_parameters() -> impl Strategy<Value = Parameters> {
     let times = (0..9_000_u64, 0..9_000_u64, 0..9_000_u64)
         .prop_map(|(a, b, c)| Spread::new(a, a + b, a + b + c));
-    (times, wave_cost()).prop_map(|(known, wave)| {
+    let growth = proptest::option::of((0..5_000_u32, 0..600_u32));
+    (times, wave_cost(), growth).prop_map(|(known, wave, growth)| {
         let mut parameters = usual();
+        let origin = parameters.wave.origin.clone();
+        parameters.growth = growth.map(|(permille, up_to)| NodeGrowth {
+            permille,
+            up_to,
+            origin,
+        });
         parameters.patch.spread = known;
         parameters.wave = wave;
         parameters
@@ -40,7 +47,7 @@ prop_compose! {
     fn any_shape()(
         masters in 1..6_u32,
         pools in proptest::collection::vec((0..300_u32, 1..40_u32, any::<bool>()), 0..4),
-        sets in proptest::option::of(proptest::collection::vec(any_setting(), 0..3)),
+        sets in proptest::option::of(proptest::collection::vec((any_setting(), proptest::option::of(0..2_u8)), 0..4)),
     ) -> Shape {
         let mut shape = Shape::plain(0, MaxUnavailable::Count(1), Ground::Cloud);
         let plain = shape.pools.remove(0);
@@ -52,7 +59,12 @@ prop_compose! {
             pool.machines = Machines::on(if metal { Ground::Metal } else { Ground::Cloud });
             shape.pools.push(pool);
         }
-        let set = |max_unavailable| DaemonSet { name: "set".to_owned(), max_unavailable, nodes: None };
+        let set = |(max_unavailable, operator): (_, Option<u8>)| DaemonSet {
+            name: "set".to_owned(),
+            max_unavailable,
+            nodes: None,
+            operator: operator.map(|number| number.to_string()),
+        };
         shape.daemon_sets = sets.map(|sets| sets.into_iter().map(set).collect());
         shape
     }

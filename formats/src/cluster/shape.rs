@@ -142,17 +142,25 @@ fn pool(reader: &mut Reader, node: &Node, ground: Ground) -> Option<PoolShape> {
 }
 
 fn daemon_set(reader: &mut Reader, node: &Node) -> Option<DaemonSet> {
-    let record = reader.record(node, "a DaemonSet", &["name", "maxUnavailable", "nodes"])?;
+    let record = reader.record(
+        node,
+        "a DaemonSet",
+        &["name", "maxUnavailable", "nodes", "operator"],
+    )?;
     let name = reader.required(record, "name", "give it one: `name: ovnkube-node`");
     let name = name.and_then(|node| reader.name(node, "a DaemonSet's name"));
     let nodes = record
         .get("nodes")
         .and_then(|node| reader.count(node, "nodes", 0..=MAX_NODES));
+    let operator = record
+        .get("operator")
+        .and_then(|node| reader.name(node, "an operator's name"));
     let max_unavailable = setting(reader, record);
     Some(DaemonSet {
         name: name?.to_owned(),
         max_unavailable,
         nodes,
+        operator: operator.map(str::to_owned),
     })
 }
 

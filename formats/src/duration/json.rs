@@ -27,9 +27,17 @@ pub fn estimate_json(told: &Estimated<'_>) -> Value {
 pub fn fit_json(told: &Fitted<'_>) -> Value {
     let Fitted {
         fit,
+        operators,
         counts,
         findings,
     } = told;
+    let operators = operators.iter().map(|phase| {
+        json!({
+            "operator": phase.operator,
+            "clusters": phase.clusters,
+            "restsAfterPermille": spread_json(phase.rests_after),
+        })
+    });
     let left_out = counts
         .left_out
         .iter()
@@ -39,6 +47,11 @@ pub fn fit_json(told: &Fitted<'_>) -> Value {
         "updates": fit.calibration.p50.of,
         "leftOut": left_out.collect::<serde_json::Map<_, _>>(),
         "groups": fit.groups.iter().map(group).collect::<Vec<_>>(),
+        "growth": fit.parameters.growth.as_ref().map(|growth| json!({
+            "permillePerHundredNodes": growth.permille,
+            "upToNodes": growth.up_to,
+        })),
+        "operators": operators.collect::<Vec<_>>(),
         "heldOut": calibration(&fit.calibration),
         "before": calibration(&fit.before),
         "findings": crate::findings::json(findings),
@@ -96,6 +109,7 @@ fn calibration(calibration: &Calibration) -> Value {
         })
     };
     json!({
+        "p10": share(calibration.p10),
         "p50": share(calibration.p50),
         "p90": share(calibration.p90),
         "typicalFactor": hundredths(calibration.typical_factor),

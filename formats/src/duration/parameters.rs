@@ -8,8 +8,8 @@ use std::fmt::Write;
 
 use jiff::SignedDuration;
 use towpath_core::duration::{
-    Figure, MaxUnavailable, MinorStep, NodeTimes, Origin, OriginKind, Parameters, Reference,
-    Seconds, Spread, UsualDaemonSet, WaveCost,
+    Figure, MaxUnavailable, MinorStep, NodeGrowth, NodeTimes, Origin, OriginKind, Parameters,
+    Reference, Seconds, Spread, UsualDaemonSet, WaveCost,
 };
 use towpath_core::finding::{Finding, Place};
 use towpath_core::version::Version;
@@ -22,6 +22,8 @@ const MAX_BYTES: usize = 16 << 20;
 const MAX_FIGURES: usize = 100_000;
 /// The most nodes of the reference cluster.
 const MAX_NODES: u32 = 20_000;
+/// The most that a hundred nodes may add, in thousandths.
+const MAX_GROWTH: u32 = 20_000;
 
 /// Reads parameters. What the file leaves out is as usual.
 pub fn read(place: &Place, bytes: &[u8]) -> Result<Parameters, Vec<Finding>> {
@@ -95,6 +97,16 @@ pub fn write(parameters: &Parameters) -> String {
         text,
         "daemonSet: {{maxUnavailable: {at_once}, origin: {said}}}"
     );
+    if let Some(growth) = &parameters.growth {
+        let NodeGrowth {
+            permille, up_to, ..
+        } = growth;
+        let said = origin(&growth.origin);
+        let _ = writeln!(
+            text,
+            "growth: {{permillePerHundredNodes: {permille}, upToNodes: {up_to}, origin: {said}}}"
+        );
+    }
     text
 }
 
@@ -131,7 +143,14 @@ fn origin(origin: &Origin) -> String {
 /// Less than was written only if there are findings.
 fn parameters(reader: &mut Reader, node: &Node) -> Option<Parameters> {
     let usual = Parameters::usual();
-    let known = ["controlPlane", "reference", "nodes", "wave", "daemonSet"];
+    let known = [
+        "controlPlane",
+        "reference",
+        "nodes",
+        "wave",
+        "daemonSet",
+        "growth",
+    ];
     let record = reader.record(node, "a file of parameters", &known)?;
     let mut parameters = usual;
     if let Some(node) = record.get("controlPlane") {
@@ -156,6 +175,9 @@ fn parameters(reader: &mut Reader, node: &Node) -> Option<Parameters> {
     }
     if let Some(node) = record.get("daemonSet") {
         parameters.daemon_set = daemon_set(reader, node).unwrap_or(parameters.daemon_set);
+    }
+    if let Some(node) = record.get("growth") {
+        parameters.growth = growth(reader, node);
     }
     Some(parameters)
 }
@@ -330,6 +352,23 @@ fn daemon_set(reader: &mut Reader, node: &Node) -> Option<UsualDaemonSet> {
     let setting = reader.required(record, "maxUnavailable", "write it as in 10%")?;
     Some(UsualDaemonSet {
         max_unavailable: max_unavailable(reader, setting)?,
+        origin,
+    })
+}
+
+fn growth(reader: &mut Reader, node: &Node) -> Option<NodeGrowth> {
+    let known = ["permillePerHundredNodes", "upToNodes", "origin"];
+    let record = reader.record(node, "`growth`", &known)?;
+    let origin = origin_of(reader, record);
+    let mut count = |name: &str, most: u32| {
+        let node = reader.required(record, name, "add it")?;
+        reader.count(node, name, 0..=most)
+    };
+    let permille = count("permillePerHundredNodes", MAX_GROWTH);
+    let up_to = count("upToNodes", MAX_NODES);
+    Some(NodeGrowth {
+        permille: permille?,
+        up_to: up_to?,
         origin,
     })
 }

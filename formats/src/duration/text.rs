@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use towpath_core::duration::{
-    Calibration, CalibrationVerdict, Estimate, Ground, MaxUnavailable, PoolShape, Rollout, Seconds,
-    Shape, Spread, UpdateShare, path_duration,
+    Calibration, CalibrationVerdict, Estimate, Ground, MaxUnavailable, NodeGrowth, OperatorPhase,
+    PoolShape, Rollout, Seconds, Shape, Spread, UpdateShare, path_duration,
 };
 use towpath_core::finding::Finding;
 
@@ -60,6 +60,7 @@ pub fn estimate_text(told: &Estimated<'_>) -> String {
 pub fn fit_text(told: &Fitted<'_>) -> String {
     let Fitted {
         fit,
+        operators,
         counts,
         findings,
     } = told;
@@ -101,13 +102,55 @@ pub fn fit_text(told: &Fitted<'_>) -> String {
     text += &beyond(fit.groups.len(), MAX_GROUPS, |more| {
         format!("and {more} more; the file of parameters has all\n")
     });
+    text.push_str(&grown(fit.parameters.growth.as_ref()));
+    text.push_str(&phases(operators));
     text.push_str("\nEach cluster predicted from the updates of others:\n");
     text.push_str(&calibrated(&fit.calibration));
     text.push_str("\nThe same updates, predicted with the earlier parameters:\n");
     text + &calibrated(&fit.before)
 }
 
-fn unread(findings: &[Finding]) -> String {
+/// The control plane by operator.
+fn phases(operators: &[OperatorPhase]) -> String {
+    if operators.is_empty() {
+        return String::new();
+    }
+    let percent = |permille: Seconds| format!("{} %", (permille + 5) / 10);
+    let head = ["operator", "clusters", "at rest after P50", "P10", "P90"];
+    let mut rows = vec![head.map(str::to_owned)];
+    for phase in operators {
+        let Spread { low, likely, high } = phase.rests_after;
+        rows.push([
+            phase.operator.clone(),
+            phase.clusters.to_string(),
+            percent(likely),
+            percent(low),
+            percent(high),
+        ]);
+    }
+    format!(
+        "\nWhen operators come to rest, of the control plane's time:\n{}",
+        table(&rows)
+    )
+}
+
+/// What was learnt of the number of nodes.
+fn grown(growth: Option<&NodeGrowth>) -> String {
+    match growth {
+        None => "\nHow many nodes the clusters have is not known of enough of them, or differs too little to learn from.\n"
+            .to_owned(),
+        Some(NodeGrowth {
+            permille, up_to, ..
+        }) => format!(
+            "\nA hundred nodes more add {}.{} %, as clusters of up to {} show.\n",
+            permille / 10,
+            permille % 10,
+            counted(*up_to as usize, "node")
+        ),
+    }
+}
+
+pub(super) fn unread(findings: &[Finding]) -> String {
     let shown = findings.iter().take(MAX_FINDINGS);
     let text: String = shown.map(|finding| format!("{finding}\n")).collect();
     text + &beyond(findings.len(), MAX_FINDINGS, |more| {
@@ -220,7 +263,12 @@ fn made_of(hop: &Estimate) -> Vec<String> {
 
 fn calibrated(calibration: &Calibration) -> String {
     let mut text = String::new();
-    for (name, share) in [("P50", calibration.p50), ("P90", calibration.p90)] {
+    let shares = [
+        ("low bound", calibration.p10),
+        ("P50", calibration.p50),
+        ("P90", calibration.p90),
+    ];
+    for (name, share) in shares {
         let _ = writeln!(text, "  {}", share_text(name, share));
     }
     let _ = writeln!(
@@ -250,7 +298,7 @@ fn share_text(name: &str, share: UpdateShare) -> String {
 }
 
 /// Columns side by side; the first and what has no digits to compare to the left.
-fn table<const COLUMNS: usize>(rows: &[[String; COLUMNS]]) -> String {
+pub(super) fn table<const COLUMNS: usize>(rows: &[[String; COLUMNS]]) -> String {
     let width = |column: usize| {
         rows.iter()
             .map(|row| row[column].chars().count())

@@ -8,10 +8,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
-use towpath_core::duration::Update;
+use towpath_core::duration::{OperatorRest, Update};
 use towpath_core::finding::{Finding, Place};
 use towpath_core::version::{ReleaseName, Version};
 
+use super::cluster_sizes::{ClusterSizes, NODES};
 use crate::SourceFile;
 use crate::graph::data::parse_time;
 use crate::read::{Node, Value, shown, yaml};
@@ -29,6 +30,8 @@ const MAX_SECONDS: i64 = 366 * 86_400;
 pub struct Histories {
     /// Completed updates, in order, each once.
     pub updates: Vec<Update>,
+    /// When operators came to rest in the newest update of their cluster, where that is known.
+    pub rests: Vec<OperatorRest>,
     /// How much was read, and what was left out.
     pub counts: Counts,
     /// What is wrong with what was read. An error: the file was left out. A warning: the entry was.
@@ -68,7 +71,12 @@ pub fn read(files: &[SourceFile]) -> Histories {
             reading.histories.findings.push(finding);
         }
     }
+    let sizes = reading.sizes.by_cluster();
+    for update in &mut reading.histories.updates {
+        update.nodes = sizes.get(&*update.cluster).copied();
+    }
     reading.histories.updates.sort();
+    reading.histories.rests = reading.rests();
     reading.histories.findings.sort();
     reading.histories
 }
@@ -110,6 +118,11 @@ struct HistoryReading {
     histories: Histories,
     /// What was seen: cluster, start and target.
     seen: BTreeSet<(String, Timestamp, Version)>,
+    sizes: ClusterSizes,
+    /// The newest update of each cluster, if it is one that counts.
+    newest: BTreeMap<String, (Timestamp, u64)>,
+    /// Operators that are at rest: the file, the name, and since when.
+    at_rest: Vec<(String, String, Timestamp)>,
 }
 
 /// An entry of a history.
@@ -127,7 +140,7 @@ impl HistoryReading {
         })
     }
 
-    /// A ClusterVersion, or a list of objects; anything else is passed over.
+    /// A ClusterVersion, a Node, or a list of objects; anything else is passed over.
     fn object(&mut self, place: &Place, node: &Node, depth: usize) {
         let mut lists = [Some(node), node.get("items")].into_iter().flatten();
         let list = lists.find(|node| matches!(node.value, Value::List(_)));
@@ -137,8 +150,43 @@ impl HistoryReading {
                 .iter()
                 .for_each(|item| self.object(place, item, depth + 1)),
             (None, Some("ClusterVersion")) => self.cluster_version(place, node),
+            (None, Some("ClusterOperator")) => self.operator(place, node),
+            (None, Some("Node")) => self.sizes.add_node(&place.file, node),
             _ => {}
         }
+    }
+
+    /// Since when a ClusterOperator is at rest.
+    fn operator(&mut self, place: &Place, node: &Node) {
+        let name = node.get("metadata").and_then(|of| text_of(of, "name"));
+        let conditions = node.get("status").and_then(|of| of.get("conditions"));
+        let mut conditions = conditions.map_or(&[][..], Node::items).iter();
+        let progressing = conditions.find(|one| text_of(one, "type") == Some("Progressing"));
+        let since = progressing
+            .filter(|one| text_of(one, "status") == Some("False"))
+            .and_then(|one| text_of(one, "lastTransitionTime"))
+            .and_then(|text| parse_time(text).ok());
+        if let (Some(name), Some(since)) = (name, since) {
+            let rest = (place.file.to_string(), name.to_owned(), since);
+            self.at_rest.push(rest);
+        }
+    }
+
+    /// Those that came to rest within the newest update of their cluster. Each counts once.
+    fn rests(&self) -> Vec<OperatorRest> {
+        let within = self.at_rest.iter().filter_map(|(path, operator, since)| {
+            let cluster = self.sizes.only_cluster(path)?;
+            let (started, of) = *self.newest.get(cluster)?;
+            let after = u64::try_from(started.duration_until(*since).as_secs()).ok()?;
+            (after <= of).then(|| OperatorRest {
+                cluster: cluster.to_owned(),
+                operator: operator.clone(),
+                after,
+                of,
+            })
+        });
+        let once: BTreeSet<OperatorRest> = within.collect();
+        once.into_iter().collect()
     }
 
     fn cluster_version(&mut self, place: &Place, node: &Node) {
@@ -156,9 +204,19 @@ impl HistoryReading {
         };
         let id = node.get("spec").and_then(|spec| text_of(spec, "clusterID"));
         let cluster = id.map_or_else(first, str::to_owned);
+        if let Err(problem) = self.sizes.add_cluster(&place.file, &cluster, node) {
+            let remedy = format!("write it as in {NODES}: \"250\"");
+            let finding = Finding::warning("bad-nodes", node.at(place), problem, remedy);
+            self.histories.findings.push(finding);
+        }
         for (at, entry) in read.iter().enumerate() {
             let before = read.get(at + 1);
-            match update(entry.as_ref(), before.map(Option::as_ref)) {
+            let update = update(entry.as_ref(), before.map(Option::as_ref));
+            if let (0, Ok((_, seconds)), Some(entry)) = (at, &update, entry) {
+                let newest = (entry.started, *seconds);
+                self.newest.insert(cluster.clone(), newest);
+            }
+            match update {
                 Ok((from, seconds)) => self.keep(&cluster, entry.as_ref(), from, seconds),
                 Err(reason) => self.leave_out(reason),
             }
@@ -188,6 +246,7 @@ impl HistoryReading {
             from,
             to,
             seconds,
+            nodes: None,
         });
     }
 

@@ -28,6 +28,7 @@ mod upgradeable;
 
 pub use kubelet_skew::{PoolStanding, standings};
 pub(crate) use minor_versions::unknown;
+pub(crate) use platform_namespaces::is_of_platform;
 pub use removals::{OPENSHIFT_REMOVALS, REMOVALS, Removal, removal};
 pub use removed_apis::{API_REMOVED, API_REMOVED_LATER};
 

@@ -6,7 +6,7 @@
 //! person can judge. One too many would hide a problem.
 
 /// Whether a namespace comes with the payload.
-pub(super) fn is_of_platform(namespace: &str) -> bool {
+pub(crate) fn is_of_platform(namespace: &str) -> bool {
     let of_openshift = namespace.strip_prefix("openshift-");
     namespace == "openshift"
         || namespace.starts_with("kube-")

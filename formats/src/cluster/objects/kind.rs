@@ -28,6 +28,8 @@ pub enum Kind {
     HostedCluster,
     /// Nodes of a hosted control plane.
     NodePool,
+    /// What runs on every node.
+    DaemonSet,
 }
 
 impl Kind {
@@ -50,6 +52,7 @@ impl Kind {
         Self::Infrastructure,
         Self::HostedCluster,
         Self::NodePool,
+        Self::DaemonSet,
     ];
 
     pub fn as_str(self) -> &'static str {
@@ -72,6 +75,7 @@ impl Kind {
             Self::Infrastructure => "Infrastructure",
             Self::HostedCluster => "HostedCluster",
             Self::NodePool => "NodePool",
+            Self::DaemonSet => "DaemonSet",
         }
     }
 
@@ -90,6 +94,7 @@ impl Kind {
             Self::ClusterServiceVersion | Self::InstallPlan => "operators.coreos.com",
             Self::ApiRequestCount => "apiserver.openshift.io",
             Self::PodDisruptionBudget => "policy",
+            Self::DaemonSet => "apps",
         }
     }
 

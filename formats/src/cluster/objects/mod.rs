@@ -8,6 +8,7 @@
 mod alerts;
 mod api_usage;
 mod cluster_version;
+mod daemon_sets;
 mod documents;
 mod hosted;
 mod kind;
@@ -33,6 +34,7 @@ use towpath_core::cluster::{ClusterId, Fact};
 use towpath_core::duration::Shape;
 use towpath_core::finding::{Finding, Place};
 use towpath_core::graph::ChannelName;
+use towpath_core::nodes::DaemonSetFacts;
 use towpath_core::version::Arch;
 
 pub(in crate::cluster) use api_usage::kubernetes;
@@ -58,6 +60,7 @@ pub struct ClusterObjects {
     pub standing: ClusterStanding,
     /// What it looks like, if its nodes and pools say so.
     pub shape: Option<Shape>,
+    pub daemon_sets: Fact<Vec<DaemonSetFacts>>,
     /// The architecture of all its nodes, if it is one.
     pub arch: Fact<Arch>,
     /// How many objects of each kind there are.
@@ -146,7 +149,14 @@ pub fn read_with(
     let acks = config_map("openshift-config", "admin-acks");
     let health = health(&mut all, &found, &pools, now);
     let given = |kind: Kind| found.given.contains(&kind);
-    let shape = nodes::shape(&nodes, &pools);
+    let daemon_sets: Vec<DaemonSetFacts> = of(Kind::DaemonSet)
+        .map(|object| all.of(object, daemon_sets::read))
+        .collect();
+    let shape = nodes::shape(&nodes, &pools).map(|shape| Shape {
+        daemon_sets: given(Kind::DaemonSet).then(|| daemon_sets::of_payload(&daemon_sets)),
+        ..shape
+    });
+    let daemon_sets = Fact::from(given(Kind::DaemonSet).then_some(daemon_sets));
     let arch = nodes::arch(of(Kind::Node));
     let facts = Facts {
         history: version.history,
@@ -195,6 +205,7 @@ pub fn read_with(
             facts,
             standing,
             shape,
+            daemon_sets,
             arch,
             counts,
             ignored,

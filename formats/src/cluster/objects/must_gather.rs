@@ -17,7 +17,9 @@ const CLUSTER_GROUPS: [&str; 4] = [
     "machineconfiguration.openshift.io",
 ];
 /// The groups of namespaced kinds that are read, and the folder of single pods.
-const NAMESPACE_GROUPS: [&str; 4] = ["core", "operators.coreos.com", "pods", "policy"];
+const NAMESPACE_GROUPS: [&str; 5] = ["apps", "core", "operators.coreos.com", "pods", "policy"];
+/// The kinds of the group `apps` that are read.
+const OF_APPS: [&str; 1] = ["daemonsets"];
 /// The kinds of the core that are read.
 const OF_CORE: [&str; 5] = [
     "configmaps",
@@ -74,7 +76,11 @@ pub(super) fn may_hold_objects(path: &str) -> bool {
 
 fn is_read_of_core(group: &str, rest: &[&str]) -> bool {
     let kind = rest.first().map(|kind| kind.trim_end_matches(".yaml"));
-    group != "core" || kind.is_none_or(|kind| OF_CORE.contains(&kind))
+    match group {
+        "core" => kind.is_none_or(|kind| OF_CORE.contains(&kind)),
+        "apps" => kind.is_none_or(|kind| OF_APPS.contains(&kind)),
+        _ => true,
+    }
 }
 
 #[cfg(test)]
@@ -107,6 +113,8 @@ mod tests {
             ),
             ("a/namespaces/openshift-etcd/pods/etcd-m1/etcd/", false),
             ("a/namespaces/shop/policy/poddisruptionbudgets.yaml", true),
+            ("a/namespaces/openshift-dns/apps/daemonsets.yaml", true),
+            ("a/namespaces/openshift-dns/apps/deployments.yaml", false),
             ("objects/nodes.yaml", true),
         ] {
             assert_eq!(may_hold_objects(path), expected, "{path}");

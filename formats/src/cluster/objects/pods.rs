@@ -45,7 +45,10 @@ pub(super) fn pod(reader: &mut Reader, object: &Object) -> Pod {
 }
 
 /// The kind and name of who made it.
-fn owner<'n>(reader: &mut Reader, metadata: Option<&'n Node>) -> Option<(&'n str, &'n str)> {
+pub(super) fn owner<'n>(
+    reader: &mut Reader,
+    metadata: Option<&'n Node>,
+) -> Option<(&'n str, &'n str)> {
     let owners = items(reader, metadata, "ownerReferences");
     let is_controller =
         |owner: &&Node| owner.get("controller").map(|node| &node.value) == Some(&Value::Flag(true));
@@ -176,7 +179,7 @@ pub(super) fn count(reader: &mut Reader, parent: Option<&Node>, name: &str) -> F
     }
 }
 
-fn amount(reader: &mut Reader, node: &Node) -> Option<Amount> {
+pub(super) fn amount(reader: &mut Reader, node: &Node) -> Option<Amount> {
     let read = match &node.value {
         Value::Whole(number) => u64::try_from(*number).ok().map(Amount::Count),
         Value::Text(text) => match text.strip_suffix('%') {
