@@ -113,6 +113,11 @@ impl Registry {
                     .arg(&root),
             )?;
         }
+        // Every container engine gives these.
+        let devices = root.join("dev");
+        std::fs::create_dir(&devices)?;
+        let given = ["--archive", "/dev/null", "/dev/urandom", "/dev/zero"];
+        done(Command::new("cp").args(given).arg(&devices))?;
         let user = config["config"]["User"]
             .as_str()
             .context("the image names no user")?

@@ -13,6 +13,8 @@ use crate::release::{Options, package};
 use crate::say::say;
 use crate::scratch::Scratch;
 
+const UNIT: &str = "lib/systemd/system/towpath.service";
+
 pub(super) fn prove(binary: Option<&Path>) -> anyhow::Result<Outcome> {
     install_missing(&[
         ("debootstrap", "debootstrap"),
@@ -35,7 +37,7 @@ pub(super) fn prove(binary: Option<&Path>) -> anyhow::Result<Outcome> {
     let debian = ["--variant=minbase", "--include=ca-certificates", "bookworm"];
     done(Command::new("debootstrap").args(debian).arg(&root))?;
     install(&one, &root)?;
-    judge_unit(&root)?;
+    judge_unit(&root, &scratch)?;
     run_service(&root)?;
     remove(&root)?;
     Ok(Outcome::Good)
@@ -64,35 +66,29 @@ fn install(packages: &Path, root: &Path) -> anyhow::Result<()> {
     say("installed, and installed over itself")
 }
 
-/// The unit as it was installed, judged by systemd.
-fn judge_unit(root: &Path) -> anyhow::Result<()> {
-    let root_flag = format!("--root={}", root.display());
-    done(Command::new("systemd-analyze").args([
-        "verify",
-        "--man=no",
-        &root_flag,
-        "towpath.service",
-    ]))?;
-    let security = ["security", "--offline=true", "--no-pager", "--threshold=20"];
-    let told = done(
-        Command::new("systemd-analyze")
-            .args(security)
-            .arg(root.join("lib/systemd/system/towpath.service")),
-    )?;
+/// The unit as it was installed, judged by the systemd of this machine; the fresh Debian has none.
+fn judge_unit(root: &Path, scratch: &Scratch) -> anyhow::Result<()> {
+    let unit = std::fs::read_to_string(root.join(UNIT))?;
+    let program = root.join("usr/bin/towpath");
+    let unit = unit.replace("/usr/bin/towpath", &program.display().to_string());
+    let file = scratch.write("towpath.service", unit)?;
+    let analyze = |words: &[&str]| done(Command::new("systemd-analyze").args(words).arg(&file));
+    analyze(&["verify", "--man=no"])?;
+    // In tenths: at most 2.0.
+    let told = analyze(&["security", "--offline=true", "--no-pager", "--threshold=20"])?;
     let told = String::from_utf8_lossy(&told.stdout).into_owned();
     let verdict = told
         .lines()
         .find(|line| line.contains("Overall exposure level"));
+    let verdict = verdict.context("systemd-analyze gives no verdict")?;
     say(format!(
         "systemd: {}",
-        verdict
-            .context("systemd-analyze gives no verdict")?
-            .trim_start_matches(['→', ' '])
+        verdict.trim_start_matches(['→', ' '])
     ))
 }
 
 fn run_service(root: &Path) -> anyhow::Result<()> {
-    let unit = std::fs::read_to_string(root.join("lib/systemd/system/towpath.service"))?;
+    let unit = std::fs::read_to_string(root.join(UNIT))?;
     let setting = |name: &str| {
         unit.lines()
             .find_map(|line| line.strip_prefix(name)?.strip_prefix('='))
@@ -128,12 +124,7 @@ fn remove(root: &Path) -> anyhow::Result<()> {
             .arg(root)
             .args(["dpkg", "--purge", "towpath"]),
     )?;
-    for path in [
-        "usr/bin/towpath",
-        "etc/towpath",
-        "var/lib/towpath",
-        "lib/systemd/system/towpath.service",
-    ] {
+    for path in ["usr/bin/towpath", "etc/towpath", "var/lib/towpath", UNIT] {
         ensure!(!root.join(path).exists(), "/{path} stayed behind");
     }
     say("purged: nothing stays but the user")
