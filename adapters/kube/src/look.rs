@@ -76,8 +76,9 @@ fn of_nodes(also: &[ObjectKind]) -> impl Iterator<Item = &'static Wanted> {
         ObjectKind::Node,
         ObjectKind::MachineConfigPool,
     ];
-    let is_asked = |wanted: &&Wanted| nodes.contains(&wanted.kind) || also.contains(&wanted.kind);
-    WANTED.iter().filter(is_asked)
+    WANTED
+        .iter()
+        .filter(move |one| nodes.contains(&one.kind) || also.contains(&one.kind))
 }
 
 async fn look_at(

@@ -150,7 +150,7 @@ fn why(problem: &KubeError) -> String {
 }
 
 /// Runs what waits for others.
-pub(super) fn runtime() -> anyhow::Result<tokio::runtime::Runtime> {
+pub(crate) fn runtime() -> anyhow::Result<tokio::runtime::Runtime> {
     tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
