@@ -2,6 +2,6 @@
 &[
     ("assets/icon-130C444C.svg", include_bytes!("assets/icon-130C444C.svg")),
     ("assets/page-4E2BNW4N.css", include_bytes!("assets/page-4E2BNW4N.css")),
-    ("assets/page-MY4A7JGQ.js", include_bytes!("assets/page-MY4A7JGQ.js")),
+    ("assets/page-4HPARCWX.js", include_bytes!("assets/page-4HPARCWX.js")),
     ("index.html", include_bytes!("index.html")),
 ]

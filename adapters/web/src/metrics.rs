@@ -19,11 +19,13 @@ use prometheus_client::registry::{Registry, Unit};
 use crate::fleet::{FleetCollector, FleetMetrics, ReportResults, Sight};
 use crate::outcome_series::OutcomesCollector;
 use crate::questions::Results;
+use crate::request_rate::Client;
 use crate::rollout_series::rollout_series;
 use crate::routes::{Cost, RouteMatch};
 use crate::signatures::{SignatureHealth, SignaturesCollector};
 use crate::snapshot::ChannelArch;
 use crate::sources::{SourceHealth, SourcesCollector};
+use crate::tls::{BadCertificate, NO_CERTIFICATE, OTHER_CLUSTER, Tls, TlsCollector};
 use crate::{Snapshot, events, locked};
 
 /// The most channels that have series of their own; the rest are counted together.
@@ -35,6 +37,7 @@ type Health = (
     Option<Arc<Vec<SourceHealth>>>,
     Option<Arc<SignatureHealth>>,
     Option<OutcomesCollector>,
+    Option<Arc<Tls>>,
 );
 
 /// The result of an attempt to load a graph.
@@ -80,6 +83,10 @@ pub struct Metrics {
     pub(crate) connections: Gauge,
     /// Refused or closed connections, by reason.
     connections_closed: Family<Label, Counter>,
+    /// Requests of clusters whose certificate was refused, by reason.
+    certificates_refused: Family<Label, Counter>,
+    /// Requests of clients that ask too often, by how they are counted.
+    requests_limited: Family<Label, Counter>,
     /// Reports of clusters, by result.
     pub(crate) reports: ReportResults,
     /// Graphs without edges, because no pass has placed the cluster.
@@ -123,6 +130,8 @@ impl Metrics {
             channels: Mutex::default(),
             connections: Gauge::default(),
             connections_closed: Family::default(),
+            certificates_refused: Family::default(),
+            requests_limited: Family::default(),
             reports: ReportResults::default(),
             not_enrolled: Counter::default(),
             questions: Results::default(),
@@ -131,6 +140,14 @@ impl Metrics {
         };
         for name in events::names() {
             drop(metrics.events.get_or_create(&[("kind", name)]));
+        }
+        let bad = BadCertificate::ALL.map(BadCertificate::name);
+        for reason in bad.into_iter().chain([NO_CERTIFICATE, OTHER_CLUSTER]) {
+            let refused = &metrics.certificates_refused;
+            drop(refused.get_or_create(&[("reason", reason)]));
+        }
+        for kind in Client::KINDS {
+            drop(metrics.requests_limited.get_or_create(&[("by", kind)]));
         }
         for result in [
             ReloadResult::Changed,
@@ -188,6 +205,16 @@ impl Metrics {
             "towpath_connections_closed",
             "Connections that we closed on our side, by reason",
             self.connections_closed.clone(),
+        );
+        r.register(
+            "towpath_client_certificates_refused",
+            "Requests of clusters that were refused for their certificate, by reason",
+            self.certificates_refused.clone(),
+        );
+        r.register(
+            "towpath_requests_limited",
+            "Requests that were refused because their client asks too often, by how it is counted",
+            self.requests_limited.clone(),
         );
         r.register(
             "towpath_questions",
@@ -261,6 +288,18 @@ impl Metrics {
             .inc();
     }
 
+    /// Counts a request of a client that asks too often.
+    pub(crate) fn request_limited(&self, by: &'static str) {
+        self.requests_limited.get_or_create(&[("by", by)]).inc();
+    }
+
+    /// Counts a request of a cluster that was refused for its certificate.
+    pub(crate) fn certificate_refused(&self, reason: &'static str) {
+        self.certificates_refused
+            .get_or_create(&[("reason", reason)])
+            .inc();
+    }
+
     fn of_channel(&self, channel: &str) -> ChannelMetrics {
         let mut channels = locked(&self.channels);
         let room = channels.contains(channel) || channels.len() < MAX_CHANNELS;
@@ -308,7 +347,7 @@ impl Metrics {
     pub(crate) fn write(
         &self,
         snapshot: Option<Arc<Snapshot>>,
-        (fleet, sources, signatures, outcomes): Health,
+        (fleet, sources, signatures, outcomes, tls): Health,
         age_seconds: Option<i64>,
         now: Timestamp,
     ) -> Result<String, fmt::Error> {
@@ -328,6 +367,9 @@ impl Metrics {
         }
         if let Some(outcomes) = outcomes {
             of_graph.register_collector(Box::new(outcomes));
+        }
+        if let Some(tls) = tls {
+            of_graph.register_collector(Box::new(TlsCollector(tls)));
         }
         let snapshot = GraphCollector {
             age_seconds,
@@ -503,7 +545,7 @@ mod tests {
         let text = metrics
             .write(
                 None,
-                (None, None, None, None),
+                (None, None, None, None, None),
                 metrics.graph_age_seconds(now),
                 now,
             )

@@ -65,6 +65,8 @@ pub(crate) fn readiness(
         },
         "graph": graph,
         "sources": sources::told(health, service.now()),
+        "tls": service.tls.load().as_ref().map(|tls| tls.told()),
+        "setup": findings::json(&service.setup.load()),
         "signatures": signatures::told(service.signatures.load().as_deref(), service.now()),
         "lastReload": last_reload(&reload),
         "fleet": fleet_health(service, &head.headers),
@@ -147,6 +149,7 @@ pub(crate) fn written(service: &Service, sight: fleet::Sight) -> Response<Answer
         service.sources.load_full(),
         service.signatures.load_full(),
         outcomes,
+        service.tls.load_full(),
     );
     let age = service.graph_age_seconds();
     let Ok(text) = service.metrics.write(snapshot, health, age, now) else {
