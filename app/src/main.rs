@@ -30,6 +30,7 @@ mod server;
 mod signatures;
 mod sources;
 mod terminal;
+mod tls;
 
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;

@@ -13,6 +13,7 @@ use towpath_web::{Clock, ReloadDoor, ReloadRequest, Server, Service};
 use crate::config::Settings;
 use crate::listen::ListenAddress;
 use crate::sources::address::SourceSpec;
+use crate::tls::TlsFiles;
 use crate::{cli, descriptors, example, fleet, minors, secrets, sources};
 
 /// How long work that nobody waits for may still take once the service has stopped.
@@ -21,6 +22,7 @@ const FAREWELL: Duration = Duration::from_secs(2);
 /// Serves until told to stop.
 pub(crate) fn run(mut settings: Settings) -> anyhow::Result<()> {
     settings.check_paths()?;
+    settings.check_transport()?;
     let lowered = fit_into_descriptors(&mut settings)?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
@@ -53,11 +55,16 @@ async fn serve(mut settings: Settings, lowered: Option<String>) -> anyhow::Resul
     let service = Service::new(clock(&settings), env!("CARGO_PKG_VERSION"));
     service.contract(settings.contract()?);
     service.limit_reports(settings.reports_per_minute);
+    service.limit_requests(settings.requests_per_minute);
     service.describe(crate::cli::commit(), settings.sources.is_example());
     if let Some(path) = &settings.minors {
         service.set_minors(minors::read(path)?);
     }
     secrets::warn_of_open_files(settings.secret_files());
+    if let Some(files) = settings.tls.as_ref().map(TlsFiles::read).transpose()? {
+        service.secure(files.tls());
+        tokio::spawn(files.follow());
+    }
     let server = Server::bind(settings.listen, service.clone(), settings.limits);
     let server = server.await.with_context(|| {
         format!(
@@ -71,6 +78,10 @@ async fn serve(mut settings: Settings, lowered: Option<String>) -> anyhow::Resul
     if let Some(note) = ListenAddress(address).note() {
         tracing::info!("{note}");
     }
+
+    let setup = settings.unsafe_setup();
+    setup.iter().for_each(|finding| tracing::warn!("{finding}"));
+    service.set_up(setup);
 
     // What is halted in the store is one more source of what is served.
     if let Some(fleet) = &settings.fleet {

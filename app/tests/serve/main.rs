@@ -24,5 +24,6 @@ mod registry;
 mod reload;
 mod remote;
 mod sources;
+mod tls;
 mod trust;
 mod windows;
