@@ -11,6 +11,7 @@ mod example;
 mod explain;
 mod feedback;
 mod fleet;
+mod followed_files;
 mod graph;
 mod input;
 mod listen;
@@ -31,6 +32,7 @@ mod signatures;
 mod sources;
 mod terminal;
 mod tls;
+mod token_keys;
 
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;

@@ -14,7 +14,8 @@ use crate::config::Settings;
 use crate::listen::ListenAddress;
 use crate::sources::address::SourceSpec;
 use crate::tls::TlsFiles;
-use crate::{cli, descriptors, example, fleet, minors, secrets, sources};
+use crate::token_keys::KeyFile;
+use crate::{cli, descriptors, example, minors, secrets, sources, token_keys};
 
 /// How long work that nobody waits for may still take once the service has stopped.
 const FAREWELL: Duration = Duration::from_secs(2);
@@ -91,6 +92,9 @@ async fn serve(mut settings: Settings, lowered: Option<String>) -> anyhow::Resul
     lowered
         .iter()
         .for_each(|lowered| tracing::warn!("{lowered}"));
+    let key_file =
+        |path: &std::path::PathBuf| KeyFile::new(path, settings.unbound_until, service.clone());
+    let key_file = settings.token_keys.as_ref().map(key_file);
     let in_background =
         |fleet| crate::fleet::run::in_background(service.clone(), fleet, clock(&settings));
     let fleet = settings.fleet.clone().map(in_background).transpose()?;
@@ -100,11 +104,14 @@ async fn serve(mut settings: Settings, lowered: Option<String>) -> anyhow::Resul
         fleet.feed(halts);
     }
     let wakers = Arc::new(wakers);
-    let token_keys = |path: &std::path::Path| fleet::run::token_keys(path, settings.unbound_until);
-    let keys = settings.token_keys.as_deref().map(token_keys).transpose()?;
+    let keys = |path: &std::path::Path| token_keys::read(path, settings.unbound_until);
+    let keys = settings.token_keys.as_deref().map(keys).transpose()?;
     let woken_by_request = wakers.clone();
-    let wake = Box::new(move |wanted: &ReloadRequest| woken_by_request.wake(wanted));
+    let wake = Arc::new(move |wanted: &ReloadRequest| woken_by_request.wake(wanted));
     service.reload_door(ReloadDoor { keys, wake });
+    if let Some(keys) = key_file {
+        tokio::spawn(keys.follow());
+    }
     let mut hangups = signal(SignalKind::hangup())?;
     tokio::spawn(async move {
         while hangups.recv().await.is_some() {

@@ -1,7 +1,6 @@
-//! Reads the files of TLS, and looks four times a second whether somebody has replaced one.
+//! Reads the files of TLS, and again when somebody has replaced one.
 //!
-//! A certificate and its key are two files, and for a moment they may not belong together. So new files are used once they
-//! look the same in two looks. What cannot be used is told, and tried again: a certificate may begin later.
+//! What cannot be used is told, and tried again: a certificate may begin later.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -9,14 +8,12 @@ use std::time::{Duration, Instant};
 
 use anyhow::anyhow;
 use jiff::Timestamp;
-use towpath_http::{FileStamp, read_file};
+use towpath_http::read_file;
 use towpath_web::{Tls, TlsBytes, TlsPart};
 
 use crate::config::TlsSettings;
+use crate::followed_files::{FollowedFiles, keep_looking};
 
-const LOOK_EVERY: Duration = Duration::from_millis(250);
-/// When files that cannot be used are tried again.
-const RETRY_AFTER: Duration = Duration::from_secs(30);
 /// When a problem that stays is logged again.
 const REMIND_AFTER: Duration = Duration::from_secs(24 * 60 * 60);
 /// Revocation lists may be long.
@@ -30,18 +27,11 @@ pub(crate) struct TlsFiles {
     logged: (Vec<String>, Instant),
 }
 
-/// The files that are replaced together.
+/// The files of one part.
 struct PartFiles {
     part: TlsPart,
-    files: Vec<PathBuf>,
-    /// As they were when they were read last, …
-    read: Stamps,
-    /// … and in the last look.
-    seen: Stamps,
-    retry_at: Option<Instant>,
+    files: FollowedFiles,
 }
-
-type Stamps = Vec<Option<FileStamp>>;
 
 impl TlsFiles {
     /// Reads all files. What cannot be used ends the start.
@@ -85,21 +75,8 @@ impl TlsFiles {
     }
 
     /// Looks for new files, for ever.
-    pub(crate) async fn follow(mut self) {
-        let mut looks = tokio::time::interval(LOOK_EVERY);
-        loop {
-            looks.tick().await;
-            let looked = tokio::task::spawn_blocking(move || {
-                self.look(Instant::now());
-                self
-            });
-            match looked.await {
-                Ok(files) => self = files,
-                Err(error) => {
-                    return tracing::error!(%error, "certificates are no longer looked at; restart the service");
-                }
-            }
-        }
+    pub(crate) async fn follow(self) {
+        keep_looking(self, Self::look).await;
     }
 
     fn look(&mut self, now: Instant) {
@@ -124,67 +101,46 @@ impl TlsFiles {
 }
 
 impl PartFiles {
-    fn new((part, files): (TlsPart, Vec<PathBuf>)) -> Self {
-        let stamps = stamps(&files);
+    fn new((part, paths): (TlsPart, Vec<PathBuf>)) -> Self {
         Self {
             part,
-            files,
-            read: stamps.clone(),
-            seen: stamps,
-            retry_at: None,
+            files: FollowedFiles::new(paths),
         }
     }
 
     fn names(&self) -> String {
-        let names = self.files.iter().map(|file| file.display().to_string());
-        names.collect::<Vec<_>>().join(", ")
+        self.files.names()
     }
 
     fn look(&mut self, tls: &Tls, now: Instant) {
-        let stamps = stamps(&self.files);
-        let is_settled = stamps == self.seen;
-        let is_new = stamps != self.read;
-        self.seen.clone_from(&stamps);
-        let is_due = self.retry_at.is_some_and(|at| now >= at);
-        if !is_settled || !(is_new || is_due) {
-            return;
-        }
-        self.read = stamps;
-        self.retry_at = match self.replace(tls) {
-            true => None,
-            false => Some(now + RETRY_AFTER),
-        };
-    }
-
-    fn replace(&self, tls: &Tls) -> bool {
-        let content: Result<Vec<Vec<u8>>, String> =
-            self.files.iter().map(|path| content(path)).collect();
-        let content = match content {
-            Ok(content) => content,
-            Err(problem) => {
-                tls.unreadable(self.part, problem);
-                return false;
-            }
-        };
-        let replaced = match (self.part, &*content) {
-            (TlsPart::Certificate, [chain, key]) => {
-                tls.replace(TlsBytes::Certificate { chain, key })
-            }
-            (TlsPart::ClientCa, [authorities]) => tls.replace(TlsBytes::ClientCa(authorities)),
-            (TlsPart::ClientCrl, [lists]) => tls.replace(TlsBytes::ClientCrl(lists)),
-            _ => unreachable!("each part has its files"),
-        };
-        if replaced.is_ok() {
-            let (files, ends) = (self.names(), tls.certificate().ends);
-            tracing::info!(%files, certificate_ends = %ends, "new files of TLS are in use");
-        }
-        // What is wrong is told with the other problems.
-        replaced.is_ok()
+        let part = self.part;
+        self.files.look(now, |files| replace(part, files, tls));
     }
 }
 
-fn stamps(files: &[PathBuf]) -> Stamps {
-    files.iter().map(|path| FileStamp::of(path)).collect()
+/// Uses new files of a part, if they can be used.
+fn replace(part: TlsPart, files: &FollowedFiles, tls: &Tls) -> bool {
+    let content: Result<Vec<Vec<u8>>, String> =
+        files.paths.iter().map(|path| content(path)).collect();
+    let content = match content {
+        Ok(content) => content,
+        Err(problem) => {
+            tls.unreadable(part, problem);
+            return false;
+        }
+    };
+    let replaced = match (part, &*content) {
+        (TlsPart::Certificate, [chain, key]) => tls.replace(TlsBytes::Certificate { chain, key }),
+        (TlsPart::ClientCa, [authorities]) => tls.replace(TlsBytes::ClientCa(authorities)),
+        (TlsPart::ClientCrl, [lists]) => tls.replace(TlsBytes::ClientCrl(lists)),
+        _ => unreachable!("each part has its files"),
+    };
+    if replaced.is_ok() {
+        let (files, ends) = (files.names(), tls.certificate().ends);
+        tracing::info!(%files, certificate_ends = %ends, "new files of TLS are in use");
+    }
+    // What is wrong is told with the other problems.
+    replaced.is_ok()
 }
 
 fn content(path: &Path) -> Result<Vec<u8>, String> {

@@ -120,6 +120,8 @@ pub struct Service {
     pub(crate) tls: ArcSwapOption<Tls>,
     /// What is unsafe in how the service was started.
     pub(crate) setup: ArcSwap<Vec<Finding>>,
+    /// Why the newest keys of tokens are not in use.
+    pub(crate) keys_problem: ArcSwapOption<Finding>,
     ending: Arc<ending::Ending>,
     events: events::Events,
     build: Build,
@@ -181,6 +183,7 @@ impl Service {
             reload_door: ArcSwapOption::empty(),
             tls: ArcSwapOption::empty(),
             setup: ArcSwap::default(),
+            keys_problem: ArcSwapOption::empty(),
             ending: Arc::default(),
             events: events::Events::new(clock()),
             build: Build {

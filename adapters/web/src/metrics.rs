@@ -96,6 +96,8 @@ pub struct Metrics {
     /// Published events, by kind.
     events: Family<Label, Counter>,
     pub(crate) event_streams: Gauge,
+    /// Whether the newest keys of tokens are in use.
+    pub(crate) token_keys_in_use: Gauge,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -137,7 +139,9 @@ impl Metrics {
             questions: Results::default(),
             events: Family::default(),
             event_streams: Gauge::default(),
+            token_keys_in_use: Gauge::default(),
         };
+        metrics.token_keys_in_use.set(1);
         for name in events::names() {
             drop(metrics.events.get_or_create(&[("kind", name)]));
         }
@@ -230,6 +234,11 @@ impl Metrics {
             "towpath_event_streams",
             "Open streams of events",
             self.event_streams.clone(),
+        );
+        r.register(
+            "towpath_token_keys_in_use",
+            "1 unless the newest keys of tokens cannot be used",
+            self.token_keys_in_use.clone(),
         );
         self.reports.register(r);
         r.register(

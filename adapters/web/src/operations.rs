@@ -66,7 +66,7 @@ pub(crate) fn readiness(
         "graph": graph,
         "sources": sources::told(health, service.now()),
         "tls": service.tls.load().as_ref().map(|tls| tls.told()),
-        "setup": findings::json(&service.setup.load()),
+        "setup": findings::json(&service.setup_findings()),
         "signatures": signatures::told(service.signatures.load().as_deref(), service.now()),
         "lastReload": last_reload(&reload),
         "fleet": fleet_health(service, &head.headers),

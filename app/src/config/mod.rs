@@ -144,7 +144,7 @@ pub(crate) struct ServeOptions {
         help_heading = "Fleet"
     )]
     pub(crate) keep_for: Option<TimeSpan>,
-    /// Sign and check tokens of clusters and administrators with the keys in this file.
+    /// Sign and check tokens of clusters and administrators with the keys in this file. Towpath reads it again when it changes.
     #[arg(
         long,
         env = "TOWPATH_TOKEN_KEYS",

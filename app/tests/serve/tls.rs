@@ -220,10 +220,10 @@ fn both_versions_are_spoken_and_http_1_is_agreed_on() {
     );
 }
 
-/// As many requests as `TOWPATH_ROTATION_REQUESTS` says; `cargo xtask bench rotations` asks for 100,000.
+/// As many requests as the variable `ROTATION_REQUESTS` says; `cargo xtask bench rotations` asks for 100,000.
 #[test]
 fn no_request_is_lost_while_certificates_keys_and_keyrings_change() {
-    let wanted = std::env::var("TOWPATH_ROTATION_REQUESTS").ok();
+    let wanted = std::env::var("ROTATION_REQUESTS").ok();
     let wanted = wanted.map_or(3_000, |number| {
         number.parse().expect("a number of requests")
     });
@@ -345,9 +345,15 @@ fn rotate(
             &[files.clients.pem(), Authority::new("more").pem()].concat(),
         );
         signed.keyring(&keyrings[rotation % 2]);
+        files.put("keys", &format!("{rotation:032}\n{KEY}\n"));
+        let newest = files.token(CLUSTER);
         towpath.signal(Signal::HUP);
         let keys = || readiness(towpath, config)["signatures"]["keyring"]["keys"].clone();
         until("the new keyring is read", || keys() == rotation % 2 + 1);
+        until("the new key of tokens is in use", || {
+            let answer = get(towpath.address, config, &stamp(CLUSTER), Some(&newest));
+            answer.expect("an answer").status == 200
+        });
         until("the new certificate is shown", || {
             readiness(towpath, config)["tls"]["certificateEnds"] != old
         });
@@ -490,6 +496,55 @@ fn clusters_need_a_certificate_beside_the_token_and_graphs_need_none() {
         .text();
     let line = "towpath_client_certificates_refused_total{reason=\"none\"} 2";
     assert!(metrics.lines().any(|one| one == line), "{metrics}");
+}
+
+#[test]
+fn keys_of_tokens_are_read_again_and_a_file_that_cannot_be_used_keeps_the_old_ones() {
+    let files = Files::new();
+    let keys = files.text("keys");
+    let towpath = Towpath::serve(&["--token-keys", &keys]);
+    towpath.until("it is ready", |t| t.get("/readyz").status == 200);
+    let old = files.token(CLUSTER);
+    let status = |token: &str| {
+        let answer = towpath.get_with(&stamp(CLUSTER), &[("authorization", token)]);
+        (
+            answer.status,
+            if answer.status == 200 {
+                String::new()
+            } else {
+                answer.kind()
+            },
+        )
+    };
+    let setup = || towpath.get("/readyz").json()["setup"].clone();
+    assert_eq!((status(&old).0, setup()), (200, serde_json::json!([])));
+    files.put("keys", "short\n");
+    until("it is told", || setup()[0]["code"] == "token-keys-not-used");
+    let line = towpath.log_line("the keys before stay in use");
+    assert!(
+        line["message"]
+            .as_str()
+            .is_some_and(|text| text.contains("line 1: a key has")),
+        "{line}"
+    );
+    assert!(
+        towpath
+            .get("/metrics")
+            .text()
+            .contains("towpath_token_keys_in_use 0\n")
+    );
+    assert_eq!(status(&old).0, 200);
+    // A new one beside the old one, and then alone: what the old one made counts no more.
+    let new = format!("{:032}\n", 7);
+    files.put("keys", &format!("{new}{KEY}\n"));
+    let newest = files.token(CLUSTER);
+    until("the new key counts", || status(&newest).0 == 200);
+    assert_eq!((status(&old).0, setup()), (200, serde_json::json!([])));
+    files.put("keys", &new);
+    until("the old key counts no more", || {
+        status(&old) == (401, "unknown_key".to_owned())
+    });
+    assert_eq!(status(&newest).0, 200);
 }
 
 /// Asks on an open connection until it is refused; the answer then.

@@ -26,7 +26,7 @@ pub(super) fn run(options: &RotationOptions) -> anyhow::Result<Outcome> {
     ))?;
     let test = ["test", "--package", "towpath", "--test", "serve", "--"];
     let status = workspace::cargo(&[&test[..], &[TEST, "--exact", "--nocapture"]].concat())
-        .env("TOWPATH_ROTATION_REQUESTS", options.requests.to_string())
+        .env("ROTATION_REQUESTS", options.requests.to_string())
         .status()
         .context("cargo cannot be run")?;
     Ok(match status.success() {

@@ -8,6 +8,7 @@ mod aus_metrics;
 mod metrics;
 pub(crate) mod query;
 pub(crate) mod receive;
+mod rotation;
 pub(crate) mod stamp;
 mod tokens;
 
