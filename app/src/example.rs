@@ -176,17 +176,18 @@ pub(crate) fn welcome(address: SocketAddr, service: &Service) -> String {
     let Some(snapshot) = service.snapshot() else {
         return "The example could not be loaded; the log says why.\n".to_owned();
     };
-    let graph = format!("http://{address}/api/upgrades_info/graph?channel=stable-4.20");
+    let scheme = service.scheme();
+    let graph = format!("{scheme}://{address}/api/upgrades_info/graph?channel=stable-4.20");
     let (reached, waiting) = rollout_examples(snapshot.graph(), service.now());
     format!(
-        "\nThe page: http://{address}/\n\n\
+        "\nThe page: {scheme}://{address}/\n\n\
          Towpath serves its example. In stable-4.20, 4.20.4 is being rolled out.\n\n\
          \x20 # The rollout has reached this cluster: its edges include [5,6] (4.20.3 to 4.20.4).\n\
          \x20 curl -s '{graph}&platform=GCP&id={reached}'\n\n\
          \x20 # The rollout has not reached this one, and 4.20.3 is blocked on AWS: no edge leads to 5 or 6.\n\
          \x20 curl -s '{graph}&platform=AWS&id={waiting}'\n\n\
          \x20 # The progress of each rollout\n\
-         \x20 curl -s http://{address}/metrics | grep phased_update_rollout\n\n\
+         \x20 curl -s {scheme}://{address}/metrics | grep phased_update_rollout\n\n\
          Press Ctrl-C to stop. To serve your own data: towpath serve --graph-data DIR --releases FILE\n\n"
     )
 }

@@ -12,6 +12,7 @@ mod example;
 mod explain;
 mod feedback;
 mod fleet;
+mod followed_files;
 mod graph;
 mod input;
 mod listen;
@@ -34,6 +35,8 @@ mod signatures;
 mod sources;
 mod systemd;
 mod terminal;
+mod tls;
+mod token_keys;
 
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;

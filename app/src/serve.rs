@@ -14,7 +14,9 @@ use crate::config::Settings;
 use crate::listen::ListenAddress;
 use crate::sources::address::SourceSpec;
 use crate::systemd::Systemd;
-use crate::{cli, descriptors, example, fleet, minors, secrets, sources};
+use crate::tls::TlsFiles;
+use crate::token_keys::KeyFile;
+use crate::{cli, descriptors, example, minors, secrets, sources, token_keys};
 
 /// How long work that nobody waits for may still take once the service has stopped.
 const FAREWELL: Duration = Duration::from_secs(2);
@@ -22,6 +24,7 @@ const FAREWELL: Duration = Duration::from_secs(2);
 /// Serves until told to stop.
 pub(crate) fn run(mut settings: Settings) -> anyhow::Result<()> {
     settings.check_paths()?;
+    settings.check_transport()?;
     let lowered = fit_into_descriptors(&mut settings)?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
@@ -54,12 +57,17 @@ async fn serve(mut settings: Settings, lowered: Option<String>) -> anyhow::Resul
     let service = Service::new(clock(&settings), env!("CARGO_PKG_VERSION"));
     service.contract(settings.contract()?);
     service.limit_reports(settings.reports_per_minute);
+    service.limit_requests(settings.requests_per_minute);
     let (commit, day) = cli::commit();
     service.describe(commit, day, settings.sources.is_example());
     if let Some(path) = &settings.minors {
         service.set_minors(minors::read(path)?);
     }
     secrets::warn_of_open_files(settings.secret_files());
+    if let Some(files) = settings.tls.as_ref().map(TlsFiles::read).transpose()? {
+        service.secure(files.tls());
+        tokio::spawn(files.follow());
+    }
     let server = Server::bind(settings.listen, service.clone(), settings.limits);
     let server = server.await.with_context(|| {
         format!(
@@ -74,6 +82,10 @@ async fn serve(mut settings: Settings, lowered: Option<String>) -> anyhow::Resul
         tracing::info!("{note}");
     }
 
+    let setup = settings.unsafe_setup();
+    setup.iter().for_each(|finding| tracing::warn!("{finding}"));
+    service.set_up(setup);
+
     // What is halted in the store is one more source of what is served.
     if let Some(fleet) = &settings.fleet {
         let store = towpath_sources::without_credentials(&fleet.store_address().url);
@@ -82,6 +94,9 @@ async fn serve(mut settings: Settings, lowered: Option<String>) -> anyhow::Resul
     lowered
         .iter()
         .for_each(|lowered| tracing::warn!("{lowered}"));
+    let key_file =
+        |path: &std::path::PathBuf| KeyFile::new(path, settings.unbound_until, service.clone());
+    let key_file = settings.token_keys.as_ref().map(key_file);
     let in_background = |fleet| {
         let access = settings.sources.access.clone();
         crate::fleet::run::in_background(service.clone(), fleet, access, clock(&settings))
@@ -93,11 +108,14 @@ async fn serve(mut settings: Settings, lowered: Option<String>) -> anyhow::Resul
         fleet.feed(halts);
     }
     let wakers = Arc::new(wakers);
-    let token_keys = |path: &std::path::Path| fleet::run::token_keys(path, settings.unbound_until);
-    let keys = settings.token_keys.as_deref().map(token_keys).transpose()?;
+    let keys = |path: &std::path::Path| token_keys::read(path, settings.unbound_until);
+    let keys = settings.token_keys.as_deref().map(keys).transpose()?;
     let woken_by_request = wakers.clone();
-    let wake = Box::new(move |wanted: &ReloadRequest| woken_by_request.wake(wanted));
+    let wake = Arc::new(move |wanted: &ReloadRequest| woken_by_request.wake(wanted));
     service.reload_door(ReloadDoor { keys, wake });
+    if let Some(keys) = key_file {
+        tokio::spawn(keys.follow());
+    }
     let mut hangups = signal(SignalKind::hangup())?;
     tokio::spawn(async move {
         while hangups.recv().await.is_some() {

@@ -9,7 +9,7 @@ use clap::parser::ValueSource;
 use clap::{ArgMatches, Args, Command};
 use serde_json::Value;
 use towpath_formats::fleet::token;
-use towpath_http::{BearerToken, TokenFile};
+use towpath_http::{BearerToken, Certificates, TokenFile};
 use towpath_sources::fetch;
 
 use crate::cli::{print, say, terminal_width};
@@ -44,6 +44,15 @@ pub(crate) struct ServerArgs {
         help_heading = "Service"
     )]
     token_file: Option<PathBuf>,
+    /// Trust only the certificates in this PEM file for --server.
+    #[arg(
+        long,
+        env = "TOWPATH_SERVER_CA_FILE",
+        value_name = "FILE",
+        requires = "server",
+        help_heading = "Service"
+    )]
+    server_ca_file: Option<PathBuf>,
 }
 
 impl ServerArgs {
@@ -52,6 +61,7 @@ impl ServerArgs {
         self.server.as_deref().map(|url| Server {
             url,
             token_file: self.token_file.as_deref(),
+            ca_file: self.server_ca_file.as_deref(),
         })
     }
 }
@@ -121,6 +131,7 @@ pub(crate) fn check(command: &Command, matches: &ArgMatches) -> Result<(), clap:
 pub(crate) struct Server<'a> {
     url: &'a str,
     token_file: Option<&'a Path>,
+    ca_file: Option<&'a Path>,
 }
 
 /// A question: a path, and the words that were given.
@@ -285,10 +296,16 @@ impl Server<'_> {
         }
         let url = format!("{}{target}", self.url.trim_end_matches('/'));
         let token = self.token_file.map(read_token).transpose()?;
+        let authorities = self.ca_file.map(read_authorities).transpose()?;
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()?;
-        let fetched = runtime.block_on(fetch(&url, token.as_ref(), posted, MAX_ANSWER_BYTES));
+        let fetched = runtime.block_on(fetch(
+            &url,
+            (token.as_ref(), authorities.as_ref()),
+            posted,
+            MAX_ANSWER_BYTES,
+        ));
         let fetched = fetched?;
         let text = String::from_utf8(fetched.body).context("the service's answer is not text")?;
         // 202: it is noted, and somebody else has to say so too.
@@ -347,6 +364,13 @@ fn without_pages(mut whole: Value, limit: usize) -> Value {
         }
     }
     whole
+}
+
+fn read_authorities(path: &Path) -> anyhow::Result<Certificates> {
+    Certificates::read(path).map_err(|problem| {
+        let path = path.display();
+        anyhow!("--server-ca-file {path} {problem}; name a file with certificates in PEM form")
+    })
 }
 
 fn read_token(path: &Path) -> anyhow::Result<BearerToken> {

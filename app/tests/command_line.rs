@@ -260,7 +260,7 @@ fn an_address_to_listen_on_has_short_forms() {
 
 #[test]
 fn all_interfaces_are_said_to_be_all() {
-    let mut serve = command(&["serve", "--listen", ":0"])
+    let mut serve = command(&["serve", "--listen", ":0", "--insecure-http"])
         .stdout(Stdio::null())
         .stderr(Stdio::piped())
         .spawn()

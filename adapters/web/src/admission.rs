@@ -26,6 +26,18 @@ pub struct Admission {
     pub hosts: AllowedHosts,
     /// The proxies that may name a client's address.
     pub proxies: TrustedProxies,
+    /// Who is answered over plain HTTP.
+    pub plain_http: PlainHttp,
+}
+
+/// Who is answered over plain HTTP. With TLS, nobody is.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum PlainHttp {
+    /// Everybody: on loopback, or where the network is trusted.
+    #[default]
+    Everybody,
+    /// This machine and the trusted proxies. Others may ask only how the service is.
+    Proxies,
 }
 
 /// The names of this service.
@@ -148,6 +160,12 @@ impl TrustedProxies {
 }
 
 impl Admission {
+    /// Whether what a client at this address sends and gets can be read on the way, and should not be.
+    pub(crate) fn is_exposed(&self, peer: IpAddr) -> bool {
+        let peer = peer.to_canonical();
+        self.plain_http == PlainHttp::Proxies && !peer.is_loopback() && !self.proxies.contain(peer)
+    }
+
     /// The answer to a refused request.
     pub(crate) fn refusal(&self, head: &Parts) -> Option<Response<AnswerBody>> {
         let mut hosts = head.headers.get_all(header::HOST).iter();

@@ -18,6 +18,7 @@ use tokio::time::{Instant, Sleep, sleep_until};
 
 use crate::ending::ConnectionState;
 use crate::page_cache::PageCache;
+use crate::transport::Transport;
 
 /// How often a long request checks whether its client is still there.
 pub(crate) const LOOK_EVERY: Duration = Duration::from_millis(500);
@@ -57,7 +58,7 @@ impl Peer {
 
 /// A stream whose writes must make progress.
 pub(crate) struct TimeoutStream {
-    stream: TcpStream,
+    stream: Transport,
     page_cache: Arc<PageCache>,
     patience: Duration,
     talk: Arc<ConnectionState>,
@@ -77,7 +78,7 @@ enum LastTransfer {
 
 impl TimeoutStream {
     pub(crate) fn new(
-        stream: TcpStream,
+        stream: Transport,
         page_cache: Arc<PageCache>,
         patience: Duration,
         talk: Arc<ConnectionState>,
@@ -100,8 +101,10 @@ impl TimeoutStream {
         cx: &mut Context<'_>,
         parts: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
+        // What is encrypted first is not sent from a file.
         let mirrored = parts
             .iter()
+            .filter(|_| self.stream.is_plain())
             .enumerate()
             .find_map(|(at, part)| Some((at, self.page_cache.find(part)?)));
         match mirrored {
@@ -126,16 +129,25 @@ impl TimeoutStream {
         cx: &mut Context<'_>,
         io: impl Fn(&TcpStream) -> rustix::io::Result<usize>,
     ) -> Poll<io::Result<usize>> {
+        let stream = self.stream.tcp();
         loop {
-            ready!(self.stream.poll_write_ready(cx))?;
-            match self
-                .stream
-                .try_io(Interest::WRITABLE, || Ok(io(&self.stream)?))
-            {
+            ready!(stream.poll_write_ready(cx))?;
+            match stream.try_io(Interest::WRITABLE, || Ok(io(stream)?)) {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
                 done => return Poll::Ready(done),
             }
         }
+    }
+
+    fn wrote(
+        &mut self,
+        cx: &mut Context<'_>,
+        progress: Poll<io::Result<usize>>,
+    ) -> Poll<io::Result<usize>> {
+        if progress.is_ready() {
+            self.last = LastTransfer::Written;
+        }
+        self.watch(cx, progress)
     }
 
     /// Sets a deadline while a write waits, and clears it on progress.
@@ -145,7 +157,6 @@ impl TimeoutStream {
         progress: Poll<io::Result<T>>,
     ) -> Poll<io::Result<T>> {
         if progress.is_ready() {
-            self.last = LastTransfer::Written;
             self.deadline = None;
             return progress;
         }
@@ -190,7 +201,7 @@ impl AsyncWrite for TimeoutStream {
         buf: &[u8],
     ) -> Poll<io::Result<usize>> {
         let progress = Pin::new(&mut self.stream).poll_write(cx, buf);
-        self.watch(cx, progress)
+        self.wrote(cx, progress)
     }
 
     fn poll_write_vectored(
@@ -199,7 +210,7 @@ impl AsyncWrite for TimeoutStream {
         bufs: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         let progress = self.poll_write_parts(cx, bufs);
-        self.watch(cx, progress)
+        self.wrote(cx, progress)
     }
 
     fn is_write_vectored(&self) -> bool {
@@ -207,11 +218,14 @@ impl AsyncWrite for TimeoutStream {
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        self.peer.look(&self.stream);
-        Pin::new(&mut self.stream).poll_flush(cx)
+        self.peer.look(self.stream.tcp());
+        // TLS holds back what the client does not take.
+        let progress = Pin::new(&mut self.stream).poll_flush(cx);
+        self.watch(cx, progress)
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_shutdown(cx)
+        let progress = Pin::new(&mut self.stream).poll_shutdown(cx);
+        self.watch(cx, progress)
     }
 }

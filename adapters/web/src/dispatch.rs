@@ -17,7 +17,7 @@ use crate::questions::{Queue, Work};
 use crate::refusal::OrRefusal;
 use crate::routes::{self, Handler, RouteMatch};
 use crate::workers::Surroundings;
-use crate::{Service, events, fleet, graph, reload};
+use crate::{Service, events, fleet, graph, reload, tls};
 
 impl Service {
     pub(crate) async fn answer(
@@ -63,7 +63,9 @@ impl Service {
         around: &Surroundings,
         place: &Place,
     ) -> Response<AnswerBody> {
-        let answered = match taken {
+        let cost = taken.as_ref().ok().map(|found| found.route.cost());
+        let counted = self.count_request(cost, &head.headers, place.client());
+        let answered = match counted.and(taken) {
             Ok(found) => {
                 self.answer_route(head, found, &mut incoming, around, place)
                     .await
@@ -90,6 +92,7 @@ impl Service {
         around: &Surroundings,
         place: &Place,
     ) -> OrRefusal<Response<AnswerBody>> {
+        tls::check(self, found, &head.headers, around.certificate.as_deref())?;
         match found.route.handler {
             Handler::Graph => unreachable!("graphs are not answered beside graphs"),
             Handler::Probe(answer) | Handler::Light(answer) | Handler::Page(answer) => {

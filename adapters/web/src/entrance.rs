@@ -17,6 +17,8 @@ use crate::refusal::Refusal;
 use crate::routes::{self, Cost, Route, RouteMatch};
 use crate::workers::Surroundings;
 
+const EXPOSED: &str = "over plain HTTP this service answers its --trusted-proxies alone: use https, or go through one of them";
+
 pub(crate) async fn answer(
     service: &Arc<Service>,
     (head, mut incoming): (Parts, Incoming),
@@ -33,6 +35,7 @@ pub(crate) async fn answer(
                 .answered(found, refusal.status(), Duration::ZERO);
             Err(refusal)
         }
+        None if around.is_exposed && !is_harmless(&head, found) => Err(exposed(service)),
         None => let_in(place, &head, found).map_err(|why| no_place(service, why)),
     };
     let (response, client) = match admitted {
@@ -48,6 +51,19 @@ pub(crate) async fn answer(
         }
     };
     service.dressed(&head, response, client)
+}
+
+/// Whether it may go over plain HTTP from anywhere: it asks how the service is, as a kubelet does, and shows no token.
+fn is_harmless(head: &Parts, found: Option<RouteMatch<'_>>) -> bool {
+    let cost = found.map(|found| found.route.cost());
+    matches!(cost, Some(Cost::Probe | Cost::Scrape))
+        && !head.headers.contains_key(header::AUTHORIZATION)
+}
+
+fn exposed(service: &Service) -> Response<AnswerBody> {
+    service.metrics.connection_closed("plain_http");
+    let status = StatusCode::MISDIRECTED_REQUEST;
+    closing(Refusal::new(status, "plain_http", EXPOSED).response())
 }
 
 /// Takes a place for the request and for the client that a proxy names.
@@ -73,10 +89,12 @@ fn let_in(
 fn no_place(service: &Service, why: NoPlace) -> Response<AnswerBody> {
     service.metrics.connection_closed(why.reason());
     let (status, kind) = (StatusCode::SERVICE_UNAVAILABLE, "too_many_connections");
-    let mut response = Refusal::new(status, kind, why.sentence()).response();
-    response
-        .headers_mut()
-        .insert(header::CONNECTION, HeaderValue::from_static("close"));
+    closing(Refusal::new(status, kind, why.sentence()).response())
+}
+
+fn closing(mut response: Response<AnswerBody>) -> Response<AnswerBody> {
+    let close = HeaderValue::from_static("close");
+    response.headers_mut().insert(header::CONNECTION, close);
     response
 }
 

@@ -33,6 +33,7 @@ mod questions;
 mod refusal;
 mod release_admin;
 mod reload;
+mod request_rate;
 mod rollout_series;
 mod routes;
 mod server;
@@ -41,6 +42,8 @@ mod signatures;
 mod snapshot;
 mod sources;
 mod step_graph_cache;
+mod tls;
+mod transport;
 mod watch_series;
 mod workers;
 
@@ -63,7 +66,7 @@ use towpath_formats::minors::built_in;
 
 use events::EventKind;
 
-pub use admission::{Admission, AllowedHosts, TrustedProxies};
+pub use admission::{Admission, AllowedHosts, PlainHttp, TrustedProxies};
 pub use body::AnswerBody;
 pub use contract::ClientContract;
 pub use enrolment::{Enrolment, PassNumber};
@@ -76,6 +79,7 @@ pub use managed::{AllowedUpdates, ClusterPlace, Managed};
 pub use metrics::{Metrics, ReloadResult};
 pub use probes::{Probe, ProbeAnswer, Probes};
 pub use reload::{ReloadDoor, ReloadRequest, WakeOutcome};
+pub use request_rate::REQUESTS_PER_MINUTE;
 pub use routes::{Cost, ROUTES, Role, Route, Verb, Who};
 pub use server::{Limits, Server};
 pub use signatures::{KeyringHealth, SignatureHealth, StoreHealth};
@@ -83,6 +87,7 @@ pub use snapshot::Snapshot;
 pub use sources::{
     ChangedWindows, SourceHealth, SourceProblem, SourceReads, StricterPart, WindowChanges,
 };
+pub use tls::{Tls, TlsBytes, TlsPart};
 pub use watch_series::{OutcomesQueryMetrics, WatchMetrics};
 
 /// The clock. A parameter, so that tests can choose any instant.
@@ -117,12 +122,20 @@ pub struct Service {
     sources: ArcSwapOption<Vec<SourceHealth>>,
     signatures: ArcSwapOption<SignatureHealth>,
     reload_door: ArcSwapOption<ReloadDoor>,
+    /// None: plain HTTP.
+    pub(crate) tls: ArcSwapOption<Tls>,
+    /// What is unsafe in how the service was started.
+    pub(crate) setup: ArcSwap<Vec<Finding>>,
+    /// Why the newest keys of tokens are not in use.
+    pub(crate) keys_problem: ArcSwapOption<Finding>,
     ending: Arc<ending::Ending>,
     events: events::Events,
     build: Build,
     started: Instant,
     /// Limits how often each cluster reports; none without a limit.
     report_rates: Mutex<Option<Rates<ClusterId>>>,
+    /// Limits how often each client asks for anything but graphs; none without a limit.
+    request_rates: Mutex<Option<Rates<request_rate::Client>>>,
 }
 
 /// What is running.
@@ -177,6 +190,9 @@ impl Service {
             sources: ArcSwapOption::empty(),
             signatures: ArcSwapOption::empty(),
             reload_door: ArcSwapOption::empty(),
+            tls: ArcSwapOption::empty(),
+            setup: ArcSwap::default(),
+            keys_problem: ArcSwapOption::empty(),
             ending: Arc::default(),
             events: events::Events::new(clock()),
             build: Build {
@@ -185,6 +201,7 @@ impl Service {
             },
             started: Instant::now(),
             report_rates: Mutex::new(report_rates(REPORTS_PER_MINUTE)),
+            request_rates: Mutex::new(request_rate::rates(REQUESTS_PER_MINUTE)),
             clock,
         })
     }
@@ -210,6 +227,24 @@ impl Service {
 
     pub(crate) fn minors(&self) -> Minors {
         (**self.minors.load()).clone()
+    }
+
+    /// Serves over TLS. Call it before the server is started.
+    pub fn secure(&self, tls: Arc<Tls>) {
+        self.tls.store(Some(tls));
+    }
+
+    /// How its addresses begin.
+    pub fn scheme(&self) -> &'static str {
+        match &*self.tls.load() {
+            Some(_) => "https",
+            None => "http",
+        }
+    }
+
+    /// Sets what is unsafe in how the service was started, for `/readyz`. Everybody sees it.
+    pub fn set_up(&self, findings: Vec<Finding>) {
+        self.setup.store(Arc::new(findings));
     }
 
     /// Sets what `/api/v1/session` and `towpath_build_info` tell besides: the commit and its day, and whether the built-in example is served.

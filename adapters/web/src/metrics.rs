@@ -19,11 +19,13 @@ use prometheus_client::registry::{Registry, Unit};
 use crate::fleet::{FleetCollector, FleetMetrics, ReportResults, Sight};
 use crate::outcome_series::OutcomesCollector;
 use crate::questions::Results;
+use crate::request_rate::Client;
 use crate::rollout_series::rollout_series;
 use crate::routes::{Cost, RouteMatch};
 use crate::signatures::{SignatureHealth, SignaturesCollector};
 use crate::snapshot::ChannelArch;
 use crate::sources::{SourceHealth, SourcesCollector};
+use crate::tls::{BadCertificate, NO_CERTIFICATE, OTHER_CLUSTER, Tls, TlsCollector};
 use crate::watch_series::WatchCollector;
 use crate::{Snapshot, events, locked};
 
@@ -37,6 +39,7 @@ type Health = (
     Option<Arc<SignatureHealth>>,
     Option<OutcomesCollector>,
     WatchCollector,
+    Option<Arc<Tls>>,
 );
 
 /// The result of an attempt to load a graph.
@@ -84,6 +87,10 @@ pub struct Metrics {
     pub(crate) connections: Gauge,
     /// Refused or closed connections, by reason.
     connections_closed: Family<Label, Counter>,
+    /// Requests of clusters whose certificate was refused, by reason.
+    certificates_refused: Family<Label, Counter>,
+    /// Requests of clients that ask too often, by how they are counted.
+    requests_limited: Family<Label, Counter>,
     /// Reports of clusters, by result.
     pub(crate) reports: ReportResults,
     /// Graphs without edges, because no pass has placed the cluster.
@@ -93,6 +100,8 @@ pub struct Metrics {
     /// Published events, by kind.
     events: Family<Label, Counter>,
     pub(crate) event_streams: Gauge,
+    /// Whether the newest keys of tokens are in use.
+    pub(crate) token_keys_in_use: Gauge,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -136,14 +145,26 @@ impl Metrics {
             channels: Mutex::default(),
             connections: Gauge::default(),
             connections_closed: Family::default(),
+            certificates_refused: Family::default(),
+            requests_limited: Family::default(),
             reports: ReportResults::default(),
             not_enrolled: Counter::default(),
             questions: Results::default(),
             events: Family::default(),
             event_streams: Gauge::default(),
+            token_keys_in_use: Gauge::default(),
         };
+        metrics.token_keys_in_use.set(1);
         for name in events::names() {
             drop(metrics.events.get_or_create(&[("kind", name)]));
+        }
+        let bad = BadCertificate::ALL.map(BadCertificate::name);
+        for reason in bad.into_iter().chain([NO_CERTIFICATE, OTHER_CLUSTER]) {
+            let refused = &metrics.certificates_refused;
+            drop(refused.get_or_create(&[("reason", reason)]));
+        }
+        for kind in Client::KINDS {
+            drop(metrics.requests_limited.get_or_create(&[("by", kind)]));
         }
         for result in [
             ReloadResult::Changed,
@@ -210,6 +231,16 @@ impl Metrics {
             self.connections_closed.clone(),
         );
         r.register(
+            "towpath_client_certificates_refused",
+            "Requests of clusters that were refused for their certificate, by reason",
+            self.certificates_refused.clone(),
+        );
+        r.register(
+            "towpath_requests_limited",
+            "Requests that were refused because their client asks too often, by how it is counted",
+            self.requests_limited.clone(),
+        );
+        r.register(
             "towpath_questions",
             "Questions and scrapes that were put into a queue, by what became of them",
             self.questions.clone(),
@@ -223,6 +254,11 @@ impl Metrics {
             "towpath_event_streams",
             "Open streams of events",
             self.event_streams.clone(),
+        );
+        r.register(
+            "towpath_token_keys_in_use",
+            "1 unless the newest keys of tokens cannot be used",
+            self.token_keys_in_use.clone(),
         );
         self.reports.register(r);
         r.register(
@@ -301,6 +337,18 @@ impl Metrics {
             .inc();
     }
 
+    /// Counts a request of a client that asks too often.
+    pub(crate) fn request_limited(&self, by: &'static str) {
+        self.requests_limited.get_or_create(&[("by", by)]).inc();
+    }
+
+    /// Counts a request of a cluster that was refused for its certificate.
+    pub(crate) fn certificate_refused(&self, reason: &'static str) {
+        self.certificates_refused
+            .get_or_create(&[("reason", reason)])
+            .inc();
+    }
+
     fn of_channel(&self, channel: &str) -> ChannelMetrics {
         let mut channels = locked(&self.channels);
         let room = channels.contains(channel) || channels.len() < MAX_CHANNELS;
@@ -348,7 +396,7 @@ impl Metrics {
     pub(crate) fn write(
         &self,
         snapshot: Option<Arc<Snapshot>>,
-        (fleet, sources, signatures, outcomes, watch): Health,
+        (fleet, sources, signatures, outcomes, watch, tls): Health,
         age_seconds: Option<i64>,
         now: Timestamp,
     ) -> Result<String, fmt::Error> {
@@ -370,6 +418,9 @@ impl Metrics {
             of_graph.register_collector(Box::new(outcomes));
         }
         of_graph.register_collector(Box::new(watch));
+        if let Some(tls) = tls {
+            of_graph.register_collector(Box::new(TlsCollector(tls)));
+        }
         let snapshot = GraphCollector {
             age_seconds,
             snapshot,
@@ -550,7 +601,7 @@ mod tests {
         let text = metrics
             .write(
                 None,
-                (None, None, None, None, WatchCollector::default()),
+                (None, None, None, None, WatchCollector::default(), None),
                 metrics.graph_age_seconds(now),
                 now,
             )

@@ -125,7 +125,12 @@ fn refusals(route: &Route) -> impl Iterator<Item = (&'static str, &'static str)>
     let refusals = [
         (true, "400", "BadRequest"),
         (route.who.refuses(), "401", "NoToken"),
-        (route.who.refuses(), "403", "Forbidden"),
+        // A cluster may also need a certificate.
+        (
+            route.who.refuses() || route.who.roles().contains(&Role::Cluster),
+            "403",
+            "Forbidden",
+        ),
         (asks_the_fleet, "404", "NotFound"),
         (true, "405", "MethodNotAllowed"),
         (route.verb == Verb::Post, "408", "TooSlow"),
@@ -136,6 +141,11 @@ fn refusals(route: &Route) -> impl Iterator<Item = (&'static str, &'static str)>
         (asks_the_fleet, "422", "Refused"),
         (route.cost() == Cost::Report, "429", "TooOften"),
         (route.cost() == Cost::Stream, "429", "TooManyStreams"),
+        (
+            !matches!(route.cost(), Cost::Graph | Cost::Probe),
+            "429",
+            "TooManyRequests",
+        ),
         (true, "503", "Unavailable"),
     ];
     let applying = refusals.into_iter().filter(|(applies, ..)| *applies);
@@ -191,7 +201,7 @@ mod tests {
         );
         assert_eq!(
             refusals("/api/v1/reload", "post"),
-            "202 400 401 403 404 405 408 413 414 415 421 503"
+            "202 400 401 403 404 405 408 413 414 415 421 429 503"
         );
         assert_eq!(
             refusals("/api/v1/clusters/{cluster}/report", "post"),

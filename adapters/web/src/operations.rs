@@ -66,6 +66,8 @@ pub(crate) fn readiness(
         },
         "graph": graph,
         "sources": sources::told(health, service.now()),
+        "tls": service.tls.load().as_ref().map(|tls| tls.told()),
+        "setup": findings::json(&service.setup_findings()),
         "signatures": signatures::told(service.signatures.load().as_deref(), service.now()),
         "lastReload": last_reload(&reload),
         "fleet": fleet_health(service, &head.headers),
@@ -152,6 +154,7 @@ pub(crate) fn written(service: &Service, sight: fleet::Sight) -> Response<Answer
             watch: service.watch_metrics.load_full(),
             query: service.query_metrics.load_full(),
         },
+        service.tls.load_full(),
     );
     let age = service.graph_age_seconds();
     let Ok(text) = service.metrics.write(snapshot, health, age, now) else {

@@ -200,6 +200,14 @@ impl Places {
 }
 
 impl Place {
+    /// The client that the current request is for; none if a proxy does not say.
+    pub(crate) fn client(&self) -> Option<IpAddr> {
+        match self {
+            Self::Full(place) => place.client(),
+            Self::Probe(place) => Some(place.address),
+        }
+    }
+
     /// The address that the current request counts for.
     pub(crate) fn address(&self) -> IpAddr {
         match self {
@@ -210,6 +218,16 @@ impl Place {
 }
 
 impl FullPlace {
+    /// The client that the current request is for; none if a proxy does not say.
+    fn client(&self) -> Option<IpAddr> {
+        match &self.holder {
+            PlaceOwner::Peer { counted } => Some(counted.address),
+            PlaceOwner::Proxy { asked_for, .. } => {
+                locked(asked_for).as_ref().map(|counted| counted.address)
+            }
+        }
+    }
+
     fn address(&self) -> IpAddr {
         match &self.holder {
             PlaceOwner::Peer { counted } => counted.address,

@@ -1,5 +1,7 @@
 //! Refusals: a status, a stable kind and a sentence, with the header that the status asks for.
 
+use std::time::Duration;
+
 use http::{HeaderName, HeaderValue, Response, StatusCode, header};
 use towpath_formats::graph::request::BadRequest;
 
@@ -64,6 +66,11 @@ impl From<BadRequest> for Refusal {
     fn from(bad: BadRequest) -> Self {
         Self::new(StatusCode::BAD_REQUEST, bad.kind(), bad.value())
     }
+}
+
+/// A wait, rounded up: who comes back early is refused again.
+pub(crate) fn whole_seconds(wait: Duration) -> u64 {
+    u64::try_from(wait.as_millis().div_ceil(1_000)).unwrap_or(u64::MAX)
 }
 
 /// The header that a status requires, and its default value.

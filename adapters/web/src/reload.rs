@@ -2,6 +2,8 @@
 //!
 //! It wakes the readers and does not wait for them. Calls during a read cause one more read afterwards.
 
+use std::sync::Arc;
+
 use http::request::Parts;
 use http::{Response, StatusCode};
 use hyper::body::Incoming;
@@ -19,7 +21,7 @@ use crate::workers::Surroundings;
 pub struct ReloadDoor {
     /// The keys of the tokens; without any, nobody may.
     pub keys: Option<TokenKeys>,
-    pub wake: Box<dyn Fn(&ReloadRequest) -> WakeOutcome + Send + Sync>,
+    pub wake: Arc<dyn Fn(&ReloadRequest) -> WakeOutcome + Send + Sync>,
 }
 
 /// An authorised request to reload.

@@ -224,7 +224,9 @@ impl Server {
         self.service
             .metrics
             .connection_closed(NoPlace::All.reason());
-        if let Ok(place) = lingering.clone().try_acquire_owned() {
+        // Over TLS, saying so would cost as much as what there is no place for.
+        let is_plain = self.service.tls.load().is_none();
+        if let (true, Ok(place)) = (is_plain, lingering.clone().try_acquire_owned()) {
             tokio::spawn(async move {
                 let farewell = say_and_close(stream);
                 if tokio::time::timeout(LINGER, farewell).await.is_err() {

@@ -24,6 +24,8 @@ use crate::connection::{Peer, TimeoutStream};
 use crate::ending::{ConnectionState, Stage};
 use crate::places::{Place, ProbePlace};
 use crate::questions::{Queue, Urgency};
+use crate::tls::PeerCertificate;
+use crate::transport::{HANDSHAKE_TIMEOUT, Transport, secured};
 use crate::{Limits, Service, entrance};
 
 /// The largest request head that we read; a larger one is answered with 431.
@@ -67,6 +69,10 @@ pub(crate) struct Surroundings {
     pub(crate) scrapes: Arc<Queue>,
     /// The client of this connection.
     pub(crate) peer: Arc<Peer>,
+    /// The certificate that it has shown.
+    pub(crate) certificate: Option<Arc<PeerCertificate>>,
+    /// Whether the network reads what should not be read.
+    pub(crate) is_exposed: bool,
 }
 
 impl Workers {
@@ -108,6 +114,8 @@ impl Workers {
                 questions,
                 scrapes,
                 peer: Arc::default(),
+                certificate: None,
+                is_exposed: false,
             };
             let admission = admission.clone();
             let work =
@@ -234,9 +242,22 @@ async fn serve_stream(
     if let Err(error) = stream.set_nodelay(true) {
         tracing::debug!(%error, "TCP_NODELAY could not be set");
     }
+    let (keep_alive, head_timeout) = match place {
+        Place::Full(_) => (true, limits.head_timeout),
+        Place::Probe(_) => (false, limits.head_timeout.min(PROBE_HEAD_TIMEOUT)),
+    };
+    let is_exposed = service.tls.load().is_none()
+        && stream
+            .peer_addr()
+            .map_or(true, |peer| admission.is_exposed(peer.ip()));
+    let Some((stream, certificate)) = transport(stream, service, head_timeout).await else {
+        return;
+    };
     let talk = Arc::new(ConnectionState::new(service.ending.clone()));
     let around = &Surroundings {
         peer: Arc::default(),
+        certificate,
+        is_exposed,
         ..around.clone()
     };
     let answering = service_fn(|request: Request<Incoming>| {
@@ -248,10 +269,6 @@ async fn serve_stream(
             )
         }
     });
-    let (keep_alive, head_timeout) = match place {
-        Place::Full(_) => (true, limits.head_timeout),
-        Place::Probe(_) => (false, limits.head_timeout.min(PROBE_HEAD_TIMEOUT)),
-    };
     let stream_with_timeout = TimeoutStream::new(
         stream,
         service.page_cache.clone(),
@@ -284,6 +301,25 @@ async fn serve_stream(
         service.metrics.connection_closed(reason(&error));
         tracing::debug!(%error, "a connection ended early");
     }
+}
+
+/// The connection as it is, or within TLS; none if the client and we do not agree on keys in time, or the server stops before.
+async fn transport(
+    stream: TcpStream,
+    service: &Service,
+    head_timeout: Duration,
+) -> Option<(Transport, Option<Arc<PeerCertificate>>)> {
+    let Some(tls) = service.tls.load_full() else {
+        return Some((Transport::Plain(stream), None));
+    };
+    let mut stages = service.ending.stages();
+    let secured = tokio::select! {
+        secured = secured(stream, &tls, head_timeout.min(HANDSHAKE_TIMEOUT)) => secured,
+        _ = stages.wait_for(|stage| *stage == Stage::ClosingAll) => return None,
+    };
+    secured
+        .map_err(|reason| service.metrics.connection_closed(reason))
+        .ok()
 }
 
 fn reason(error: &hyper::Error) -> &'static str {

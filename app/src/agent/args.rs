@@ -150,6 +150,7 @@ impl AgentArgs {
         self.service
             .token_file
             .iter()
+            .chain(&self.service.client_key)
             .chain(&self.trust.registry_auth_file)
             .map(PathBuf::as_path)
     }

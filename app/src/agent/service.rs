@@ -58,6 +58,22 @@ pub(crate) struct ServiceOptions {
     /// Trust only the certificates in this PEM file for the service.
     #[arg(long, env = "TOWPATH_SERVER_CA_FILE", value_name = "FILE")]
     server_ca_file: Option<PathBuf>,
+    /// Show this certificate (PEM, with its chain) to the service, if it asks for one. The agent reads it again when it changes.
+    #[arg(
+        long,
+        env = "TOWPATH_CLIENT_CERT",
+        value_name = "FILE",
+        requires_all = ["client_key", "url"]
+    )]
+    client_cert: Option<PathBuf>,
+    /// The key of --client-cert, in PEM.
+    #[arg(
+        long,
+        env = "TOWPATH_CLIENT_KEY",
+        value_name = "FILE",
+        requires = "client_cert"
+    )]
+    pub(super) client_key: Option<PathBuf>,
     /// Report this often if nothing changes.
     #[arg(long, default_value = "10m", value_name = "DURATION", value_parser = TimeSpan::between(TimeSpan::seconds(30), DAY))]
     report_every: TimeSpan,
@@ -119,6 +135,7 @@ impl Service {
         };
         let config = ServiceConfig {
             ca_file: options.server_ca_file.clone(),
+            identity_files: options.client_cert.clone().zip(options.client_key.clone()),
             ..ServiceConfig::new(url, token_file)
         };
         let client = ServiceClient::new(config).context("--server")?;

@@ -9,6 +9,7 @@ mod redact;
 mod sources;
 #[cfg(test)]
 mod tests;
+mod tls;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -23,7 +24,8 @@ use serde::Deserialize;
 use serde::de::{DeserializeOwned, IgnoredAny};
 use towpath_formats::timespan::TimeSpan;
 use towpath_web::{
-    Admission, AllowedHosts, ClientContract, Limits, REPORTS_PER_MINUTE, TrustedProxies,
+    Admission, AllowedHosts, ClientContract, Limits, REPORTS_PER_MINUTE, REQUESTS_PER_MINUTE,
+    TrustedProxies,
 };
 
 pub(crate) use self::fleet::{AcmSettings, FleetSettings, HandsSettings, OcmSettings};
@@ -31,6 +33,7 @@ pub(crate) use self::outcomes::{OutcomesOptions, OutcomesQuerySettings, Outcomes
 pub(crate) use self::redact::written;
 use self::sources::one_or_many;
 pub(crate) use self::sources::{SignatureOption, SourceArgs, SourceOptions};
+pub(crate) use self::tls::TlsSettings;
 use crate::clock::NowArgs;
 use crate::listen::ListenAddress;
 use crate::sources::address::{Intervals, Location};
@@ -143,7 +146,7 @@ pub(crate) struct ServeOptions {
         help_heading = "Fleet"
     )]
     pub(crate) keep_for: Option<TimeSpan>,
-    /// Sign and check tokens of clusters and administrators with the keys in this file.
+    /// Sign and check tokens of clusters and administrators with the keys in this file. Towpath reads it again when it changes.
     #[arg(
         long,
         env = "TOWPATH_TOKEN_KEYS",
@@ -269,7 +272,43 @@ pub(crate) struct ServeOptions {
         help_heading = "Connections"
     )]
     pub(crate) max_connections_per_address: Option<usize>,
-    /// Trust X-Forwarded-For and Forwarded from these addresses and networks, separated by commas. Their own address has no connection limit.
+    /// Serve over TLS with this certificate (PEM, with its chain). Towpath uses a new one as soon as the file changes.
+    #[arg(
+        long,
+        env = "TOWPATH_TLS_CERT",
+        value_name = "FILE",
+        help_heading = "TLS"
+    )]
+    pub(crate) tls_cert: Option<PathBuf>,
+    /// The key of --tls-cert, in PEM.
+    #[arg(
+        long,
+        env = "TOWPATH_TLS_KEY",
+        value_name = "FILE",
+        help_heading = "TLS"
+    )]
+    pub(crate) tls_key: Option<PathBuf>,
+    /// Ask clusters for a certificate of these authorities (PEM), besides their token, when they report or ask for stamps and orders.
+    #[arg(
+        long,
+        env = "TOWPATH_CLIENT_CA",
+        value_name = "FILE",
+        help_heading = "TLS"
+    )]
+    pub(crate) client_ca: Option<PathBuf>,
+    /// Refuse the clients' certificates that these lists (PEM) revoke. There must be one of each authority.
+    #[arg(
+        long,
+        env = "TOWPATH_CLIENT_CRL",
+        value_name = "FILE",
+        help_heading = "TLS"
+    )]
+    pub(crate) client_crl: Option<PathBuf>,
+    /// Allow plain HTTP, without TLS, from other machines. The network can then read tokens.
+    #[arg(long, env = "TOWPATH_INSECURE_HTTP", num_args = 0..=1, require_equals = true, default_missing_value = "true", value_name = "BOOL", help_heading = "TLS")]
+    pub(crate) insecure_http: Option<bool>,
+    /// Trust X-Forwarded-For and Forwarded from these addresses and networks, separated by commas. Their own address has no connection limit. Off
+    /// loopback, plain HTTP is served only to them.
     #[arg(
         long,
         env = "TOWPATH_TRUSTED_PROXIES",
@@ -318,6 +357,14 @@ pub(crate) struct ServeOptions {
         help_heading = "Fleet"
     )]
     pub(crate) reports_per_minute: Option<u32>,
+    /// The most requests of one token, or of one address without a token, in a minute; graphs and probes do not count; 0 is no limit. [default: 1200]
+    #[arg(
+        long,
+        env = "TOWPATH_REQUESTS_PER_MINUTE",
+        value_name = "N",
+        help_heading = "Connections"
+    )]
+    pub(crate) requests_per_minute: Option<u32>,
     /// Close a connection that has not sent a whole request, or has not read from its answer, for this long. [default: 30s]
     #[arg(
         long,
@@ -372,11 +419,14 @@ pub(crate) struct Settings {
     pub(crate) limits: Limits,
     /// How many connections one address may have, as it was typed: half of all places follows from what there is room for.
     pub(crate) for_one_address: AddressLimit,
+    pub(crate) tls: Option<TlsSettings>,
+    pub(crate) insecure_http: bool,
     pub(crate) trusted_proxies: Option<String>,
     pub(crate) allowed_hosts: Option<String>,
     pub(crate) path_prefix: Option<String>,
     pub(crate) mandatory_params: Option<String>,
     pub(crate) reports_per_minute: u32,
+    pub(crate) requests_per_minute: u32,
     pub(crate) log: String,
     pub(crate) log_format: LogFormat,
     pub(crate) now: Option<Timestamp>,
@@ -548,14 +598,15 @@ impl ServeOptions {
             store, store_password_file, feedback, keep_for, token_keys, accept_unbound_tokens_until,
             open_reads, pass_every, report_allowance, ocm, ocm_token, ocm_client_id,
             ocm_client_secret, ocm_offline_token, ocm_token_url, acm, acm_context, outcomes, aus_metrics, poll_every,
-            max_connections, max_connections_per_address, trusted_proxies, allowed_hosts,
-            path_prefix, mandatory_params, drain_for, reports_per_minute, client_timeout, log, log_format, now
+            max_connections, max_connections_per_address, tls_cert, tls_key, client_ca, client_crl, insecure_http, trusted_proxies, allowed_hosts,
+            path_prefix, mandatory_params, drain_for, reports_per_minute, requests_per_minute, client_timeout, log, log_format, now
         }
     }
 
     fn validated(self) -> anyhow::Result<Settings> {
         let unbound_until = self.unbound_until()?;
         let fleet = self.fleet_settings()?;
+        let tls = self.tls_settings()?;
         let defaults = Limits::default();
         let intervals = self.intervals()?;
         let sources = self.source_settings(intervals, Needs::GraphDataAndReleases)?;
@@ -583,6 +634,11 @@ impl ServeOptions {
             "reportsPerMinute",
             self.reports_per_minute.unwrap_or(REPORTS_PER_MINUTE),
             0..=60_000,
+        )?;
+        let requests = within(
+            "requestsPerMinute",
+            self.requests_per_minute.unwrap_or(REQUESTS_PER_MINUTE),
+            0..=6_000_000,
         )?;
         let wrong =
             |name: &'static str| move |problem: String| anyhow::anyhow!("--{name}: {problem}");
@@ -620,11 +676,14 @@ impl ServeOptions {
                 ..defaults
             },
             for_one_address,
+            tls,
+            insecure_http: self.insecure_http.unwrap_or(false),
             trusted_proxies: self.trusted_proxies,
             allowed_hosts: self.allowed_hosts,
             path_prefix: self.path_prefix,
             mandatory_params: self.mandatory_params,
             reports_per_minute: reports,
+            requests_per_minute: requests,
             log: self.log.unwrap_or_else(|| "info".to_owned()),
             log_format: self.log_format.unwrap_or(LogFormat::Text),
             now: self.now.given(),
@@ -643,11 +702,13 @@ impl Settings {
             let query = fleet.outcomes.query.as_ref();
             query?.token.as_ref()
         });
+        let tls_key = self.tls.as_ref().map(|tls| &tls.key);
         let files = self
             .token_keys
             .iter()
             .chain(&self.sources.access.registry_auth_file)
-            .chain(outcomes);
+            .chain(outcomes)
+            .chain(tls_key);
         files.map(PathBuf::as_path).chain(hands)
     }
 
@@ -681,7 +742,8 @@ impl Settings {
             .token_keys
             .iter()
             .map(|path| ("--token-keys", path.as_path()));
-        let all = sources.chain(fleet).chain(keys);
+        let tls = self.tls.iter().flat_map(TlsSettings::files);
+        let all = sources.chain(fleet).chain(keys).chain(tls);
         let mut all = all.filter(|(_, path)| !path.exists());
         match all.next() {
             None => Ok(()),
@@ -717,6 +779,7 @@ impl Settings {
         Ok(Admission {
             hosts,
             proxies: proxies.unwrap_or_default(),
+            plain_http: self.plain_http(),
         })
     }
 }

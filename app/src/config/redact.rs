@@ -35,6 +35,13 @@ impl fmt::Display for Settings {
             AddressLimit::AtMost(most) => writeln!(f, "maxConnectionsPerAddress: {most}")?,
             AddressLimit::NoLimit => writeln!(f, "maxConnectionsPerAddress: 0")?,
         }
+        if let Some(tls) = &self.tls {
+            for (flag, path) in tls.files() {
+                let name = super::camel_case(&flag[2..].replace('-', "_"));
+                writeln!(f, "{name}: {:?}", path.display().to_string())?;
+            }
+        }
+        writeln!(f, "insecureHttp: {}", self.insecure_http)?;
         self.trusted_proxies
             .iter()
             .try_for_each(|proxies| writeln!(f, "trustedProxies: {proxies:?}"))?;
@@ -53,6 +60,7 @@ impl fmt::Display for Settings {
         }
         writeln!(f, "drainFor: {}", written(self.limits.drain))?;
         writeln!(f, "reportsPerMinute: {}", self.reports_per_minute)?;
+        writeln!(f, "requestsPerMinute: {}", self.requests_per_minute)?;
         writeln!(f, "clientTimeout: {}", written(self.limits.head_timeout))?;
         writeln!(f, "log: {:?}", self.log)?;
         let format = if self.log_format == LogFormat::Json {

@@ -44,6 +44,8 @@ fn the_default_file_names_every_option_with_its_default() {
             && options.sources.registry_auth_file.take().is_some()
     );
     assert!(std::mem::take(&mut options.now).given().is_some());
+    assert!(options.tls_cert.take().is_some() && options.tls_key.take().is_some());
+    assert!(options.client_ca.take().is_some() && options.client_crl.take().is_some());
     assert!(options.trusted_proxies.take().is_some() && options.allowed_hosts.take().is_some());
     assert!(options.path_prefix.take().is_some() && options.mandatory_params.take().is_some());
     assert!(options.max_connections_per_address.take().is_some());
@@ -102,6 +104,65 @@ fn flags_win_over_the_file() {
         Some(4),
         "half of them"
     );
+}
+
+#[test]
+fn other_machines_come_over_tls_through_a_proxy_or_by_leave() {
+    let settings = |file: &str| parse_file(file).unwrap().validated().unwrap();
+    let tls = "tlsCert: c\ntlsKey: k\n";
+    for (file, is_served) in [
+        ("listen: 127.0.0.1:1", true),
+        ("listen: \"[::1]:1\"", true),
+        ("listen: 0.0.0.0:1", false),
+        ("listen: 192.0.2.1:1", false),
+        ("listen: 0.0.0.0:1\ninsecureHttp: false", false),
+        ("listen: 0.0.0.0:1\ninsecureHttp: true", true),
+        ("listen: 0.0.0.0:1\ntrustedProxies: 10.0.0.0/8", true),
+        (&format!("listen: 0.0.0.0:1\n{tls}"), true),
+    ] {
+        let checked = settings(file).check_transport();
+        assert_eq!(checked.is_ok(), is_served, "{file}");
+        let told = checked.map_or_else(|error| error.to_string(), |()| String::new());
+        assert!(
+            is_served || told.contains("or allow it with --insecure-http"),
+            "{told}"
+        );
+    }
+    let codes = |file: &str| {
+        let findings = settings(file).unsafe_setup();
+        findings
+            .iter()
+            .map(|finding| finding.code)
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(
+        codes("listen: 0.0.0.0:1\ninsecureHttp: true"),
+        ["plain-http"]
+    );
+    assert_eq!(codes("listen: 127.0.0.1:1\ninsecureHttp: true"), [""; 0]);
+    let store = "fleet: f\nstore: postgres://me@db/fleet";
+    assert_eq!(codes(store), ["store-not-verified"]);
+    assert_eq!(codes(&format!("{store}?sslmode=verify-full")), [""; 0]);
+    for (file, expected) in [
+        ("tlsCert: c", "add --tls-key FILE"),
+        ("tlsKey: k", "add --tls-cert FILE"),
+        ("clientCa: a", "add --tls-cert FILE"),
+        (&format!("{tls}clientCrl: r"), "add --client-ca FILE"),
+        (
+            &format!("{tls}insecureHttp: true"),
+            "remove --insecure-http",
+        ),
+    ] {
+        let error = parse_file(file)
+            .unwrap()
+            .validated()
+            .unwrap_err()
+            .to_string();
+        assert!(error.contains(expected), "{error}");
+    }
+    let printed = settings(&format!("{tls}clientCa: a\nclientCrl: r")).to_string();
+    assert_eq!(settings(&printed).to_string(), printed);
+    assert!(printed.contains("clientCrl: \"r\""), "{printed}");
 }
 
 #[test]
@@ -333,7 +394,8 @@ fn the_flags_of_serve_stand_under_headings() {
             "Logging",
             "OCM",
             "Options",
-            "Sources"
+            "Sources",
+            "TLS"
         ]
     );
     assert!(headings["Options"] <= 3, "{headings:?}");

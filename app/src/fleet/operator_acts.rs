@@ -522,7 +522,7 @@ pub(super) async fn token(args: &TokenArgs) -> anyhow::Result<bool> {
 /// Prints a token; beside it, for people, what it is for and when it ends.
 pub(super) fn issue(args: &TokenArgs, enrolment: Option<Enrolment>) -> anyhow::Result<bool> {
     crate::secrets::tell_of_open_file(&args.keys);
-    let keys = super::run::token_keys(&args.keys, None)?;
+    let keys = crate::token_keys::read(&args.keys, None)?;
     let end = args
         .now
         .at()

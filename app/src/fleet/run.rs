@@ -1,7 +1,6 @@
 //! The loop of scheduling passes: on its own (`towpath fleet run`), or in the background of the graph service (`towpath serve --fleet`).
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -20,7 +19,7 @@ use towpath_sources::HttpAccess;
 use towpath_store::{Store, StoreAddress, StoreError};
 use towpath_web::{
     AllowedUpdates, AusMetrics, Bounded, Clock, ClusterCount, ClusterPlace, Fleet, FleetHealth,
-    FleetMetrics, Managed, RemainingSoak, Service, TokenKeys,
+    FleetMetrics, Managed, RemainingSoak, Service,
 };
 
 use super::aus_metrics::aus_metrics;
@@ -34,6 +33,7 @@ use super::{facts, needed, open_or_make};
 use crate::config::{FleetSettings, Settings};
 use crate::feedback::{self, BackgroundWatch};
 use crate::sources::{Access, HaltsFeed};
+use crate::token_keys;
 
 /// A cluster that was seen since then reports lately.
 const LATELY: SignedDuration = SignedDuration::from_hours(24);
@@ -235,21 +235,6 @@ impl BackgroundFleet {
     }
 }
 
-/// The keys in a file. Tokens of the first version are taken until the time that is given, if one is.
-pub(crate) fn token_keys(
-    path: &Path,
-    unbound_until: Option<Timestamp>,
-) -> anyhow::Result<TokenKeys> {
-    let text = std::fs::read_to_string(path).map_err(|error| {
-        let path = path.display();
-        let remedy = format!("make one with `(umask 077; openssl rand -base64 48 > {path})`");
-        anyhow::anyhow!("the file of keys {path} cannot be read: {error}; {remedy}")
-    })?;
-    let keys = TokenKeys::parse(&text)
-        .map_err(|problem| anyhow::anyhow!("{}: {problem}", path.display()))?;
-    Ok(keys.accepting_unbound_until(unbound_until))
-}
-
 /// Looks after a fleet beside the graph service, whose graph it follows.
 pub(crate) fn in_background(
     service: Arc<Service>,
@@ -260,7 +245,7 @@ pub(crate) fn in_background(
     let keys = fleet
         .token_keys
         .as_deref()
-        .map(|path| token_keys(path, fleet.unbound_until))
+        .map(|path| token_keys::read(path, fleet.unbound_until))
         .transpose()?;
     let feedback = feedback::read(fleet.feedback.as_deref())?;
     service.set_feedback(feedback.policy.clone());

@@ -85,12 +85,13 @@ fn a_page_cannot_read_it_by_pointing_a_name_at_it() {
 
 #[test]
 fn off_loopback_any_name_will_do_unless_some_are_given() {
-    let towpath = Towpath::serve_at("0.0.0.0:0", &[]);
+    let towpath = Towpath::serve_at("0.0.0.0:0", &["--insecure-http"]);
     assert_eq!(
         status(&towpath, "GET /livez HTTP/1.1\r\nhost: towpath.svc").0,
         200
     );
-    let named = Towpath::serve_at("0.0.0.0:0", &["--allowed-hosts", "updates.example.com"]);
+    let options = ["--insecure-http", "--allowed-hosts", "updates.example.com"];
+    let named = Towpath::serve_at("0.0.0.0:0", &options);
     assert_eq!(
         status(&named, "GET /livez HTTP/1.1\r\nhost: towpath.svc").0,
         421

@@ -292,3 +292,83 @@ fn it_stops_quietly() {
         .expect("the idle connection was closed");
     towpath.log_line("stopped");
 }
+
+#[test]
+fn a_client_that_asks_too_often_is_told_when_to_come_back() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let keys = folder.path().join("keys");
+    std::fs::write(&keys, "0123456789abcdef0123456789abcdef\n").expect("keys");
+    let keys = keys.to_str().expect("UTF-8");
+    let made = std::process::Command::new(towpath_testing_services::binary())
+        .args(["fleet", "token", "--admin", "--name", "ada", "--keys", keys])
+        .output()
+        .expect("it runs");
+    assert!(made.status.success(), "{made:?}");
+    let genuine = format!("Bearer {}", String::from_utf8_lossy(&made.stdout).trim());
+    let options = [
+        "--requests-per-minute",
+        "3",
+        "--trusted-proxies",
+        "127.0.0.0/8",
+        "--token-keys",
+        keys,
+    ];
+    let towpath = Towpath::serve(&options);
+    let ask = |target: &str, address: &str, token: Option<&str>| {
+        let token = token.map(|token| ("authorization", token));
+        let headers: Vec<(&str, &str)> = [("x-forwarded-for", address)]
+            .into_iter()
+            .chain(token)
+            .collect();
+        towpath.get_with(target, &headers)
+    };
+    let session =
+        |address: &str, token: Option<&str>| ask("/api/v1/session", address, token).status;
+    for _ in 0..3 {
+        assert_eq!(session("192.0.2.1", None), 200);
+    }
+    let refused = ask("/api/v1/session", "192.0.2.1", None);
+    assert_eq!(
+        (refused.status, refused.kind().as_str()),
+        (429, "too_many_requests")
+    );
+    let wait: u32 = refused.header("retry-after").parse().expect("seconds");
+    assert!((1..=20).contains(&wait), "{wait}");
+    assert_eq!(
+        ask("/nothing", "192.0.2.1", None).status,
+        429,
+        "whatever it asks for"
+    );
+    // Graphs and probes do not count, and others have their own limit.
+    for target in ["/livez", "/api/upgrades_info/graph?channel=stable-4.20"] {
+        assert_ne!(ask(target, "192.0.2.1", None).status, 429, "{target}");
+    }
+    assert_eq!(session("192.0.2.2", None), 200);
+    // A token counts for itself, wherever it is; one that nobody made counts as none.
+    for address in ["192.0.2.1", "192.0.2.2", "192.0.2.3"] {
+        assert_eq!(session(address, Some(&genuine)), 200);
+    }
+    assert_eq!(session("192.0.2.4", Some(&genuine)), 429);
+    let changed = format!("{genuine}x");
+    assert_eq!(session("192.0.2.1", Some(&changed)), 429);
+    // A host with IPv6 has a whole network.
+    for address in ["2001:db8::1", "2001:db8::2", "2001:db8::3"] {
+        assert_eq!(session(address, None), 200);
+    }
+    assert_eq!(session("2001:db8::4", None), 429);
+    assert_eq!(session("2001:db8:0:1::1", None), 200);
+    // A proxy that names nobody is not limited.
+    for _ in 0..5 {
+        assert_eq!(towpath.get("/api/v1/session").status, 200);
+    }
+    let metrics = towpath.get("/metrics").text();
+    for line in [
+        "towpath_requests_limited_total{by=\"address\"} 4",
+        "towpath_requests_limited_total{by=\"token\"} 1",
+    ] {
+        assert!(
+            metrics.lines().any(|one| one == line),
+            "{line} is not in {metrics}"
+        );
+    }
+}

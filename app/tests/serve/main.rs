@@ -31,5 +31,6 @@ mod remote;
 mod rings;
 mod sources;
 mod systemd;
+mod tls;
 mod trust;
 mod windows;

@@ -26,14 +26,14 @@ fn releases(payloads: [u8; 3]) -> String {
 }
 
 /// A site whose three releases ann has signed.
-struct Signed {
-    site: Site,
-    ann: Signer,
-    bob: Signer,
+pub(crate) struct Signed {
+    pub(crate) site: Site,
+    pub(crate) ann: Signer,
+    pub(crate) bob: Signer,
 }
 
 impl Signed {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let site = Site::new();
         fs::remove_dir_all(site.path("graph-data")).expect("the example goes");
         fs::create_dir_all(site.path("graph-data/channels")).expect("graph data");
@@ -55,7 +55,7 @@ impl Signed {
         signed
     }
 
-    fn keyring(&self, bytes: &[u8]) {
+    pub(crate) fn keyring(&self, bytes: &[u8]) {
         fs::write(self.site.path("keys.asc"), bytes).expect("a keyring");
     }
 

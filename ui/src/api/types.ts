@@ -83,6 +83,8 @@ export interface Ready {
     keyring: { keys: number; problem: SourceProblem | null };
     stores: { name: string; location: string; ageSeconds: number | null; lastSuccess: string | null; problem: SourceProblem | null }[];
   };
+  tls: null | { certificateEnds: string; clientCertificates: boolean; revocationListEnds: string | null; problems: { part: string; problem: string }[] };
+  setup: Finding[];
   lastReload: { at: string; result: "pending" | "changed" | "unchanged" | "failed"; findings: Finding[]; findingsLeftOut: number };
   fleet: {
     configured: boolean;

@@ -95,6 +95,16 @@ function ReadyView({ ready }: { ready: Ready }): JSX.Element {
         </p>
         {lastReload.findings.length > 0 && <Findings findings={lastReload.findings} leftOut={lastReload.findingsLeftOut} />}
       </Section>
+      <Section title="How it is reached" aside={<span class="muted">{ready.tls ? "TLS" : "plain HTTP"}</span>}>
+        {ready.tls && (
+          <p class="muted">
+            The certificate ends <Time at={ready.tls.certificateEnds} exactly real />.
+            {ready.tls.clientCertificates && " Clusters need certificates too."}
+          </p>
+        )}
+        {ready.tls?.problems.map(({ part, problem }) => <p key={part + problem}><Mark kind="conditional">{part.replace("_", " ")}</Mark> {problem}</p>)}
+        {ready.setup.length > 0 && <Findings findings={ready.setup} leftOut={0} />}
+      </Section>
       <Section title="Where it is read from">
         <Table caption="Sources" columns={SOURCES} rows={ready.sources} rowKey={(source) => `${source.kind} ${source.name}`} empty={<p>No source is configured.</p>} />
         {ready.sources.filter((source) => source.problem || source.stricterParts.length > 0).map((source) => <SourceTrouble key={source.name} source={source} />)}

@@ -27,6 +27,7 @@ mod page_browser;
 mod path;
 mod real_data;
 mod reloads;
+mod rotations;
 mod running;
 mod serve;
 mod speed;
@@ -56,6 +57,8 @@ pub(crate) enum Bench {
     Events(Options),
     /// From a block that is committed to the first answer with it, by webhook and by interval. Exit 1 if a bar is missed.
     Reload(Options),
+    /// Requests through 20 rotations of certificates, keys and keyrings. Exit 1 if one is lost.
+    Rotations(rotations::RotationOptions),
     /// The watch over simulated releases: false halts, and clusters exposed. Exit 1 if a bar is missed.
     Feedback(feedback::FeedbackOptions),
     /// Planned reboots of random clusters, and a plan of 1,000 nodes. Exit 1 if a bar is missed.
@@ -98,6 +101,7 @@ pub(crate) fn run(bench: &Bench) -> anyhow::Result<Outcome> {
         Bench::Page(options) => page::run(options),
         Bench::Events(options) => events::run(options),
         Bench::Reload(options) => blocks::run(options),
+        Bench::Rotations(options) => rotations::run(options),
         Bench::Feedback(options) => feedback::run(options),
         Bench::Nodes => nodes::run(),
         Bench::Halt(options) => halt::run(options),

@@ -11,13 +11,13 @@ use towpath_core::cluster::ClusterId;
 use towpath_core::fleet::Authority;
 use towpath_formats::agent::orders;
 use towpath_formats::fleet::report::{self, Report};
-use towpath_formats::fleet::token::Enrolment;
+use towpath_formats::fleet::token::{Enrolment, Grant};
 use towpath_formats::graph::explain::Form;
 
-use super::tokens::{Purpose, Speaker, Token, TokenProblem};
+use super::tokens::{Holder, Purpose, Speaker, Token, TokenProblem};
 use super::{Fleet, FleetAnswer, FleetForm, FleetRequest, Reads, Sight, TokenKeys, query, receive};
 use crate::body::{self, AnswerBody};
-use crate::refusal::{OrRefusal, Refusal};
+use crate::refusal::{OrRefusal, Refusal, whole_seconds};
 use crate::routes::{Cost, Handler, Route, RouteMatch, Who};
 use crate::workers::Surroundings;
 use crate::{Service, explain};
@@ -266,6 +266,37 @@ fn token(headers: &HeaderMap) -> OrRefusal<Token> {
     bearer(headers).ok_or_else(|| Refusal::new(StatusCode::UNAUTHORIZED, "no_token", NO_TOKEN))
 }
 
+/// The token of a request, if one of our keys made it and it has not ended.
+pub(crate) fn genuine_token(service: &Service, headers: &HeaderMap) -> Option<String> {
+    let Token::Second(token) = bearer(headers)? else {
+        return None;
+    };
+    let keys = service.token_keys()?;
+    keys.has_made(&token, service.now())
+        .then(|| token.text().to_owned())
+}
+
+/// The cluster that a token claims to be of.
+pub(crate) enum ClaimedCluster {
+    Id(String),
+    /// A token of the first version does not say.
+    Unsaid,
+}
+
+/// The cluster that the token of a request claims, valid or not; none if it is no cluster's.
+pub(crate) fn claimed_cluster(headers: &HeaderMap) -> Option<ClaimedCluster> {
+    match bearer(headers)? {
+        Token::Second(token) => match &token.claims().grant {
+            Grant::Cluster(enrolment) => Some(ClaimedCluster::Id(enrolment.id.as_str().to_owned())),
+            Grant::Admin | Grant::NamedAdmin(_) | Grant::Reload | Grant::Read => None,
+        },
+        Token::First { holder, .. } => {
+            (holder == Holder::Cluster).then_some(ClaimedCluster::Unsaid)
+        }
+        Token::Malformed(_) => None,
+    }
+}
+
 /// The token of a request, valid or not.
 fn bearer(headers: &HeaderMap) -> Option<Token> {
     let credentials = headers
@@ -285,8 +316,7 @@ fn not_taken(problem: TokenProblem) -> Refusal {
 
 /// The refusal of a cluster that reports too often.
 fn too_often(wait: Duration) -> Refusal {
-    // Rounded up: who comes back early is refused again.
-    let seconds = u64::try_from(wait.as_millis().div_ceil(1_000)).unwrap_or(u64::MAX);
+    let seconds = whole_seconds(wait);
     let sentence = format!("this cluster reports too often; send the next report in {seconds} s");
     Refusal::new(StatusCode::TOO_MANY_REQUESTS, "too_many_reports", sentence).with(seconds.into())
 }

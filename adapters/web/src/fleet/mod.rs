@@ -8,6 +8,7 @@ mod aus_metrics;
 mod metrics;
 pub(crate) mod query;
 pub(crate) mod receive;
+mod rotation;
 pub(crate) mod stamp;
 mod tokens;
 
@@ -24,7 +25,10 @@ use towpath_core::fleet::{Authority, ClusterSort, Filter, MatrixBy};
 use towpath_core::version::Version;
 use towpath_formats::fleet::report::Report;
 
-pub(crate) use answer::{MAX_ANSWERS, answer, check_token, may_ask_about, sight, sight_of};
+pub(crate) use answer::{
+    ClaimedCluster, MAX_ANSWERS, answer, check_token, claimed_cluster, genuine_token,
+    may_ask_about, sight, sight_of,
+};
 pub use aus_metrics::{AusCluster, AusMetrics, AusOrganisation, AusRemaining, AusSoak};
 pub use metrics::{Bounded, ClusterCount, FleetMetrics, RemainingSoak};
 pub(crate) use metrics::{FleetCollector, ReportResults};

@@ -268,7 +268,7 @@ pub(crate) fn import(body: &str) -> Result<FleetRequest, String> {
 }
 
 /// The cluster's id or name in a path.
-pub(super) fn named(in_path: &str) -> Result<String, String> {
+pub(crate) fn named(in_path: &str) -> Result<String, String> {
     let decoded = percent_decode_str(in_path)
         .decode_utf8()
         .map_err(|_| "the cluster's name is not UTF-8".to_owned())?;

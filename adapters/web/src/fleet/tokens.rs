@@ -208,6 +208,11 @@ impl TokenKeys {
         })
     }
 
+    /// Whether one of these keys made this token, and it has not ended.
+    pub(crate) fn has_made(&self, token: &token::Token, now: Timestamp) -> bool {
+        self.genuine(token, now).is_ok()
+    }
+
     /// The claims of a token, if one of these keys signed it and it has not expired.
     fn genuine<'a>(
         &self,

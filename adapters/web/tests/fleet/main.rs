@@ -413,7 +413,7 @@ fn who_may_is_what_the_table_says() {
     });
     door.service.reload_door(ReloadDoor {
         keys: Some(TokenKeys::parse(KEY).unwrap()),
-        wake: Box::new(|_| WakeOutcome::Sources(Vec::new())),
+        wake: std::sync::Arc::new(|_| WakeOutcome::Sources(Vec::new())),
     });
     let tokens = [
         (Role::Nobody, String::new()),

@@ -69,7 +69,7 @@ fn keep_keys(door: &Door, keys: Option<&str>) {
     let keys = keys.map(|text| TokenKeys::parse(text).unwrap());
     door.service.reload_door(ReloadDoor {
         keys,
-        wake: Box::new(|_| WakeOutcome::Sources(Vec::new())),
+        wake: std::sync::Arc::new(|_| WakeOutcome::Sources(Vec::new())),
     });
 }
 
