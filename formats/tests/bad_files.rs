@@ -988,26 +988,36 @@ fn platforms_files() {
             "# clusters\n\n0f3a,AWS\n0f3b , Azure\r\n"
                 is taken
             "0f3a\n"
-                platforms.csv:1: there is no comma between an id and a platform; write it as in `<uuid>,AWS`
+                platforms.csv:1: there is no comma between an id and a platform; write it as in `<uuid>,AWS`, or `<uuid>,AWS,sector=canary,label:tier=dev`
             "0f3a;AWS\n"
-                platforms.csv:1: there is no comma between an id and a platform; write it as in `<uuid>,AWS`
+                platforms.csv:1: there is no comma between an id and a platform; write it as in `<uuid>,AWS`, or `<uuid>,AWS,sector=canary,label:tier=dev`
             "0f3a,\n,AWS\n"
-                platforms.csv:1: what is after the comma is not the name of a platform; write it as in `<uuid>,AWS`
-                platforms.csv:2: what is before the comma is not the id of a cluster; write it as in `<uuid>,AWS`
+                platforms.csv:1: what is after the comma is not the name of a platform; write it as in `<uuid>,AWS`, or `<uuid>,AWS,sector=canary,label:tier=dev`
+                platforms.csv:2: what is before the comma is not the id of a cluster; write it as in `<uuid>,AWS`, or `<uuid>,AWS,sector=canary,label:tier=dev`
             "0f3a,AWS,eu\n"
-                platforms.csv:1: what is after the comma is not the name of a platform; write it as in `<uuid>,AWS`
+                platforms.csv:1: "eu" is neither `sector=<name>` nor `label:<name>=<value>`; write it as in `<uuid>,AWS`, or `<uuid>,AWS,sector=canary,label:tier=dev`
             "0f3a,Bare Metal\n"
-                platforms.csv:1: what is after the comma is not the name of a platform; write it as in `<uuid>,AWS`
+                platforms.csv:1: what is after the comma is not the name of a platform; write it as in `<uuid>,AWS`, or `<uuid>,AWS,sector=canary,label:tier=dev`
             "0f3a,AWS\n0f3a,aws\n"
                 is taken
             "0f3a,AWS\n0f3a,Azure\n"
-                platforms.csv:2: 0f3a has two platforms; keep the right one
+                platforms.csv:2: 0f3a has two lines that differ; keep the right one
             "\u{feff}0f3a,AWS\n"
                 is taken
             "0f3a,Amazon\n"
                 is taken, with a warning: platforms.csv:1: Amazon is not a platform of OpenShift, so blocks for any platform hold; correct it; there are AWS, AlibabaCloud, Azure, BareMetal, EquinixMetal, External, GCP, IBMCloud, KubeVirt, Libvirt, None, Nutanix, OpenStack, PowerVS, VSphere, oVirt
+            "0f3a,,sector=canary,label:tier=dev\n0f3b,AWS, sector=\n"
+                is taken
+            "0f3a,AWS,sector=a,sector=b\n"
+                platforms.csv:1: "sector=b" is said twice; write it as in `<uuid>,AWS`, or `<uuid>,AWS,sector=canary,label:tier=dev`
+            "0f3a,AWS,tier=dev\n"
+                platforms.csv:1: "tier=dev" is neither `sector=<name>` nor `label:<name>=<value>`; write it as in `<uuid>,AWS`, or `<uuid>,AWS,sector=canary,label:tier=dev`
+            "0f3a,AWS,label:=dev\n"
+                platforms.csv:1: "label:=dev" is neither `sector=<name>` nor `label:<name>=<value>`; write it as in `<uuid>,AWS`, or `<uuid>,AWS,sector=canary,label:tier=dev`
+            "0f3a,AWS,sector=a\n0f3a,AWS\n"
+                platforms.csv:2: 0f3a has two lines that differ; keep the right one
             not UTF-8
-                platforms.csv:2: the line is not UTF-8 text; write it as in `<uuid>,AWS`
+                platforms.csv:2: the line is not UTF-8 text; write it as in `<uuid>,AWS`, or `<uuid>,AWS,sector=canary,label:tier=dev`
         "##]],
     );
 }
@@ -1095,87 +1105,100 @@ versions:
 fn rings_and_their_turns() {
     let said =
         |version: &str, text: &str| graph_data(&[("version", version), ("channels/c.yaml", text)]);
+    let early = "after: PT6H\n      duration: PT6H";
+    // What stood there, what stands there now, and the code that is said.
     let edits = [
-        ("  - name: early\n    label: {tier: dev}\n", ""),
-        ("name: early\n    label", "name: canaries\n    label"),
-        ("name: early\n    label", "name: Early\n    label"),
-        ("label: {tier: dev}", "sector: canary"),
-        ("label: {tier: dev}", "sector: dev\n    label: {tier: dev}"),
-        ("    label: {tier: dev}\n", ""),
-        ("label: {tier: dev}", "label: {}"),
-        ("label: {tier: dev}", "label: {tier: dev, zone: a}"),
-        ("label: {tier: dev}", "labels: {tier: dev}"),
-        ("sector: canary", "sector: ''"),
         (
-            "- name: early\n      after: PT6H\n",
-            "- name: canaries\n      after: PT6H\n",
+            "  - name: early\n    label: {tier: dev}\n",
+            "",
+            "unknown-ring",
         ),
         (
-            "    - name: early\n      after: PT6H\n      duration: PT6H\n",
-            "",
+            "name: early\n    label",
+            "name: canaries\n    label",
+            "bad-ring",
+        ),
+        (
+            "name: early\n    label",
+            "name: Early\n    label",
+            "bad-ring",
+        ),
+        ("label: {tier: dev}", "sector: canary", "bad-ring"),
+        (
+            "label: {tier: dev}",
+            "sector: dev\n    label: {tier: dev}",
+            "bad-ring",
+        ),
+        ("    label: {tier: dev}\n", "", "bad-ring"),
+        ("label: {tier: dev}", "label: {}", "bad-ring"),
+        (
+            "label: {tier: dev}",
+            "label: {tier: dev, zone: a}",
+            "too-large",
+        ),
+        ("label: {tier: dev}", "labels: {tier: dev}", "unknown-field"),
+        ("sector: canary", "sector: ''", "bad-ring"),
+        (
+            "- name: early\n      after",
+            "- name: canaries\n      after",
+            "bad-ring",
         ),
         (
             "      duration: PT6H\n    - name: early",
             "    - name: early",
+            "missing-field",
+        ),
+        (early, "after: PT6H\n      duration: P1M", "bad-ring"),
+        (early, "after: soon\n      duration: PT6H", "bad-duration"),
+        ("duration: P2D", "duration: P1Y", "bad-ring"),
+        ("duration: P2D", "duration: P366D", "bad-ring"),
+        // Everybody else, or the early ones, would at some time be ahead.
+        (early, "after: PT6H\n      duration: P3D", "ring-order"),
+        (early, "after: P2D\n      duration: PT6H", "ring-order"),
+        (
+            "canaries\n      duration: PT6H",
+            "canaries\n      duration: PT18H",
+            "ring-order",
         ),
         (
-            "after: PT6H\n      duration: PT6H",
-            "after: PT6H\n      duration: P1M",
-        ),
-        (
-            "after: PT6H\n      duration: PT6H",
-            "after: soon\n      duration: PT6H",
-        ),
-        ("duration: P2D", "duration: P1Y"),
-        ("duration: P2D", "duration: P366D"),
-        // Everybody else before the early ones, at the end, at the beginning, and in between.
-        (
-            "after: PT6H\n      duration: PT6H",
-            "after: PT6H\n      duration: P3D",
-        ),
-        (
-            "after: PT6H\n      duration: PT6H",
-            "after: P2D\n      duration: PT6H",
-        ),
-        (
-            "after: PT6H\n      duration: PT6H",
-            "duration: P3D\n      ramp: exponential",
-        ),
-        (
-            "- name: canaries\n      duration: PT6H",
-            "- name: canaries\n      duration: PT18H",
-        ),
-        (
-            "after: PT6H\n      duration: PT6H",
+            early,
             "after: PT6H\n      duration: PT6H\n      ramp: fast",
+            "bad-ramp",
         ),
         (
-            "    rings:\n    - name: canaries\n      duration: PT6H\n    - name: early\n      after: PT6H\n      duration: PT6H\n",
-            "",
-        ),
-        ("- duration: P2D\n", "- held: true\n    to: 4.9.1\n"),
-        (
-            "    rings:\n    - name: canaries",
-            "    rings: []\n    x:\n    - name: canaries",
+            "- duration: P2D\n",
+            "- held: true\n    to: 4.9.1\n",
+            "bad-rule",
         ),
     ];
-    let rows = edits.map(|(then, now)| {
+    for (then, now, code) in edits {
         assert!(RINGS.contains(then), "{then}");
-        let name = format!("{} => {}", shown(then), shown(now));
-        (name, said("2.1.0", &RINGS.replacen(then, now, 1)))
-    });
+        let findings = said("2.1.0", &RINGS.replacen(then, now, 1)).expect_err(now);
+        let codes: Vec<&str> = findings.iter().map(|finding| finding.code).collect();
+        assert!(codes.contains(&code), "{then} => {now}: {findings:?}");
+        assert!(
+            findings.iter().all(|one| one.place.line > 0),
+            "{findings:?}"
+        );
+    }
+    let warnings = |text: &str| {
+        let warnings = said("2.1.0", text).expect("it is taken");
+        warnings.iter().map(|one| one.code).collect::<Vec<_>>()
+    };
+    assert!(warnings(RINGS).is_empty());
+    let unnamed = "    - name: early\n      after: PT6H\n      duration: PT6H\n";
+    assert_eq!(warnings(&RINGS.replace(unnamed, "")), ["unused-ring"]);
+    // A service of 2.0.0 would read it otherwise.
+    let older = said("2.0.0", RINGS).expect_err("it is refused");
+    assert!(
+        older.iter().any(|one| one.code == "newer-field"),
+        "{older:?}"
+    );
     let ring = |n: usize| format!("  - {{name: r{n}, sector: s{n}}}\n");
     let many: String = (0..9).map(ring).collect();
     let many = RINGS.replace("  rings:\n  - name", &format!("  rings:\n{many}  - name"));
-    let whole = [
-        ("2.1.0".to_owned(), said("2.1.0", RINGS)),
-        ("in data of 2.0.0".to_owned(), said("2.0.0", RINGS)),
-        (
-            "more rings than there may be".to_owned(),
-            said("2.1.0", &many),
-        ),
-    ];
-    check(whole.into_iter().chain(rows), expect![[""]]);
+    let many = said("2.1.0", &many).expect_err("there are too many");
+    assert!(many.iter().any(|one| one.code == "too-large"), "{many:?}");
 }
 
 /// What came with 2.1.0, and what can be wrong with it.

@@ -250,7 +250,7 @@ versions:";
     );
 }
 
-/// Whoever is in no ring has half of it on the 14th: the early one at 0.0785 has seen it by then, the other at 0.4030 not.
+/// The cluster stands at 0.0785 of each queue: its ring's, or that of everybody else.
 #[test]
 fn rings_go_before_everybody_else_and_a_parameter_puts_nobody_into_one() {
     let rings = "- name: stable-4.9
@@ -266,26 +266,66 @@ fn rings_go_before_everybody_else_and_a_parameter_puts_nobody_into_one() {
     let end = MAY.1.find("versions:").unwrap();
     let text = format!("{}{rings}{}", &MAY.1[..at], &MAY.1[end..]);
     let files: Files<'_> = &[FINER, (MAY.0, &text)];
-    let ask = |at: &str, groups: &str| format!("{at} stable-4.9 id={EARLY} {groups}");
+    let ask = |at: &str, more: &str| format!("{at} stable-4.9 id={EARLY}{more}");
     let asked = [
         // The release enters at noon of the 12th, and all canaries have it.
-        ask("2020-05-12T11:59:59Z", "groups=canary"),
-        ask("2020-05-12T12:00Z", "groups=canary,tier=dev"),
-        ask("2020-05-12T12:00Z", "groups=tier=dev"),
+        ask("2020-05-12T11:59:59Z", " groups=canary"),
+        ask("2020-05-12T12:00Z", " groups=canary,tier=dev"),
+        ask("2020-05-12T12:00Z", " groups=tier=dev"),
         // 0.0785 of twelve hours are 56 minutes and a half.
-        ask("2020-05-13T00:56Z", "groups=tier=dev"),
-        ask("2020-05-13T00:57Z", "groups=tier=dev"),
-        ask("2020-05-13T12:00Z", "groups=prod"),
+        ask("2020-05-13T00:56Z", " groups=tier=dev"),
+        ask("2020-05-13T00:57Z", " groups=tier=dev"),
+        ask("2020-05-13T12:00Z", " groups=prod"),
         ask("2020-05-13T12:00Z", ""),
         // 0.0785 of two days are 3 hours and three quarters.
-        ask("2020-05-13T15:45Z", "groups=prod"),
-        ask("2020-05-13T15:47Z", "groups=-"),
+        ask("2020-05-13T15:45Z", " groups=prod"),
+        ask("2020-05-13T15:47Z", " groups=-"),
         ask("2020-05-13T15:47Z", ""),
         "2020-05-15T11:59:59Z stable-4.9".to_owned(),
         "2020-05-15T12:00Z stable-4.9".to_owned(),
     ];
     let asked: Vec<&str> = asked.iter().map(String::as_str).collect();
-    check(files, INTO_MAY, &asked, expect![[""]]);
+    check(
+        files,
+        INTO_MAY,
+        &asked,
+        expect![[r#"
+            2020-05-12T11:59:59Z stable-4.9 id=0b5b8d2e-6f0c-4f0e-9d3c-0a4f7c2f9b11 groups=canary
+                has 4.8.5, 4.9.7
+            2020-05-12T12:00Z stable-4.9 id=0b5b8d2e-6f0c-4f0e-9d3c-0a4f7c2f9b11 groups=canary,tier=dev
+                has 4.8.5, 4.9.7, 4.9.8
+                4.8.5 -> 4.9.8
+                4.9.7 -> 4.9.8
+            2020-05-12T12:00Z stable-4.9 id=0b5b8d2e-6f0c-4f0e-9d3c-0a4f7c2f9b11 groups=tier=dev
+                has 4.8.5, 4.9.7, 4.9.8
+            2020-05-13T00:56Z stable-4.9 id=0b5b8d2e-6f0c-4f0e-9d3c-0a4f7c2f9b11 groups=tier=dev
+                has 4.8.5, 4.9.7, 4.9.8
+            2020-05-13T00:57Z stable-4.9 id=0b5b8d2e-6f0c-4f0e-9d3c-0a4f7c2f9b11 groups=tier=dev
+                has 4.8.5, 4.9.7, 4.9.8
+                4.8.5 -> 4.9.8
+                4.9.7 -> 4.9.8
+            2020-05-13T12:00Z stable-4.9 id=0b5b8d2e-6f0c-4f0e-9d3c-0a4f7c2f9b11 groups=prod
+                has 4.8.5, 4.9.7, 4.9.8
+            2020-05-13T12:00Z stable-4.9 id=0b5b8d2e-6f0c-4f0e-9d3c-0a4f7c2f9b11
+                has 4.8.5, 4.9.7, 4.9.8
+            2020-05-13T15:45Z stable-4.9 id=0b5b8d2e-6f0c-4f0e-9d3c-0a4f7c2f9b11 groups=prod
+                has 4.8.5, 4.9.7, 4.9.8
+            2020-05-13T15:47Z stable-4.9 id=0b5b8d2e-6f0c-4f0e-9d3c-0a4f7c2f9b11 groups=-
+                has 4.8.5, 4.9.7, 4.9.8
+                4.8.5 -> 4.9.8
+                4.9.7 -> 4.9.8
+            2020-05-13T15:47Z stable-4.9 id=0b5b8d2e-6f0c-4f0e-9d3c-0a4f7c2f9b11
+                has 4.8.5, 4.9.7, 4.9.8
+                4.8.5 -> 4.9.8
+                4.9.7 -> 4.9.8
+            2020-05-15T11:59:59Z stable-4.9
+                has 4.8.5, 4.9.7, 4.9.8
+            2020-05-15T12:00Z stable-4.9
+                has 4.8.5, 4.9.7, 4.9.8
+                4.8.5 -> 4.9.8
+                4.9.7 -> 4.9.8
+        "#]],
+    );
 }
 
 #[test]
