@@ -67,12 +67,6 @@ impl GitBranches {
         })
     }
 
-    /// Where it goes, without secrets.
-    pub fn branch(&self, name: &str) -> String {
-        let url = without_credentials(&self.mirror.remote().url);
-        format!("{url}, branch {}/{name}", self.prefix)
-    }
-
     /// Proposes, unless that has been done.
     pub fn propose(&mut self, proposal: &GitProposal) -> Result<ProposalOutcome, Finding> {
         let proposed = self.try_to(proposal);

@@ -112,7 +112,9 @@ impl GitMirror {
 
     /// Fetches, and reads the wanted files of the revision.
     pub fn read(&mut self, wanted: fn(&str) -> bool) -> Result<Fetch, Finding> {
-        let read = self.fetch().and_then(|git| self.read_fetched(&git, wanted));
+        let read = self
+            .fetch(&[])
+            .and_then(|git| self.read_fetched(&git, wanted));
         let read = read.map_err(|finding| self.of_the_repository(finding));
         if read.is_err() {
             // Whatever it was, the next attempt shall not find its traces.
