@@ -3,7 +3,9 @@
 use jiff::SignedDuration;
 use proptest::prelude::*;
 use towpath_core::duration::MaxUnavailable;
-use towpath_core::nodes::run::{NodeAct, NodeMark, RebootPace, RebootProgress, RebootSettings};
+use towpath_core::nodes::run::{
+    NodeAct, NodeMark, RebootPace, RebootProgress, RebootSettings, RebootedNode,
+};
 
 use crate::pool::{Fate, Pool};
 
@@ -80,11 +82,9 @@ fn a_node_whose_budget_allows_nothing_is_not_even_cordoned() {
     pool.lock("n00");
     pool.until("the others are updated", |pool| pool.view().updated() == 2);
     assert!(pool.begun.iter().all(|(_, name)| &**name != "n00"));
-    pool.wait(60);
-    assert!(matches!(
-        pool.progress(),
-        RebootProgress::Held { updated: 2, of: 3 }
-    ));
+    pool.until("nothing more can begin", |pool| {
+        pool.progress() == RebootProgress::Held { updated: 2, of: 3 }
+    });
     let reasons: Vec<String> = pool.step().reasons.iter().map(|why| why.text()).collect();
     assert_eq!(
         reasons,
@@ -167,14 +167,22 @@ fn nodes_that_have_still_to_reboot_are_avoided_and_then_closed() {
     let marks =
         |pool: &Pool| -> Vec<NodeMark> { pool.view().nodes.iter().map(|node| node.mark).collect() };
     assert!(marks(&pool).iter().all(|mark| *mark == NodeMark::Avoid));
-    pool.until("two are updated", |pool| pool.view().updated() == 2);
-    pool.wait(30);
-    assert_eq!(marks(&pool)[..2], [NodeMark::None, NodeMark::None]);
-    assert!(
-        marks(&pool)[2..]
-            .iter()
-            .all(|mark| *mark == NodeMark::KeepOut)
-    );
+    let is_right = |node: &RebootedNode| match node.is_updated() {
+        true => node.mark == NodeMark::None,
+        false => node.mark == NodeMark::KeepOut,
+    };
+    pool.until("the others are closed", |pool| {
+        let view = pool.view();
+        view.updated() == 2 && view.nodes.iter().all(is_right)
+    });
+}
+
+#[test]
+fn a_closed_node_is_opened_for_pods_that_fit_nowhere_else() {
+    let mut pool = quiet(4);
+    pool.settings.harden_after = Some(0);
+    pool.run();
+    assert_eq!(pool.progress(), RebootProgress::Done);
 }
 
 #[test]

@@ -40,7 +40,8 @@ impl KubeApi {
         let mut running = RUNNING.lock().await;
         let servers = running.get_or_insert_with(ServerProcesses::start);
         servers.start_api();
-        wait_for_file(&servers.folder.join("certificates/apiserver.crt")).await;
+        // The key is written after the certificate, so that is whole once the key is there.
+        wait_for_file(&servers.folder.join("certificates/apiserver.key")).await;
         let kubeconfig = servers.write_kubeconfig("admin", &format!("token: {ADMIN_TOKEN}"));
         let admin = client(&kubeconfig).await;
         let mut api = Self { running, admin };

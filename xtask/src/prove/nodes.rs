@@ -198,10 +198,7 @@ fn random(bars: &mut Bars) -> anyhow::Result<Table> {
 impl Kind {
     /// The size and fill of a random cluster: 4 to 16 nodes, 45 to 80 % full. The bench makes its workload from a seed.
     fn random(cluster: u64) -> Self {
-        let chance = cluster
-            .wrapping_add(1)
-            .wrapping_mul(0x9e37_79b9_7f4a_7c15)
-            .rotate_left(17);
+        let chance = mixed(cluster.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
         Self {
             nodes: 4 + (chance >> 40) % 13,
             fill: 45 + (chance >> 20) % 36,
@@ -217,6 +214,13 @@ impl Kind {
         let Self { nodes, fill, taint } = self;
         format!("nodes={nodes},fill={fill},seed={seed},taint={taint}")
     }
+}
+
+/// SplitMix64's mix.
+fn mixed(mut z: u64) -> u64 {
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
 }
 
 /// Where replacements land at random, with the others equally full: ((n/(n−1))^n − 1)(n−1)/n − 1, towards e − 2.

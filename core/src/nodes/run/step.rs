@@ -66,7 +66,7 @@ fn forward(
     if !view.is_paused {
         return running(view, record, vec![NodeAct::Pause(true)], Vec::new());
     }
-    let mut acts = marks(view, settings);
+    let mut acts = marks(view, settings, &record);
     acts.extend(taken_back(view));
     let mut reasons = Vec::new();
     for node in view.nodes.iter().filter(|node| node.is_draining()) {
@@ -77,11 +77,12 @@ fn forward(
     running(view, record, acts, reasons)
 }
 
-/// Puts each node's mark right. A node that is back is open at once; one that was handed over stays closed until then.
-fn marks(view: &RebootView, settings: &RebootSettings) -> Vec<NodeAct> {
-    let is_hard = settings
-        .harden_after
-        .is_some_and(|after| view.updated() >= after);
+/// Puts each node's mark right. A node that is back is open at once; one that was handed over stays closed until then. While a pod
+/// waits, the others are only avoided: it may fit nowhere else.
+fn marks(view: &RebootView, settings: &RebootSettings, record: &RebootRecord) -> Vec<NodeAct> {
+    let is_due = |after| view.updated() >= after;
+    let has_room = view.waiting_since(record.started).is_none();
+    let is_hard = has_room && settings.harden_after.is_some_and(is_due);
     let wanted = |node: &RebootedNode| match (node.is_out(), node.is_updated(), is_hard) {
         (true, _, _) | (false, false, true) => NodeMark::KeepOut,
         (false, true, _) => NodeMark::None,

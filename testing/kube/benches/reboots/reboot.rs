@@ -36,7 +36,7 @@ pub(crate) struct RebootOutcome {
 
 impl Taint {
     pub(crate) fn of(name: &str) -> Option<Self> {
-        [Self::None, Self::Soft]
+        [Self::None, Self::Soft, Self::Hard]
             .into_iter()
             .find(|one| one.as_str() == name)
     }
