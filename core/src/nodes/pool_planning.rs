@@ -125,8 +125,7 @@ impl<'m> PoolPlanning<'m> {
             }
             ahead.nodes.drain(..size);
             if !drain.stuck.is_empty() {
-                // It is not updated, so that others are better. Whoever has no other place may go there.
-                simulation.mark(nodes[0], UpdateMark::Soft);
+                // It keeps its mark: what lands there would move again.
                 return Some(HeldNode {
                     node: nodes[0],
                     pods: drain.stuck,

@@ -26,9 +26,9 @@ const ZONES: usize = 6;
 
 const STYLE: &str = "\
 text{font:11px ui-monospace,Menlo,Consolas,monospace;fill:#1f2328}.title{font-size:14px;font-weight:600}.pool{font-weight:600}\
-.paper{fill:#ffffff}.tick{stroke:#d1d9e0}.held{fill:#cf222e}.even{fill:#6e7781}\
+.paper{fill:#ffffff}\
 .zone0{fill:#0969da}.zone1{fill:#9a6700}.zone2{fill:#0e7c86}.zone3{fill:#8250df}.zone4{fill:#bf3989}.zone5{fill:#57606a}\
-@media (prefers-color-scheme:dark){text{fill:#e6edf3}.paper{fill:#0d1117}.tick{stroke:#30363d}.held{fill:#ff7b72}}";
+@media (prefers-color-scheme:dark){text{fill:#e6edf3}.paper{fill:#0d1117}}";
 
 /// A row: what goes, when, and what it does.
 struct Row {
