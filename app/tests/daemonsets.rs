@@ -37,7 +37,13 @@ impl Stage {
                     "topology.kubernetes.io/zone": format!("zone-{}", number % 3), "kubernetes.io/arch": "amd64",
                     "node-role.kubernetes.io/worker": "",
                 }},
-                "status": {"conditions": [{"type": "Ready", "status": "True", "reason": "KubeletReady", "message": ""}]},
+                "status": {
+                    "conditions": [{"type": "Ready", "status": "True", "reason": "KubeletReady", "message": ""}],
+                    "nodeInfo": {
+                        "kubeletVersion": "v1.20.2", "architecture": "amd64", "machineID": "", "systemUUID": "", "bootID": "",
+                        "kernelVersion": "", "osImage": "", "containerRuntimeVersion": "", "kubeProxyVersion": "", "operatingSystem": "linux",
+                    },
+                },
             }))
             .await;
         }

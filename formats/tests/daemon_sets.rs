@@ -306,7 +306,14 @@ fn every_wrong_annotation_is_refused() {
         .iter()
         .map(|finding| format!("{finding}\n"))
         .collect();
-    expect![[""]].assert_eq(&told);
+    expect![[r#"
+        DaemonSet shop/agent: annotation towpath.dev/waves-sok: there is no such setting; correct the name: docs/daemonsets.md has all of them
+        DaemonSet shop/agent: annotation towpath.dev/waves: "maybe" is neither true nor false; write "true" or "false"
+        DaemonSet shop/agent: annotation towpath.dev/waves-at-most-away: "0" is not a number of nodes; write a number from 1, or a share from 1% to 100%
+        DaemonSet shop/agent: annotation towpath.dev/waves-soak: "25h" is no time that it can be; write it as in 90s or 10m: a soak of up to 24h, a patience from 10s to 24h
+        DaemonSet shop/agent: annotation towpath.dev/waves-patience: "1s" is no time that it can be; write it as in 90s or 10m: a soak of up to 24h, a patience from 10s to 24h
+        DaemonSet shop/agent: annotation towpath.dev/waves-record: our own record cannot be read: missing field `to` at line 1 column 2; remove the annotation if every pod is well: then the rollout begins anew
+    "#]].assert_eq(&told);
     assert!(has_asked(&objects.daemon_set));
     assert!(!has_asked(&set(json!({"towpath.dev/waves-record": "{}"}))));
 
@@ -317,7 +324,9 @@ fn every_wrong_annotation_is_refused() {
         .iter()
         .map(|finding| format!("{finding}\n"))
         .collect();
-    expect![[""]].assert_eq(&told);
+    expect![[r#"
+        DaemonSet shop/agent: it has opted in to waves, and its updateStrategy is not OnDelete: the controller replaces its pods; set spec.updateStrategy to {type: OnDelete}, or remove the annotation
+    "#]].assert_eq(&told);
     objects.daemon_set = set(json!({"towpath.dev/waves": "false"}));
     assert!(read_waves(&objects).unwrap().is_none());
 }

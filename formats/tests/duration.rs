@@ -345,7 +345,9 @@ fn the_nodes_beside_a_cluster_version_are_counted() {
         ("e", None),
     ];
     assert_eq!(nodes, expected);
-    expect![[""]].assert_eq(&lines(&all.findings));
+    expect![[r#"
+        d/e.yaml:1:1: the annotation towpath.dev/nodes is "many", and not a number of nodes from 1 to 20000; write it as in towpath.dev/nodes: "250"
+    "#]].assert_eq(&lines(&all.findings));
 }
 
 /// A must-gather has the operators beside the history.
