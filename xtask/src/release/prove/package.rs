@@ -10,7 +10,7 @@ use super::{done, ensure_same};
 use crate::Outcome;
 use crate::bench::scratch::Scratch;
 use crate::packages::install_missing;
-use crate::release::{Options, package};
+use crate::release::{ReleaseOptions, package};
 use crate::say::say;
 
 const UNIT: &str = "lib/systemd/system/towpath.service";
@@ -24,7 +24,7 @@ pub(super) fn prove(binary: Option<&Path>) -> anyhow::Result<Outcome> {
     let folder = scratch.folder();
     let [one, other] = ["one", "other"].map(|name| folder.join(name));
     for into in [&one, &other] {
-        package::run(&Options {
+        package::run(&ReleaseOptions {
             binary: binary.map(Path::to_owned),
             into: into.clone(),
         })?;
