@@ -139,7 +139,6 @@ const NOT_RUN: &[(&str, &str, &str)] = &[
         "begins in the repository",
     ),
     ("docs/acm.md", "", "needs a hub of ACM"),
-    ("docs/from-osus.md", "", "needs two services"),
     (
         "docs/install.md",
         "",

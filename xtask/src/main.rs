@@ -53,9 +53,9 @@ enum Chore {
     /// Make a release: the program, completions, manual pages, a list of what is in it, checksums, a signature.
     Dist(release::DistOptions),
     /// Write the OCI images: one without git, one with it.
-    Image(release::Options),
+    Image(release::ReleaseOptions),
     /// Write the Debian package.
-    Package(release::Options),
+    Package(release::ReleaseOptions),
     /// Measure, on this machine, in one run.
     #[command(subcommand)]
     Bench(bench::Bench),

@@ -47,7 +47,7 @@ fn rehearse(from: &str, to: &str, fleet: &Fleet) {
     // It goes on: reports count, and people can act.
     let again = fleet.report(&restored, STAGE, &on("s1", "4.20.1"));
     assert_eq!(again.status, 202, "{again:?}");
-    let resume = json!({"organisation": "demo", "by": "ada", "why": "INC-1 is over"});
+    let resume = json!({"organisation": "demo"});
     assert_eq!(
         post(&restored, "/api/v1/fleet/resume", &admin, &resume).status,
         200

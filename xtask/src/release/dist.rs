@@ -22,7 +22,7 @@ const SUMS: &str = "SHA256SUMS";
 #[derive(Debug, Args)]
 pub(crate) struct DistOptions {
     #[command(flatten)]
-    options: super::Options,
+    options: super::ReleaseOptions,
     /// Sign the checksums with this key of gpg.
     #[arg(long, value_name = "KEY", required_unless_present = "unsigned")]
     key: Option<String>,

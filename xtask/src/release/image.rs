@@ -2,11 +2,11 @@
 
 use super::debian::Packages;
 use super::layout::{self, Image};
-use super::{Options, Release, binary, new_folder, read, root, sbom};
+use super::{Release, ReleaseOptions, binary, new_folder, read, root, sbom};
 use crate::say::say;
 use crate::{Outcome, workspace};
 
-pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
+pub(crate) fn run(options: &ReleaseOptions) -> anyhow::Result<Outcome> {
     let release = Release::of_workspace()?;
     new_folder(&options.into)?;
     let program = binary::of(options.binary.as_deref(), &release)?;

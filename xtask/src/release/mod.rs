@@ -28,7 +28,7 @@ pub(crate) use prove::Proof;
 
 /// What `image` and `package` take.
 #[derive(Debug, Args)]
-pub(crate) struct Options {
+pub(crate) struct ReleaseOptions {
     /// Ship this program instead of building one. It is not for a release if it was not built by `dist`.
     #[arg(long, value_name = "FILE")]
     binary: Option<PathBuf>,

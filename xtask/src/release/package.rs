@@ -9,7 +9,7 @@ use anyhow::Context;
 
 use super::archive::{Entry, Tree, ar, gzip};
 use super::dist::{self, SHELLS};
-use super::{Options, Release, binary, new_folder, read, write};
+use super::{Release, ReleaseOptions, binary, new_folder, read, write};
 use crate::say::say;
 use crate::{Outcome, workspace};
 
@@ -20,7 +20,7 @@ const COMPLETIONS: [(&str, &str); 3] = [
     ("fish", "usr/share/fish/vendor_completions.d/towpath.fish"),
 ];
 
-pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
+pub(crate) fn run(options: &ReleaseOptions) -> anyhow::Result<Outcome> {
     let release = Release::of_workspace()?;
     new_folder(&options.into)?;
     let file = make(options, &release)?;
@@ -29,7 +29,10 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
 }
 
 /// Writes the package; returns its file.
-pub(super) fn make(options: &Options, release: &Release) -> anyhow::Result<std::path::PathBuf> {
+pub(super) fn make(
+    options: &ReleaseOptions,
+    release: &Release,
+) -> anyhow::Result<std::path::PathBuf> {
     let program = binary::of(options.binary.as_deref(), release)?;
     let data = data(program, &options.into, release)?;
     let control = control(&data, release)?;

@@ -1,6 +1,6 @@
 //! What is in an image: the program with the libraries that it needs, certificates, a user who is not root; and in the second image git.
 //!
-//! There is no shell, no package manager, and nothing else of Debian.
+//! There is no package manager and nothing else of Debian, and without git no shell.
 
 use super::archive::{Entry, Tree};
 use super::debian::{self, Packages};
@@ -8,7 +8,8 @@ use super::debian::{self, Packages};
 /// Debian's packages for every image.
 pub(super) const BASE: [&str; 3] = ["ca-certificates", "libc6", "libgcc-s1"];
 /// Debian's packages for the image with git: git and the libraries of its HTTPS, some of them glibc's.
-pub(super) const GIT: [&str; 33] = [
+pub(super) const GIT: [&str; 34] = [
+    "dash",
     "git",
     "libbrotli1",
     "libc6",
@@ -108,7 +109,7 @@ pub(super) fn program(bytes: Vec<u8>, licence: Vec<u8>) -> Tree {
     tree
 }
 
-/// git, with what it needs to fetch over HTTPS.
+/// git, with what it needs to fetch over HTTPS, and from a volume: git asks a shell to run the other side of that.
 pub(super) fn git(packages: &Packages, below: &Tree) -> anyhow::Result<Tree> {
     let mut tree = Tree::default();
     for path in ["usr/bin/git", "usr/lib/git-core/git-remote-http"] {
@@ -120,6 +121,11 @@ pub(super) fn git(packages: &Packages, below: &Tree) -> anyhow::Result<Tree> {
             to: "git-remote-http".into(),
         },
     );
+    packages.add_program(&mut tree, below, "usr/bin/dash", packages.file("bin/dash")?)?;
+    let link = |to: &str| Entry::Link { to: to.to_owned() };
+    tree.add("bin", link("usr/bin"));
+    tree.add("usr/bin/sh", link("dash"));
+    tree.add("usr/bin/git-upload-pack", link("git"));
     packages.describe(&mut tree)?;
     Ok(tree)
 }

@@ -201,7 +201,7 @@ fn a_package_is_the_same_twice_and_dpkg_reads_it() {
         let into = scratch.folder().join(name);
         std::fs::create_dir(&into).unwrap();
         package::make(
-            &Options {
+            &ReleaseOptions {
                 binary: Some(binary.clone()),
                 into,
             },

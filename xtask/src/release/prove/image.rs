@@ -12,7 +12,7 @@ use super::{done, ensure_same};
 use crate::Outcome;
 use crate::bench::http;
 use crate::packages::{install_missing, program};
-use crate::release::{Options, Release, image, read};
+use crate::release::{Release, ReleaseOptions, image, read};
 use crate::say::say;
 use crate::scratch::Scratch;
 
@@ -26,7 +26,7 @@ pub(super) fn prove(binary: Option<&Path>) -> anyhow::Result<Outcome> {
     let folder = scratch.folder();
     let [one, other] = ["one", "other"].map(|name| folder.join(name));
     for into in [&one, &other] {
-        image::run(&Options {
+        image::run(&ReleaseOptions {
             binary: binary.map(Path::to_owned),
             into: into.clone(),
         })?;

@@ -9,7 +9,7 @@ use super::chroot::{Chroot, user_of};
 use super::{done, ensure_same};
 use crate::Outcome;
 use crate::packages::install_missing;
-use crate::release::{Options, package};
+use crate::release::{ReleaseOptions, package};
 use crate::say::say;
 use crate::scratch::Scratch;
 
@@ -24,7 +24,7 @@ pub(super) fn prove(binary: Option<&Path>) -> anyhow::Result<Outcome> {
     let folder = scratch.folder();
     let [one, other] = ["one", "other"].map(|name| folder.join(name));
     for into in [&one, &other] {
-        package::run(&Options {
+        package::run(&ReleaseOptions {
             binary: binary.map(Path::to_owned),
             into: into.clone(),
         })?;
