@@ -24,7 +24,7 @@ pub struct PowerCard {
     /// This share has begun before anything at all is known.
     pub before_anything: Share,
     pub rows: Vec<PowerRow>,
-    /// The stages that would do best in the same time; none where there is no room for them.
+    /// The stages that would do better in the same time; none where there is no room for them, or the window does as well.
     pub stages: Vec<Stage>,
     pub stopped: Vec<StoppedAt>,
 }
@@ -62,6 +62,18 @@ pub fn power_card(window: &Window, clusters: u64, settings: &WatchSettings) -> P
     let first_known = window.start.saturating_add(settings.delay);
     let length = window.end.duration_since(window.start);
     let stages = best_stages(length, clusters, settings);
+    let stopped_in = |stages: &[Stage]| {
+        let at = |rate| stopped(rate, window, stages, clusters, settings);
+        FAILING.map(at).to_vec()
+    };
+    // In a long window the first stage alone may be more than the window exposes.
+    let stages = match stopped_in(&stages)
+        .iter()
+        .all(StoppedAt::is_sooner_in_stages)
+    {
+        true => stages,
+        false => Vec::new(),
+    };
     PowerCard {
         clusters,
         delay: settings.delay,
@@ -69,9 +81,7 @@ pub fn power_card(window: &Window, clusters: u64, settings: &WatchSettings) -> P
         base_rate: settings.base_rate,
         before_anything: window.share(first_known.unwrap_or(Timestamp::MAX)),
         rows: SHARES.map(row).to_vec(),
-        stopped: FAILING
-            .map(|rate| stopped(rate, window, &stages, clusters, settings))
-            .to_vec(),
+        stopped: stopped_in(&stages),
         stages,
     }
 }
@@ -105,6 +115,15 @@ fn known(window: &Window, at: Timestamp, clusters: u64, settings: &WatchSettings
     let begun = at.saturating_sub(settings.delay).unwrap_or(Timestamp::MIN);
     let known = (window.share(begun).parts() * u128::from(clusters)) / Share::WHOLE.parts();
     u64::try_from(known).unwrap_or(clusters)
+}
+
+impl StoppedAt {
+    fn is_sooner_in_stages(&self) -> bool {
+        match (self.in_window, self.in_stages) {
+            (Some(window), Some(stages)) => stages <= window,
+            (in_window, _) => in_window.is_none(),
+        }
+    }
 }
 
 impl PowerCard {

@@ -50,7 +50,11 @@ pub fn best_stages(length: SignedDuration, clusters: u64, settings: &WatchSettin
         true => Share::WHOLE,
         false => grown(first, factor, stage),
     };
-    let after = |stage: u32| length * i32::try_from(stage).unwrap_or(0) / pauses.cast_signed();
+    // In whole minutes, but for the end of the window.
+    let after = |stage: u32| match stage == pauses {
+        true => length,
+        false => SignedDuration::from_mins(length.as_mins() * i64::from(stage) / i64::from(pauses)),
+    };
     (0..=pauses)
         .map(|stage| Stage {
             after: after(stage),

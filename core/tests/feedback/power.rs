@@ -186,4 +186,12 @@ fn a_card_says_when_a_bad_release_is_stopped_and_that_stages_stop_it_sooner() {
     );
     assert_eq!(card(24).stages.len(), 6);
     assert_eq!(card(4).stages, []);
+    // Two weeks expose less than the first stage alone.
+    assert_eq!(card(336).stages, []);
+    assert!(
+        card(336)
+            .stopped
+            .iter()
+            .all(|stopped| stopped.in_stages.is_none())
+    );
 }

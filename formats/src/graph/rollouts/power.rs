@@ -83,9 +83,9 @@ fn stages_words(stages: &[Stage]) -> String {
         false => format!("{} after {:#}", stage.share, stage.after),
     };
     match stages.is_empty() {
-        true => "There is no room for stages: the window or the fleet is too small.\n".to_owned(),
+        true => "No stages do better in the same time.\n".to_owned(),
         false => format!(
-            "Stages that do best in the same time: {}.\n",
+            "Stages that do better in the same time: {}.\n",
             joined(stages.iter().map(stage), "none")
         ),
     }
