@@ -260,9 +260,11 @@ impl ServerProcesses {
 
 async fn client(kubeconfig: &Path) -> kube::Client {
     let file = kube::config::Kubeconfig::read_from(kubeconfig).unwrap();
-    let config = kube::Config::from_custom_kubeconfig(file, &Default::default())
+    let mut config = kube::Config::from_custom_kubeconfig(file, &Default::default())
         .await
         .unwrap();
+    // An eviction that a budget forbids is answered 429. The client would ask again for minutes.
+    config.default_retry = false;
     kube::Client::try_from(config).unwrap()
 }
 
