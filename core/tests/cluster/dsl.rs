@@ -120,6 +120,7 @@ pub(crate) fn known_and_empty() -> Facts {
             nodes: Fact::Known(Vec::new()),
             pods: Fact::Known(Vec::new()),
             budgets: Fact::Known(Vec::new()),
+            volumes: Fact::Known(Vec::new()),
             install_plans: Fact::Known(Vec::new()),
             network: Fact::Known("OVNKubernetes".into()),
             alerts: Fact::Known(Vec::new()),
