@@ -127,6 +127,23 @@ fn counts_of_a_budget_that_are_not_there_are_unknown_and_not_zero() {
 }
 
 #[test]
+fn an_empty_selector_of_an_old_budget_selects_nothing() {
+    let counts = |version: &str, selector: &str| {
+        let text = format!(
+            "apiVersion: {version}\nkind: PodDisruptionBudget\nmetadata: {{name: b, namespace: shop}}\nspec: {{maxUnavailable: 1, selector: {selector}}}\n"
+        );
+        let budget = health("a.yaml", &text).budgets.known().unwrap()[0].clone();
+        budget.counts(&pod("{}", ", labels: {app: a}"))
+    };
+    assert!(counts("policy/v1", "{}"));
+    assert!(!counts("policy/v1beta1", "{}"));
+    // One that says something means the same in both.
+    for version in ["policy/v1", "policy/v1beta1"] {
+        assert!(counts(version, "{matchLabels: {app: a}}"));
+    }
+}
+
+#[test]
 fn a_pool_says_whether_it_is_degraded_or_updating() {
     let state = |conditions: &str| {
         let text = format!(

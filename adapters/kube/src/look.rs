@@ -97,7 +97,7 @@ async fn look_at(
     for wanted in wanted {
         match wanted.read(&client, settings).await {
             Ok(Some(file)) => looked.files.push(file),
-            Ok(None) if wanted.is_optional => looked.files.push(wanted.file("")),
+            Ok(None) if wanted.is_optional => looked.files.push(wanted.file(wanted.resource, "")),
             Ok(None) => looked.absent.push(wanted.kind),
             // Nobody answers, or nobody knows us: the other kinds would say the same.
             Err(problem @ (KubeError::Unanswered { .. } | KubeError::Unauthorized { .. })) => {
@@ -142,7 +142,7 @@ impl Wanted {
         let found = within(settings.request, &call, api.get_opt(name)).await?;
         let is_config_map = self.resource == &resource::CONFIG_MAPS;
         let text = match (found, is_config_map) {
-            (Some(object), _) => self.trimmed(object).to_string(),
+            (Some(object), _) => self.trimmed(self.resource, object).to_string(),
             // A ConfigMap that is not there has no entries.
             (None, true) => {
                 let metadata = json!({"namespace": namespace, "name": name});
@@ -150,7 +150,7 @@ impl Wanted {
             }
             (None, false) => return Ok(None),
         };
-        Ok(Some(self.file(&text)))
+        Ok(Some(self.file(self.resource, &text)))
     }
 
     async fn list(
@@ -178,32 +178,32 @@ impl Wanted {
                     items.push_str(",\n");
                 }
                 objects += 1;
-                items.push_str(&self.trimmed(object).to_string());
+                items.push_str(&self.trimmed(resource, object).to_string());
             }
             if objects > MAX_OBJECTS || items.len() > MAX_BYTES {
                 return Err(too_large(&call, objects, items.len()));
             }
             parameters.continue_token = page.metadata.continue_.filter(|token| !token.is_empty());
             if parameters.continue_token.is_none() {
-                return Ok(Some(self.file(&items)));
+                return Ok(Some(self.file(resource, &items)));
             }
         }
         Err(too_large(&call, objects, items.len()))
     }
 
     /// A list of what was read; a single object is one of one.
-    fn file(&self, items: &str) -> SourceFile {
-        let (kind, plural) = (self.resource.kind, self.resource.plural);
+    fn file(&self, resource: &Resource, items: &str) -> SourceFile {
+        let (kind, plural) = (resource.kind, resource.plural);
         let name = self.one.map_or("", |(_, name)| name);
-        let version = self.resource.api_version();
+        let version = resource.api_version();
         let text = format!(
             "{{\"kind\":\"{kind}List\",\"apiVersion\":\"{version}\",\"items\":[{items}]}}\n"
         );
         SourceFile::new(format!("{plural}{name}.json"), text.into_bytes())
     }
 
-    /// The object with the fields that somebody reads.
-    fn trimmed(&self, object: DynamicObject) -> Value {
+    /// The object with the fields that somebody reads, in the version in which it was read: a field may mean something else in another.
+    fn trimmed(&self, resource: &Resource, object: DynamicObject) -> Value {
         let DynamicObject { metadata, data, .. } = object;
         let mut whole = match data {
             Value::Object(data) => data,
@@ -212,8 +212,8 @@ impl Wanted {
         whole.insert("metadata".to_owned(), json!(metadata));
         let whole = Value::Object(whole);
         let mut kept = Map::new();
-        kept.insert("kind".to_owned(), self.resource.kind.into());
-        kept.insert("apiVersion".to_owned(), self.resource.api_version().into());
+        kept.insert("kind".to_owned(), resource.kind.into());
+        kept.insert("apiVersion".to_owned(), resource.api_version().into());
         for path in ["metadata.name", "metadata.namespace"]
             .iter()
             .chain(self.keep)
@@ -499,7 +499,7 @@ mod tests {
         let object = serde_json::from_value(pod);
         let kept = wanted
             .zip(object.ok())
-            .map(|(wanted, pod)| wanted.trimmed(pod));
+            .map(|(wanted, pod)| wanted.trimmed(wanted.resource, pod));
         let expected = json!({
             "apiVersion": "v1", "kind": "Pod",
             "metadata": {"name": "p", "namespace": "n", "annotations": {"kubernetes.io/config.mirror": "x"}},

@@ -33,7 +33,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    pub const ALL: [Self; 18] = [
+    pub const ALL: [Self; 19] = [
         Self::ClusterVersion,
         Self::ClusterOperator,
         Self::Node,

@@ -160,7 +160,21 @@ pub(super) fn budget(reader: &mut Reader, object: &Object) -> DisruptionBudget {
         healthy,
         desired,
         expected,
-        selector: selector(reader, spec.and_then(|spec| spec.given("selector"))),
+        selector: budget_selector(reader, &object.node),
+    }
+}
+
+/// `policy/v1beta1` was the first version. There an empty selector selects nothing, as the API server has it when it evicts.
+fn budget_selector(reader: &mut Reader, object: &Node) -> Selector {
+    let spec = object.get("spec");
+    let read = selector(reader, spec.and_then(|spec| spec.given("selector")));
+    let is_old = text(object, "apiVersion") == "policy/v1beta1";
+    match read {
+        Selector::Those {
+            labels,
+            expressions,
+        } if is_old && labels.is_empty() && expressions.is_empty() => Selector::None,
+        read => read,
     }
 }
 
