@@ -146,6 +146,7 @@ fn objects() -> impl Strategy<Value = ClusterObjects> {
                 },
                 shape: None,
                 arch: arch.into(),
+                daemon_sets: Fact::Unknown,
                 counts: BTreeMap::new(),
                 ignored: 0,
             }
@@ -235,6 +236,7 @@ fn small() -> ClusterObjects {
         standing,
         shape: None,
         arch: Fact::Unknown,
+        daemon_sets: Fact::Unknown,
         counts: BTreeMap::new(),
         ignored: 0,
     }

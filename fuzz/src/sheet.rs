@@ -8,7 +8,7 @@ use jiff::{Span, Timestamp};
 #[cfg(feature = "libfuzzer")]
 use libfuzzer_sys::{arbitrary, arbitrary::Arbitrary};
 use serde_json::{Value, json};
-use towpath_core::cluster::{Cluster, ClusterId, Platform};
+use towpath_core::cluster::{Cluster, ClusterId, Fact, Platform};
 use towpath_core::finding::Place;
 use towpath_core::graph::{
     Audience, Block, ChannelName, ChannelSpec, EdgeMatch, FromVersion, Graph, GraphData,

@@ -521,7 +521,9 @@ mod tests {
         });
         let wanted = WANTED.iter().find(|one| one.kind == ObjectKind::Pod);
         let object = serde_json::from_value(pod).ok();
-        let kept = wanted.zip(object).map(|(wanted, pod)| wanted.trimmed(pod));
+        let kept = wanted
+            .zip(object)
+            .map(|(wanted, pod)| wanted.trimmed(wanted.resource, pod));
         let spec = kept.map(|kept| kept["spec"].clone());
         let expected = json!({
             "nodeSelector": {"disk": "ssd"}, "tolerations": [{"operator": "Exists"}], "affinity": {"podAffinity": {}},

@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::archive::{Entry, Tree, ar, gzip};
 use super::layout::{self, Image};
 use super::*;
-use crate::bench::scratch::Scratch;
+use crate::scratch::Scratch;
 
 /// A program that answers as towpath does where `dist` and `package` ask it.
 const PROGRAM: &str = "#!/bin/sh\ncase $1 in\ncompletions) echo \"complete for $2\";;\nman) mkdir -p \"$2\" && echo page > \"$2/towpath.1\";;\nesac\n";

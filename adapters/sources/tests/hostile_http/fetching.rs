@@ -5,7 +5,7 @@ use towpath_sources::{FetchResponse, fetch};
 use towpath_testing_services::scripted::*;
 
 async fn told(server: &Server, path: &str) -> Result<FetchResponse, String> {
-    let told = fetch(&server.url(path), None, None, 1_000).await;
+    let told = fetch(&server.url(path), (None, None), None, 1_000).await;
     told.map_err(|finding| {
         assert_eq!(
             (finding.code, &*finding.place.file),
@@ -134,7 +134,7 @@ async fn compression_that_nobody_asked_for() {
 
 #[tokio::test]
 async fn nobody_is_there() {
-    let finding = fetch("http://127.0.0.1:1/", None, None, 1_000)
+    let finding = fetch("http://127.0.0.1:1/", (None, None), None, 1_000)
         .await
         .unwrap_err();
     assert_eq!(finding.code, "http");
