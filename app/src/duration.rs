@@ -14,8 +14,8 @@ use towpath_core::version::Version;
 use towpath_formats::SourceFile;
 use towpath_formats::cluster::shape;
 use towpath_formats::duration::{
-    Checked, Estimated, Fitted, check_json, check_text, estimate_json, estimate_text, fit_json,
-    fit_text, read_parameters, update_history, write_parameters,
+    CheckedSpeed, Estimated, Fitted, check_json, check_text, estimate_json, estimate_text,
+    fit_json, fit_text, read_parameters, update_history, write_parameters,
 };
 use towpath_formats::path::Plain;
 use towpath_sources::read_directory;
@@ -206,7 +206,7 @@ fn check(args: &CheckArgs) -> anyhow::Result<bool> {
     };
     let (updates, release) = (&histories.updates, args.release.as_ref());
     let checks = checked(updates, release, settings, &args.parameters.read()?);
-    let told = Checked {
+    let told = CheckedSpeed {
         checks: &checks,
         settings,
         counts: &histories.counts,

@@ -42,7 +42,7 @@ pub struct SpeedCheck {
     /// How many updates to it there are that others can be compared with.
     pub updates: usize,
     /// With how many others they were compared, by step.
-    pub compared: BTreeMap<MinorStep, Compared>,
+    pub compared: BTreeMap<MinorStep, ComparedUpdates>,
     /// By how much they are slower; none if there are too few to say anything.
     pub slow_down: Option<SlowDown>,
     pub verdict: SpeedVerdict,
@@ -50,7 +50,7 @@ pub struct SpeedCheck {
 
 /// Updates of a step: to the release, and to others.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Compared {
+pub struct ComparedUpdates {
     pub to_it: usize,
     pub others: usize,
 }
@@ -258,11 +258,11 @@ fn judged(
     settings: CheckSettings,
     alarm: f64,
 ) -> SpeedCheck {
-    let compared: BTreeMap<MinorStep, Compared> = samples
+    let compared: BTreeMap<MinorStep, ComparedUpdates> = samples
         .iter()
         .map(|(step, sample)| {
             let (to_it, others) = (sample.to_it.len(), sample.others.len());
-            (*step, Compared { to_it, others })
+            (*step, ComparedUpdates { to_it, others })
         })
         .collect();
     let to_it = compared.values().map(|compared| compared.to_it).sum();

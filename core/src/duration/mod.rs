@@ -22,10 +22,11 @@ mod waves;
 
 pub use calibration::{Calibration, CalibrationVerdict, UpdateShare, judge};
 pub use check::{
-    CheckSettings, Compared, MIN_CHECKED, NeededUpdates, SlowDown, SpeedCheck, SpeedVerdict, check,
+    CheckSettings, ComparedUpdates, MIN_CHECKED, NeededUpdates, SlowDown, SpeedCheck, SpeedVerdict,
+    check,
 };
 pub use estimate::{ControlPlaneTimes, Estimate, PoolEstimate, hop_duration, path_duration};
-pub use fit::{FOLDS, Fit, Group, MIN_PAIR_UPDATES, Update, fit};
+pub use fit::{FOLDS, Fit, MIN_PAIR_UPDATES, Update, UpdateGroup, fit};
 pub use operators::{OperatorPhase, OperatorRest, operator_phases};
 pub use parameters::{
     Basis, Figure, MinorStep, NodeGrowth, NodeTimes, Origin, OriginKind, Parameters, Reference,

@@ -6,14 +6,14 @@ use super::model::BudgetIdx;
 use crate::cluster::health::{DisruptionBudget, Pod, Selector};
 use crate::fleet::Name;
 
-pub(super) struct Counted<'b> {
+pub(super) struct BudgetCounts<'b> {
     all: &'b [DisruptionBudget],
     by_label: BTreeMap<(&'b Name, &'b Name, &'b Name), Vec<BudgetIdx>>,
     /// Those that ask for no label's value.
     others: BTreeMap<&'b Name, Vec<BudgetIdx>>,
 }
 
-impl<'b> Counted<'b> {
+impl<'b> BudgetCounts<'b> {
     pub(super) fn by(all: &'b [DisruptionBudget]) -> Self {
         let (mut by_label, mut others) =
             (BTreeMap::<_, Vec<_>>::new(), BTreeMap::<_, Vec<_>>::new());

@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 
-use super::counted::Counted;
-use super::places::{Class, Terms};
+use super::counted::BudgetCounts;
+use super::places::{PodClass, Terms};
 use crate::cluster::Fact;
 use crate::cluster::health::{ClusterHealth, DisruptionBudget, NodeState, Pod, PoolState, Room};
 use crate::cluster::placement::zone_of;
@@ -47,7 +47,7 @@ pub struct Model {
     pub(super) pools: Vec<ModelPool>,
     pub(super) zones: Vec<Name>,
     pub(super) groups: Vec<Vec<PodIdx>>,
-    pub(super) classes: Vec<Class>,
+    pub(super) classes: Vec<PodClass>,
     pub(super) terms: Terms,
     /// The order in which the scheduler looks at nodes.
     pub(super) looked_at: Vec<NodeIdx>,
@@ -134,7 +134,7 @@ impl Model {
         let mut running: Vec<&Pod> = pods.iter().filter(|pod| !pod.has_ended).collect();
         running.sort_by_key(|pod| (&pod.namespace, &pod.name));
         let budgets = health.budgets.known().map_or(&[][..], Vec::as_slice);
-        let classes = Class::of_pods(&running, &states, health.volumes.known());
+        let classes = PodClass::of_pods(&running, &states, health.volumes.known());
         let mut groups = Groups::default();
         let mut model = Self {
             pods: Vec::with_capacity(running.len()),
@@ -147,7 +147,7 @@ impl Model {
             groups: Vec::new(),
             nodes,
         };
-        let counted = Counted::by(budgets);
+        let counted = BudgetCounts::by(budgets);
         for (number, pod) in running.iter().enumerate() {
             let place = pod.node.as_ref();
             let place = place.and_then(|name| model.node_named(name));
@@ -213,7 +213,7 @@ impl Model {
         left.iter().filter(|left| left.is_none()).count()
     }
 
-    fn class(&self, pod: PodIdx) -> &Class {
+    fn class(&self, pod: PodIdx) -> &PodClass {
         &self.classes[self.pods[pod.at()].class as usize]
     }
 

@@ -15,7 +15,7 @@ pub const UPDATE_TAINT: &str = "UpdateInProgress";
 
 /// Pods that ask for the same places.
 #[derive(Debug, Clone)]
-pub(super) struct Class {
+pub(super) struct PodClass {
     /// For each node: whether it may run there, and how many of the node's taints it would rather avoid.
     pub(super) nodes: Vec<Option<u8>>,
     /// For each node: whether its labels are as the pod asks. The scheduler counts for spreading only there.
@@ -28,7 +28,7 @@ pub(super) struct Class {
 
 /// The class of each pod.
 pub(super) struct Classes {
-    pub(super) classes: Vec<Class>,
+    pub(super) classes: Vec<PodClass>,
     pub(super) of_pod: Vec<u32>,
 }
 
@@ -40,7 +40,7 @@ type Asks<'a> = (
     Vec<&'a Name>,
 );
 
-impl Class {
+impl PodClass {
     /// The classes of pods on these nodes.
     pub(super) fn of_pods(
         pods: &[&Pod],

@@ -5,11 +5,11 @@ use std::fmt::Write;
 use serde_json::{Value, json};
 use towpath_core::duration::{SlowDown, SpeedCheck, SpeedVerdict};
 
-use super::Checked;
+use super::CheckedSpeed;
 use super::text::{table, unread};
 use crate::words::counted;
 
-pub fn check_json(told: &Checked<'_>) -> Value {
+pub fn check_json(told: &CheckedSpeed<'_>) -> Value {
     json!({
         "updates": told.updates,
         "slowerByPercent": told.settings.slower_by_percent,
@@ -46,7 +46,7 @@ fn word(check: &SpeedCheck) -> &'static str {
     }
 }
 
-pub fn check_text(told: &Checked<'_>) -> String {
+pub fn check_text(told: &CheckedSpeed<'_>) -> String {
     let mut text = unread(told.findings);
     let read = counted(told.counts.cluster_versions, "ClusterVersion");
     let updates = counted(told.updates, "completed update");

@@ -46,7 +46,7 @@ pub struct Fitted<'a> {
 }
 
 /// Whether releases made updates slower.
-pub struct Checked<'a> {
+pub struct CheckedSpeed<'a> {
     pub checks: &'a [SpeedCheck],
     pub settings: CheckSettings,
     pub counts: &'a Counts,
