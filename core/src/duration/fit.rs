@@ -47,7 +47,7 @@ pub struct Update {
 pub struct Fit {
     pub parameters: Parameters,
     /// What each level says, from the least to the most specific.
-    pub groups: Vec<UpdateGroup>,
+    pub groups: Vec<FittedGroup>,
     /// How well held-out updates were foretold by the others.
     pub calibration: Calibration,
     /// How well the parameters foretell them that the fit began with.
@@ -56,7 +56,7 @@ pub struct Fit {
 
 /// Updates of one kind, step or pair.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct UpdateGroup {
+pub struct FittedGroup {
     pub basis: Basis,
     pub updates: usize,
     /// Their own P10, P50 and P90, as on the reference cluster.
@@ -155,7 +155,7 @@ impl Stretch {
     }
 
     /// Stretches what was fitted. What no update told stays.
-    fn stretch(self, parameters: &mut Parameters, groups: &mut [UpdateGroup]) {
+    fn stretch(self, parameters: &mut Parameters, groups: &mut [FittedGroup]) {
         for group in groups {
             group.fitted = self.on(group.fitted);
             parameters.figure_mut(&group.basis).spread = group.fitted;
@@ -185,7 +185,7 @@ fn fold(cluster: &str) -> u64 {
 }
 
 /// Every level, each leaning on the one above.
-fn fitted(updates: &[&Update], before: &Parameters) -> (Parameters, Vec<UpdateGroup>) {
+fn fitted(updates: &[&Update], before: &Parameters) -> (Parameters, Vec<FittedGroup>) {
     let (mut parameters, mut groups) = (before.clone(), Vec::new());
     let growth = growth::learn(updates, before.reference.nodes);
     parameters.growth = growth.or(parameters.growth);
@@ -212,7 +212,7 @@ fn fitted(updates: &[&Update], before: &Parameters) -> (Parameters, Vec<UpdateGr
             spread,
             origin: Origin::new(OriginKind::Fitted, note),
         };
-        groups.push(UpdateGroup {
+        groups.push(FittedGroup {
             basis: basis.clone(),
             updates: logs.len(),
             measured: own.spread(),

@@ -26,7 +26,7 @@ pub use check::{
     check,
 };
 pub use estimate::{ControlPlaneTimes, Estimate, PoolEstimate, hop_duration, path_duration};
-pub use fit::{FOLDS, Fit, MIN_PAIR_UPDATES, Update, UpdateGroup, fit};
+pub use fit::{FOLDS, Fit, FittedGroup, MIN_PAIR_UPDATES, Update, fit};
 pub use operators::{OperatorPhase, OperatorRest, operator_phases};
 pub use parameters::{
     Basis, Figure, MinorStep, NodeGrowth, NodeTimes, Origin, OriginKind, Parameters, Reference,

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use towpath_core::duration::{
-    Calibration, CalibrationVerdict, Estimate, Spread, UpdateGroup, UpdateShare, path_duration,
+    Calibration, CalibrationVerdict, Estimate, FittedGroup, Spread, UpdateShare, path_duration,
 };
 
 use super::{Estimated, Fitted};
@@ -84,7 +84,7 @@ pub(crate) fn estimate(estimate: &Estimate) -> Value {
     })
 }
 
-fn group(group: &UpdateGroup) -> Value {
+fn group(group: &FittedGroup) -> Value {
     json!({
         "basis": group.basis.to_string(),
         "updates": group.updates,
