@@ -10,12 +10,14 @@ use clap::Command;
 
 const PREFIX: &str = "TOWPATH_";
 /// Names that clap does not know, because they are read by hand or by our tests.
-const OTHERS: [&str; 6] = [
+const OTHERS: [&str; 8] = [
     "TOWPATH_PASS_EVERY",
     "TOWPATH_CONFIG",
     "TOWPATH_REAL_DATA",
     "TOWPATH_SEED",
     "TOWPATH_KUBE_APISERVER",
+    "TOWPATH_KUBE_CONTROLLER_MANAGER",
+    "TOWPATH_KUBE_SCHEDULER",
     "TOWPATH_TEST_CACHE",
 ];
 /// The agent's variables that have another name now.

@@ -151,7 +151,7 @@ fn several_of_people_can_go_side_by_side() {
               DaemonSetCannotSurge DaemonSet shop/probe cannot use maxSurge: it needs Kubernetes 1.22, and the cluster has 1.20
               ImageCanBePulledAhead each of 50 nodes pulls the new image of DaemonSet shop/probe after its old pod has gone
             openshift-dns/dns-default: 413 s, 413 s by tenths
-              DaemonSetInRollout DaemonSet openshift-dns/dns-default is in the middle of a rollout: 30 of 100 nodes have the newest pod, and the next waits until one of 10 is available
+              DaemonSetInRollout DaemonSet openshift-dns/dns-default is in the middle of a rollout: 30 of 100 nodes have the newest pod; 10 have none that is available, and the next node waits for them
             shop/agent: 413 s, 413 s by tenths
               DaemonSetCannotSurge DaemonSet shop/agent cannot use maxSurge: it needs Kubernetes 1.22, and the cluster has 1.20
               ImageCanBePulledAhead each of 100 nodes pulls the new image of DaemonSet shop/agent after its old pod has gone
