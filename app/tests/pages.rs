@@ -31,6 +31,11 @@ const NOT_RUN: &[(&str, &str, &str)] = &[
         "needs a cluster; app/tests/agent/story.rs runs the agent on one",
     ),
     (
+        "docs/tls.md",
+        "",
+        "needs certificates; app/tests/serve/tls.rs serves and asks with some",
+    ),
+    (
         "docs/benchmarks.md",
         "cargo xtask bench",
         "takes many minutes",

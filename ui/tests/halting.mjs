@@ -17,7 +17,7 @@ export default async function (t) {
   await evidence(t, page);
   await halt(page, release, "INC-7: nodes stay NotReady");
   await page.getByRole("status").getByText("is halted").waitFor();
-  await page.keyboard.press("Escape");
+  await leave(page);
   await standing(page, release).getByText("INC-7: nodes stay NotReady").waitFor();
   await page.getByRole("article", { name: `${release} in ${site.rollout.channel}` }).first().getByText("Halted by ada").first().waitFor();
   const [made] = await halts();
@@ -28,7 +28,7 @@ export default async function (t) {
   for (let times = 0; times < 2; times += 1) {
     await undo(page, release);
     await page.getByRole("status").getByText("stays halted").waitFor();
-    await page.keyboard.press("Escape");
+    await leave(page);
   }
   await standing(page, release).getByText("ada wants it undone").waitFor();
   hold((await halts())[0].standing, "one person has undone it");
@@ -38,7 +38,7 @@ export default async function (t) {
   await visit(other, `${site.watched}/rollouts`);
   await undo(other, release);
   await other.getByRole("status").getByText("is halted no more").waitFor();
-  await other.keyboard.press("Escape");
+  await leave(other);
   await standing(other, release).waitFor({ state: "detached" });
   hold(!(await halts())[0].standing, "two people have not undone it");
   await settled(other);
@@ -95,6 +95,12 @@ async function undo(page, release) {
   await page.getByRole("dialog").waitFor();
   await tabTo(page, (on) => on.text === "Undo it");
   await page.keyboard.press("Enter");
+}
+
+/** Closes the dialog, and waits until it is gone: the next one opens only then. */
+async function leave(page) {
+  await page.keyboard.press("Escape");
+  await page.getByRole("dialog").waitFor({ state: "detached" });
 }
 
 const standing = (page, release) => page.getByRole("listitem").filter({ hasText: `Undo the halt of ${release}…` });

@@ -157,7 +157,7 @@ fn a_sector_of_the_fleet_is_a_ring_and_a_ring_without_clusters_is_found() {
     towpath.until("the canary's update is planned", |t| {
         let upgrades = t.get("/api/v1/fleet/upgrades").json();
         let entries = upgrades["entries"].as_array().cloned().unwrap_or_default();
-        entries.len() == 1 && entries[0]["cluster"] == "s1" && entries[0]["to"] == "4.20.4"
+        entries.len() == 1 && entries[0]["name"] == "s1" && entries[0]["to"] == "4.20.4"
     });
     towpath.until("explain knows the sectors", |t| {
         explained(t, &format!("id={STAGE}")).contains("in ring canaries (sector stage)")
