@@ -42,7 +42,12 @@ async fn read(versions: &'static [Version]) -> (Vec<DisruptionBudget>, Vec<Strin
     let (path, context) = (Some(path), None);
     let access = Access::Kubeconfig { path, context };
     let looked = look(&access, &Settings::default()).await.unwrap();
-    assert!(looked.unread.is_empty(), "{:?}", looked.unread);
+    // It has nothing else, and for some kinds that is told.
+    let unread: Vec<String> = looked.unread.keys().map(ToString::to_string).collect();
+    assert!(
+        !unread.contains(&"PodDisruptionBudget".to_owned()),
+        "{unread:?}"
+    );
     let now = "2026-01-02T03:04:05Z".parse().unwrap();
     let (known, findings) = objects::read(&looked.files, now).unwrap();
     assert_eq!(findings, []);
