@@ -14,7 +14,9 @@ mod ramps;
 mod rules;
 
 fn main() {
-    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    // cargo adds `--bench`.
+    let arguments = std::env::args().skip(1).filter(|word| word != "--bench");
+    let arguments: Vec<String> = arguments.collect();
     let runs = |default: u64| {
         arguments
             .get(1)

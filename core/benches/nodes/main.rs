@@ -13,7 +13,9 @@ mod clusters;
 mod large;
 
 fn main() {
-    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    // cargo adds `--bench`.
+    let arguments = std::env::args().skip(1).filter(|word| word != "--bench");
+    let arguments: Vec<String> = arguments.collect();
     let count = |usual: u64| {
         arguments
             .get(1)

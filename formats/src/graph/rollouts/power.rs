@@ -68,10 +68,14 @@ fn stopped_lines(card: &PowerCard) -> String {
     align_right(&mut lines, [1, 2]);
     let share = |share: Option<Share>| share.map_or("never".to_owned(), |share| share.to_string());
     for stopped in &card.stopped {
+        let in_stages = match card.stages.is_empty() {
+            true => "-".to_owned(),
+            false => share(stopped.in_stages),
+        };
         lines.add_row([
             stopped.failing.to_string(),
             share(stopped.in_window),
-            share(stopped.in_stages),
+            in_stages,
         ]);
     }
     shown(&lines)
