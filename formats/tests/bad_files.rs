@@ -266,7 +266,7 @@ fn rollout_rules() {
             - duration: P14D => - duration: P14D\n    fromVersion: patch
                 channels/c.yaml:7:5: there are two rules for fromVersion patch; keep one of them
             ramp: exponential => ramp: steep
-                channels/c.yaml:8:11: "steep" is not a ramp; use linear or exponential
+                channels/c.yaml:8:11: "steep" is not a ramp; use linear or exponential, or `stages`
             fromVersion: patch => fromVersion: major
                 is taken, with a warning: channels/c.yaml:5:18: fromVersion "major" is not known, so the rule matches nothing; minor and patch match edges; without a default rule, the others are there at once
             fromVersion: patch => fromVersion: Patch
@@ -1209,6 +1209,7 @@ channels:
   start: 2020-05-01T00:00Z
   phasedRollouts:
   - duration: P2D
+    stages: [0.5%, 12 %, 40.25%]
   - to: 4.9.2
     fromVersion: minor
     duration: P14D
@@ -1239,6 +1240,27 @@ fn rules_for_releases_and_edges() {
             "to: 4.9.2+amd64\n    fromVersion",
         ),
         ("to: 4.9.2\n    fromVersion: minor", "fromVersion: minor"),
+        ("[0.5%, 12 %, 40.25%]", "[12%, 0.5%]"),
+        ("[0.5%, 12 %, 40.25%]", "[12%, 12%]"),
+        ("[0.5%, 12 %, 40.25%]", "[12%, 100%]"),
+        ("[0.5%, 12 %, 40.25%]", "[0%, 12%]"),
+        ("[0.5%, 12 %, 40.25%]", "[0.125%]"),
+        ("[0.5%, 12 %, 40.25%]", "[12]"),
+        ("[0.5%, 12 %, 40.25%]", "[half]"),
+        ("[0.5%, 12 %, 40.25%]", "[]"),
+        ("[0.5%, 12 %, 40.25%]", "12%"),
+        (
+            "[0.5%, 12 %, 40.25%]",
+            "[1%, 2%, 3%, 4%, 5%, 6%, 7%, 8%, 9%, 10%, 11%, 12%, 13%]",
+        ),
+        (
+            "stages: [0.5%, 12 %, 40.25%]",
+            "stages: [12%]\n    ramp: linear",
+        ),
+        (
+            "held: true\nversions",
+            "held: true\n    stages: [12%]\nversions",
+        ),
         ("    to: 4.9.2\n    held", "    held"),
         (
             "held: true\nversions",
@@ -1273,44 +1295,69 @@ fn rules_for_releases_and_edges() {
     check(
         whole.into_iter().chain(rows),
         expect![[r#"
-        2.1.0
-            is taken
-        in data of 2.0.0
-            channels/c.yaml:4:10: `start` came with schema 2.1.0, and `version` says 2.0.0; write 2.1.0 into `version` once every service that reads these files knows it, or remove the field
-            channels/c.yaml:7:9: `to` came with schema 2.1.0, and `version` says 2.0.0; write 2.1.0 into `version` once every service that reads these files knows it, or remove the field
-            channels/c.yaml:10:12: `start` came with schema 2.1.0, and `version` says 2.0.0; write 2.1.0 into `version` once every service that reads these files knows it, or remove the field
-            channels/c.yaml:11:11: `from` came with schema 2.1.0, and `version` says 2.0.0; write 2.1.0 into `version` once every service that reads these files knows it, or remove the field
-            channels/c.yaml:12:9: `to` came with schema 2.1.0, and `version` says 2.0.0; write 2.1.0 into `version` once every service that reads these files knows it, or remove the field
-            channels/c.yaml:13:11: `held` came with schema 2.1.0, and `version` says 2.0.0; write 2.1.0 into `version` once every service that reads these files knows it, or remove the field
-            channels/c.yaml:20:5: `starts` came with schema 2.1.0, and `version` says 2.0.0; write 2.1.0 into `version` once every service that reads these files knows it, or remove the field
-            channels/c.yaml:23:9: `held` came with schema 2.1.0, and `version` says 2.0.0; write 2.1.0 into `version` once every service that reads these files knows it, or remove the field
-        to: 4.9.2\n    fromVersion => to: 4.9.9\n    fromVersion
-            channels/c.yaml:7:9: 4.9.9 is not among the versions of this file; correct the version, or list it
-        to: 4.9.2\n    fromVersion => to: 4.9.2+amd64\n    fromVersion
-            channels/c.yaml:7:9: a rule is for all architectures, and 4.9.2+amd64 names one; write the version alone; a block can be for one architecture
-        to: 4.9.2\n    fromVersion: minor => fromVersion: minor
-            channels/c.yaml:9:12: a rule for all releases cannot have a start; add `to: <version>`, or set the `start` of releases
-        to: 4.9.2\n    held => held
-            channels/c.yaml:11:5: the rule does not say which release is held; add `to: <version>`
-        held: true\nversions => held: true\n    duration: P1D\nversions
-            channels/c.yaml:14:15: what is held has no window, so `duration` means nothing; remove it, or `held`
-        to: 4.9.2\n    held => to: 4.9.2\n    fromVersion: patch\n    held
-            channels/c.yaml:11:5: `from` and `to` name one update, so `fromVersion` means nothing; remove it, or `from`
-        from: 4.9.1\n    to: 4.9.2\n    held: true => held: true
-            channels/c.yaml:11:5: the rule does not say which release is held; add `to: <version>`
-        held: true\nversions => held: maybe\nversions
-            channels/c.yaml:13:11: `true` or `false` belongs here; write one of them
-        from: 4.9.1\n    to: 4.9.2\n    held: true => to: 4.9.2\n    fromVersion: minor\n    held: true
-            channels/c.yaml:11:5: there are two rules for minor updates to 4.9.2; keep one of them
-        stable-4.9: 2020 => stable-4.8: 2020
-            channels/c.yaml:20:17: this file has no channel "stable-4.8"; name a channel of this file, or remove the start
-        stable-4.9: 2020-06-15T00:00Z => stable-4.9: soon
-            channels/c.yaml:20:17: "soon" is not an RFC 3339 date-time, or there is no such day; write it as in 2020-05-12T00:00Z
-        start: 2020-05-01T00:00Z => start: soon
-            channels/c.yaml:4:10: "soon" is not an RFC 3339 date-time, or there is no such day; write it as in 2020-05-12T00:00Z
-        held: true => held: true\n  locked: true
-            channels/c.yaml:21:3: `locked` says that everybody is offered it, and `held` that nobody is; keep one of them
-    "#]],
+            2.1.0
+                is taken
+            in data of 2.0.0
+                channels/c.yaml:4:10: `start` came with schema 2.1.0, and `version` says 2.0.0; write 2.1.0 into `version` once every service that reads these files knows it, or remove the field
+                channels/c.yaml:7:13: `stages` came with schema 2.1.0, and `version` says 2.0.0; write 2.1.0 into `version` once every service that reads these files knows it, or remove the field
+                channels/c.yaml:8:9: `to` came with schema 2.1.0, and `version` says 2.0.0; write 2.1.0 into `version` once every service that reads these files knows it, or remove the field
+                channels/c.yaml:11:12: `start` came with schema 2.1.0, and `version` says 2.0.0; write 2.1.0 into `version` once every service that reads these files knows it, or remove the field
+                channels/c.yaml:12:11: `from` came with schema 2.1.0, and `version` says 2.0.0; write 2.1.0 into `version` once every service that reads these files knows it, or remove the field
+                channels/c.yaml:13:9: `to` came with schema 2.1.0, and `version` says 2.0.0; write 2.1.0 into `version` once every service that reads these files knows it, or remove the field
+                channels/c.yaml:14:11: `held` came with schema 2.1.0, and `version` says 2.0.0; write 2.1.0 into `version` once every service that reads these files knows it, or remove the field
+                channels/c.yaml:21:5: `starts` came with schema 2.1.0, and `version` says 2.0.0; write 2.1.0 into `version` once every service that reads these files knows it, or remove the field
+                channels/c.yaml:24:9: `held` came with schema 2.1.0, and `version` says 2.0.0; write 2.1.0 into `version` once every service that reads these files knows it, or remove the field
+            to: 4.9.2\n    fromVersion => to: 4.9.9\n    fromVersion
+                channels/c.yaml:8:9: 4.9.9 is not among the versions of this file; correct the version, or list it
+            to: 4.9.2\n    fromVersion => to: 4.9.2+amd64\n    fromVersion
+                channels/c.yaml:8:9: a rule is for all architectures, and 4.9.2+amd64 names one; write the version alone; a block can be for one architecture
+            to: 4.9.2\n    fromVersion: minor => fromVersion: minor
+                channels/c.yaml:10:12: a rule for all releases cannot have a start; add `to: <version>`, or set the `start` of releases
+            [0.5%, 12 %, 40.25%] => [12%, 0.5%]
+                channels/c.yaml:7:13: the shares of `stages` do not rise from one to the next; write 1 to 12 shares, each larger than the one before, as in [0.5%, 5%, 40%]; everybody follows at the end by itself
+            [0.5%, 12 %, 40.25%] => [12%, 12%]
+                channels/c.yaml:7:13: the shares of `stages` do not rise from one to the next; write 1 to 12 shares, each larger than the one before, as in [0.5%, 5%, 40%]; everybody follows at the end by itself
+            [0.5%, 12 %, 40.25%] => [12%, 100%]
+                channels/c.yaml:7:19: "100%" is not a share of the fleet; write a percentage from 0.01% to 99.99%, with at most two places, as in 0.5%
+            [0.5%, 12 %, 40.25%] => [0%, 12%]
+                channels/c.yaml:7:14: "0%" is not a share of the fleet; write a percentage from 0.01% to 99.99%, with at most two places, as in 0.5%
+            [0.5%, 12 %, 40.25%] => [0.125%]
+                channels/c.yaml:7:14: "0.125%" is not a share of the fleet; write a percentage from 0.01% to 99.99%, with at most two places, as in 0.5%
+            [0.5%, 12 %, 40.25%] => [12]
+                channels/c.yaml:7:14: 12 is read as a number or a boolean, and a text belongs here; put it in quotes, or write it out: a version as in 4.9.7, a duration as in P2D
+            [0.5%, 12 %, 40.25%] => [half]
+                channels/c.yaml:7:14: "half" is not a share of the fleet; write a percentage from 0.01% to 99.99%, with at most two places, as in 0.5%
+            [0.5%, 12 %, 40.25%] => []
+                channels/c.yaml:7:13: the shares of `stages` do not rise from one to the next; write 1 to 12 shares, each larger than the one before, as in [0.5%, 5%, 40%]; everybody follows at the end by itself
+            [0.5%, 12 %, 40.25%] => 12%
+                channels/c.yaml:7:13: a list (`- item`) belongs here; write each value on a line of its own, after `- `
+            [0.5%, 12 %, 40.25%] => [1%, 2%, 3%, 4%, 5%, 6%, 7%, 8%, 9%, 10%, 11%, 12%, 13%]
+                channels/c.yaml:7:13: stages: there are 13; at most 12 are allowed; shorten the list
+            stages: [0.5%, 12 %, 40.25%] => stages: [12%]\n    ramp: linear
+                channels/c.yaml:8:11: `ramp` and `stages` both say how the share grows; remove one of them
+            held: true\nversions => held: true\n    stages: [12%]\nversions
+                channels/c.yaml:15:13: what is held has no window, so `stages` means nothing; remove it, or `held`
+            to: 4.9.2\n    held => held
+                channels/c.yaml:12:5: the rule does not say which release is held; add `to: <version>`
+            held: true\nversions => held: true\n    duration: P1D\nversions
+                channels/c.yaml:15:15: what is held has no window, so `duration` means nothing; remove it, or `held`
+            to: 4.9.2\n    held => to: 4.9.2\n    fromVersion: patch\n    held
+                channels/c.yaml:12:5: `from` and `to` name one update, so `fromVersion` means nothing; remove it, or `from`
+            from: 4.9.1\n    to: 4.9.2\n    held: true => held: true
+                channels/c.yaml:12:5: the rule does not say which release is held; add `to: <version>`
+            held: true\nversions => held: maybe\nversions
+                channels/c.yaml:14:11: `true` or `false` belongs here; write one of them
+            from: 4.9.1\n    to: 4.9.2\n    held: true => to: 4.9.2\n    fromVersion: minor\n    held: true
+                channels/c.yaml:12:5: there are two rules for minor updates to 4.9.2; keep one of them
+            stable-4.9: 2020 => stable-4.8: 2020
+                channels/c.yaml:21:17: this file has no channel "stable-4.8"; name a channel of this file, or remove the start
+            stable-4.9: 2020-06-15T00:00Z => stable-4.9: soon
+                channels/c.yaml:21:17: "soon" is not an RFC 3339 date-time, or there is no such day; write it as in 2020-05-12T00:00Z
+            start: 2020-05-01T00:00Z => start: soon
+                channels/c.yaml:4:10: "soon" is not an RFC 3339 date-time, or there is no such day; write it as in 2020-05-12T00:00Z
+            held: true => held: true\n  locked: true
+                channels/c.yaml:22:3: `locked` says that everybody is offered it, and `held` that nobody is; keep one of them
+        "#]],
     );
 }
 

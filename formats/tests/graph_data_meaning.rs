@@ -148,6 +148,40 @@ fn a_client_without_an_id_sees_edges_at_the_end() {
 }
 
 #[test]
+fn a_stage_shows_an_edge_to_all_of_its_share_at_once() {
+    let text = MAY.1.replace(
+        "duration: P2D",
+        "duration: P2D, stages: [5%, 40%, 80.5%, 90%]",
+    );
+    let graph = graph(&[FINER, (MAY.0, &text)], INTO_MAY);
+    let start: Timestamp = "2020-05-12T12:00Z".parse().unwrap();
+    let seen = [-1, 0, 719, 720, 1_439, 1_440, 2_160, 2_879, 2_880].map(|minutes| {
+        let now = start + SignedDuration::from_mins(minutes);
+        let sees = |n: &u32| {
+            let cluster = cluster(&["stable-4.9", &format!("id=cluster-{n}")]);
+            offered(&graph, &cluster, now).contains("4.9.7 -> 4.9.8")
+        };
+        format!("after {minutes} min: {}", (0..1000).filter(sees).count())
+    });
+    expect![[r#"
+        after -1 min: 0
+        after 0 min: 51
+        after 719 min: 51
+        after 720 min: 408
+        after 1439 min: 408
+        after 1440 min: 805
+        after 2160 min: 907
+        after 2879 min: 907
+        after 2880 min: 1000"#]]
+    .assert_eq(&seen.join("\n"));
+    // Position 0.0785 is in the second stage.
+    let early = cluster(&["stable-4.9", &format!("id={EARLY}")]);
+    let at = |minutes| start + SignedDuration::from_mins(minutes);
+    assert!(!offered(&graph, &early, at(719)).contains("4.9.7 -> 4.9.8"));
+    assert!(offered(&graph, &early, at(720)).contains("4.9.7 -> 4.9.8"));
+}
+
+#[test]
 fn a_ramp_says_how_many_see_an_edge() {
     let linear = MAY
         .1

@@ -13,7 +13,7 @@ if (!site) throw new Error("TOWPATH_PAGE is not set: `cargo test -p towpath --te
 
 const axe = readFileSync(fileURLToPath(new URL("../node_modules/axe-core/axe.min.js", import.meta.url)), "utf8");
 /** Generous: only a page that hangs runs into it, on the slowest machine too. */
-const PATIENCE = Number(process.env.TOWPATH_PATIENCE ?? 120_000);
+const PATIENCE = Number(process.env.PAGE_PATIENCE ?? 120_000);
 
 const browser = await chromium.connectOverCDP(site.browser);
 const problems = [];

@@ -5,7 +5,7 @@
 
 use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
-use towpath_core::feedback::{History, Stage, WatchSettings, best_stages};
+use towpath_core::feedback::{History, WatchSettings, best_stages};
 use towpath_core::graph::{Position, Ramp, Window};
 use towpath_testing_feedback::{Chance, SimulatedCluster, SimulatedRamp, exposed, halted};
 
@@ -35,7 +35,7 @@ pub(crate) fn measure(runs: u64) {
                     .map(|release| release.exposed(&ramp, length));
                 line(hours, &name, failing, false, exposed.collect());
             }
-            let stages = SimulatedRamp::Stages(best(length));
+            let stages = best(length);
             let exposed = (0..runs / 4).map(|run| simulated(&fleet, &stages, length, failing, run));
             line(hours, "stages", failing, true, exposed.collect());
         }
@@ -65,12 +65,13 @@ fn ramps(length: SignedDuration) -> Vec<(String, SimulatedRamp)> {
         };
         (name, SimulatedRamp::Doublings(stretches))
     });
-    let stages = ("stages".to_owned(), SimulatedRamp::Stages(best(length)));
+    let stages = ("stages".to_owned(), best(length));
     doublings.into_iter().chain([stages]).collect()
 }
 
-fn best(length: SignedDuration) -> Vec<Stage> {
-    best_stages(length, CLUSTERS as u64, &WatchSettings::default())
+fn best(length: SignedDuration) -> SimulatedRamp {
+    let stages = best_stages(length, CLUSTERS as u64, &WatchSettings::default());
+    SimulatedRamp::Real(Ramp::Stages(stages.expect("there is room for two stages")))
 }
 
 /// A bad release that rolls out, and what it is halted by.

@@ -242,7 +242,7 @@ fn whole_second(at: Timestamp) -> Timestamp {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::graph::{Ramp, Share, Window};
+    use crate::graph::{Ramp, Share, Stages, Window};
     use proptest::prelude::*;
 
     const WITHIN: i64 = 3_600;
@@ -271,7 +271,9 @@ mod tests {
     }
 
     fn any_ramp() -> impl Strategy<Value = Ramp> {
-        prop_oneof![Just(Ramp::Linear), Just(Ramp::Exponential)]
+        let stages = Stages::new(&[50, 500, 4_000]).unwrap();
+        let stages = Just(Ramp::Stages(stages));
+        prop_oneof![Just(Ramp::Linear), Just(Ramp::Exponential), stages]
     }
 
     proptest! {

@@ -47,7 +47,7 @@ pub use outcomes::{FleetOutcomes, OutcomeCount, ReleaseOutcomes};
 pub use power::{PowerCard, PowerRow, StoppedAt, power_card};
 pub use rate::FailureRate;
 pub use settings::{FeedbackPolicy, Mode, WatchSettings};
-pub use stages::{Stage, best_stages};
+pub use stages::best_stages;
 pub use tally::{ClassKey, OutcomeTally, Tallies};
 pub use told::{HistoryStep, Told};
 pub use visible::attempts_needed;

@@ -7,8 +7,8 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::stages::{self, share_of};
 use super::visible::{attempts_needed, rate_seen};
-use super::{FailureRate, Stage, WatchSettings, best_stages};
-use crate::graph::{Share, Window};
+use super::{FailureRate, WatchSettings, best_stages};
+use crate::graph::{Share, Stages, Window};
 
 /// The shares that a card tells of, in thousandths.
 const SHARES: [u16; 4] = [10, 20, 50, 100];
@@ -25,7 +25,7 @@ pub struct PowerCard {
     pub before_anything: Share,
     pub rows: Vec<PowerRow>,
     /// The stages that would do better in the same time; none where there is no room for them, or the window does as well.
-    pub stages: Vec<Stage>,
+    pub stages: Option<Stages>,
     pub stopped: Vec<StoppedAt>,
 }
 
@@ -62,18 +62,16 @@ pub fn power_card(window: &Window, clusters: u64, settings: &WatchSettings) -> P
     let first_known = window.start.saturating_add(settings.delay);
     let length = window.end.duration_since(window.start);
     let stages = best_stages(length, clusters, settings);
-    let stopped_in = |stages: &[Stage]| {
+    let stopped_in = |stages: Option<&Stages>| {
         let at = |rate| stopped(rate, window, stages, clusters, settings);
         FAILING.map(at).to_vec()
     };
     // In a long window the first stage alone may be more than the window exposes.
-    let stages = match stopped_in(&stages)
-        .iter()
-        .all(StoppedAt::is_sooner_in_stages)
-    {
-        true => stages,
-        false => Vec::new(),
+    let does_better = |stages: &Stages| {
+        let stopped = stopped_in(Some(stages));
+        window.ramp.stages() != Some(*stages) && stopped.iter().all(StoppedAt::is_sooner_in_stages)
     };
+    let stages = stages.filter(does_better);
     PowerCard {
         clusters,
         delay: settings.delay,
@@ -81,7 +79,7 @@ pub fn power_card(window: &Window, clusters: u64, settings: &WatchSettings) -> P
         base_rate: settings.base_rate,
         before_anything: window.share(first_known.unwrap_or(Timestamp::MAX)),
         rows: SHARES.map(row).to_vec(),
-        stopped: stopped_in(&stages),
+        stopped: stopped_in(stages.as_ref()),
         stages,
     }
 }
@@ -89,7 +87,7 @@ pub fn power_card(window: &Window, clusters: u64, settings: &WatchSettings) -> P
 fn stopped(
     parts_per_million: u32,
     window: &Window,
-    stages: &[Stage],
+    stages: Option<&Stages>,
     clusters: u64,
     settings: &WatchSettings,
 ) -> StoppedAt {
@@ -100,7 +98,7 @@ fn stopped(
         let known_at = window.reaches(needed).saturating_add(settings.delay).ok()?;
         Some(window.share(known_at)).filter(|begun| *begun < Share::WHOLE)
     };
-    let in_stages = |needed: Share| stages::begun(stages, needed);
+    let in_stages = |needed: Share| stages::begun(stages?, needed);
     StoppedAt {
         failing,
         in_window: needed.and_then(in_window),

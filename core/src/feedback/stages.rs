@@ -5,13 +5,14 @@
 //! that is stopped after n outcomes is never on more than n clusters times that factor, and no ramp of the same window can
 //! promise a smaller factor for every n. docs/feedback.md has the argument and what was measured.
 //!
-//! This is advice for people: graph data cannot say it, and nothing is decided by it.
+//! This is advice for people: nothing is decided by it until somebody writes it into graph data
+//! ([`Ramp::Stages`](crate::graph::Ramp::Stages)).
 
 use jiff::SignedDuration;
 
 use super::visible::attempts_needed;
 use super::{FailureRate, WatchSettings};
-use crate::graph::Share;
+use crate::graph::{Share, Stages};
 
 /// The first stage is made for releases that fail so often.
 const SEEN_FIRST: FailureRate = FailureRate::per_million(200_000);
@@ -24,49 +25,41 @@ const MOST_STAGES: i64 = 12;
 /// Factors are in thousandths.
 const ONE: u128 = 1_000;
 
-/// From this time after the start on, this share of the fleet is shown a release.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Stage {
-    pub after: SignedDuration,
-    pub share: Share,
-}
-
-/// The stages that do best in a window of this length, for so many clusters; the last one is everybody. None at all where the
-/// window has no room for two, or the fleet is so small that the first stage would be all of it.
-pub fn best_stages(length: SignedDuration, clusters: u64, settings: &WatchSettings) -> Vec<Stage> {
+/// The stages that do best in a window of this length, for so many clusters. None where the window has no room for two, or the
+/// fleet is so small that the first stage would be all of it.
+pub fn best_stages(
+    length: SignedDuration,
+    clusters: u64,
+    settings: &WatchSettings,
+) -> Option<Stages> {
     let delay = settings.delay + settings.delay / SLACK;
     let pauses = match delay.as_secs() {
         0 => 0,
         seconds => (length.as_secs() / seconds).min(MOST_STAGES - 1),
     };
-    let needed = attempts_needed(SEEN_FIRST, settings.base_rate, settings);
-    let first = needed.and_then(|needed| share_of(needed.saturating_mul(SPARE), clusters));
-    let (Some(first), true) = (first.filter(|first| *first < Share::WHOLE), pauses > 0) else {
-        return Vec::new();
-    };
-    let pauses = u32::try_from(pauses).unwrap_or(1);
+    let needed = attempts_needed(SEEN_FIRST, settings.base_rate, settings)?;
+    // Graph data can say no smaller share.
+    let first =
+        share_of(needed.saturating_mul(SPARE), clusters)?.max(Share::hundredths_of_percent(1));
+    let pauses = u32::try_from(pauses).ok().filter(|pauses| *pauses > 0)?;
+    if first >= Share::WHOLE {
+        return None;
+    }
     let factor = factor(first, pauses);
-    let share = |stage: u32| match stage == pauses {
-        true => Share::WHOLE,
-        false => grown(first, factor, stage),
-    };
-    // In whole minutes, but for the end of the window.
-    let after = |stage: u32| match stage == pauses {
-        true => length,
-        false => SignedDuration::from_mins(length.as_mins() * i64::from(stage) / i64::from(pauses)),
-    };
-    (0..=pauses)
-        .map(|stage| Stage {
-            after: after(stage),
-            share: share(stage),
-        })
-        .collect()
+    let shares = (0..pauses).map(|stage| hundredths(grown(first, factor, stage)));
+    Stages::new(&shares.collect::<Vec<u16>>())
+}
+
+/// In hundredths of a percent, as graph data has it.
+fn hundredths(share: Share) -> u16 {
+    let whole = u128::from(Stages::WHOLE);
+    let parts = (share.parts() * whole + Share::WHOLE.parts() / 2) / Share::WHOLE.parts();
+    u16::try_from(parts).unwrap_or(Stages::WHOLE)
 }
 
 /// The share that has begun when a release is stopped that needs the outcomes of so large a share. None: it is not stopped.
-pub(super) fn begun(stages: &[Stage], needed: Share) -> Option<Share> {
-    let mut shares = stages.iter().map(|stage| stage.share);
-    shares.find(|share| *share >= needed)
+pub(super) fn begun(stages: &Stages, needed: Share) -> Option<Share> {
+    stages.shares().find(|share| *share >= needed)
 }
 
 /// So many clusters as a part of all. None: there are not so many.

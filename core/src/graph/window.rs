@@ -6,9 +6,9 @@
 
 use std::fmt;
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 
-use super::Position;
+use super::{Position, Stages};
 
 /// A span of time, and how the share of the fleet grows in it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -29,6 +29,8 @@ pub enum Ramp {
     /// In eight equal stretches of time, each twice as steep as the one before: early warning at small cost.
     /// Half the time has passed when 15/255, about 6 %, of the fleet is reached.
     Exponential,
+    /// In equal stretches of time: a share begins at once, the next one when outcomes of this one are known.
+    Stages(Stages),
     /// Not at all: nobody is reached until people let it go on.
     Held,
 }
@@ -44,6 +46,11 @@ impl Share {
     /// This many thousandths of the fleet, at most all of it.
     pub fn thousandths(parts: u16) -> Self {
         Self((u128::from(parts.min(1000)) << 64) / 1000)
+    }
+
+    /// This many hundredths of a percent of the fleet, at most all of it.
+    pub(crate) fn hundredths_of_percent(parts: u16) -> Self {
+        Self((u128::from(parts.min(Stages::WHOLE)) << 64) / u128::from(Stages::WHOLE))
     }
 
     /// In parts of 2^64, to be written down.
@@ -85,6 +92,7 @@ impl Ramp {
         match self {
             Self::Linear => "linear",
             Self::Exponential => "exponential",
+            Self::Stages(_) => "stages",
             Self::Held => "held",
         }
     }
@@ -92,8 +100,15 @@ impl Ramp {
     /// The number of stretches, each twice as steep as the one before; they reach 2^n − 1 parts of the fleet.
     fn doublings(self) -> u32 {
         match self {
-            Self::Linear | Self::Held => 1,
+            Self::Linear | Self::Held | Self::Stages(_) => 1,
             Self::Exponential => 8,
+        }
+    }
+
+    pub fn stages(self) -> Option<Stages> {
+        match self {
+            Self::Stages(stages) => Some(stages),
+            Self::Linear | Self::Exponential | Self::Held => None,
         }
     }
 }
@@ -159,10 +174,13 @@ impl Window {
         if self.is_over(now) {
             return (1, 1);
         }
-        if now <= self.start || self.is_held() {
+        if now < self.start || self.is_held() {
             return (0, 1);
         }
         let (length, elapsed) = (self.length(), nanoseconds(self.start, now));
+        if let Ramp::Stages(stages) = self.ramp {
+            return stages.reached(elapsed, length);
+        }
         if self.ramp == Ramp::Linear {
             return (elapsed, length);
         }
@@ -182,6 +200,9 @@ impl Window {
             return Timestamp::MAX;
         }
         let (length, stretches) = (self.length(), self.ramp.doublings());
+        if let Ramp::Stages(stages) = self.ramp {
+            return later(self.start, stages.due(position, length));
+        }
         // The share exceeds the position when this many parts are reached.
         let needed = ((u128::from(position.0) + 1) * parts(stretches) * length).div_ceil(1 << 64);
         let stretch = (0..stretches)
@@ -210,14 +231,27 @@ impl Window {
             let ((own, whole), (others, of_others)) = (self.reached(at), other.reached(at));
             others * whole <= own * of_others
         };
+        let just_before = |at: Timestamp| {
+            let before = at.checked_sub(SignedDuration::from_nanos(1));
+            before.unwrap_or(at)
+        };
         // Between these instants both shares grow evenly.
-        self.start <= other.start && self.bends().chain(other.bends()).all(is_as_far)
+        self.start <= other.start
+            && self
+                .bends()
+                .chain(other.bends())
+                .all(|at| is_as_far(just_before(at)) && is_as_far(at))
     }
 
-    /// The ends of its stretches, and its beginning.
-    fn bends(&self) -> impl Iterator<Item = Timestamp> {
-        let stretches = u128::from(self.ramp.doublings());
-        (0..=stretches).map(move |n| later(self.start, self.length() * n / stretches))
+    /// The ends of its stretches or stages, and its beginning.
+    pub fn bends(&self) -> impl Iterator<Item = Timestamp> + use<> {
+        let (start, length) = (self.start, self.length());
+        let stretches = match self.ramp {
+            Ramp::Stages(stages) => stages.count(),
+            ramp => ramp.doublings(),
+        };
+        let stretches = u128::from(stretches);
+        (0..=stretches).map(move |n| later(start, (length * n).div_ceil(stretches)))
     }
 
     fn length(&self) -> u128 {
@@ -330,8 +364,27 @@ mod tests {
         assert_eq!(Share::thousandths(2000), Share::WHOLE);
     }
 
+    #[test]
+    fn a_stage_begins_for_all_of_it_at_once() {
+        let w = window(100, Ramp::Stages(Stages::new(&[50, 140, 1200]).unwrap()));
+        assert_eq!(
+            [-1, 0, 33, 34, 66, 67, 99, 100].map(|s| percent(&w, s)),
+            [0.0, 0.5, 0.5, 1.4, 1.4, 12.0, 12.0, 100.0]
+        );
+        let third = w.start + SignedDuration::from_nanos(33_333_333_334);
+        assert_eq!(w.reaches(Share::thousandths(14)), third);
+        assert_eq!(w.reaches(Share::thousandths(5)), w.start);
+        assert_eq!(w.reaches(Share::thousandths(121)), w.end);
+    }
+
     fn any_ramp() -> impl Strategy<Value = Ramp> {
-        prop_oneof![Just(Ramp::Linear), Just(Ramp::Exponential)]
+        let stages = proptest::collection::btree_set(1..Stages::WHOLE, 1..=Stages::MAX)
+            .prop_map(|shares| Stages::new(&Vec::from_iter(shares)).unwrap());
+        prop_oneof![
+            Just(Ramp::Linear),
+            Just(Ramp::Exponential),
+            stages.prop_map(Ramp::Stages)
+        ]
     }
 
     proptest! {

@@ -48,7 +48,7 @@ fn blind(
         "{channel}: before {} of {clusters} clusters have a release, this window shows {seen}; {} outcomes are known by then, and feedback takes {:#}",
         row.exposed, row.known, card.delay,
     );
-    let remedy = "make it longer, use `ramp: exponential`, or bring feedback sooner";
+    let remedy = "make it longer, use `ramp: exponential` or `stages`, or bring feedback sooner";
     Some(Finding::warning(
         "rollout-blind",
         rule.origin.clone(),

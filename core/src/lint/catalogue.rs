@@ -147,8 +147,8 @@ pub const CATALOGUE: &[FindingKind] = &[
     ),
     error(
         "bad-ramp",
-        "A ramp is neither `linear` nor `exponential`.",
-        "Use one of them.",
+        "A ramp is neither `linear` nor `exponential`, or `stages` are no rising shares of the fleet, or stand beside a ramp.",
+        "Use one of them; write stages as in `[0.5%, 5%, 40%]`.",
     ),
     error(
         "bad-regex",
@@ -333,7 +333,7 @@ pub const CATALOGUE: &[FindingKind] = &[
     warning(
         "rollout-blind",
         "A window is too fast for a fleet of this size: before a tenth of it has a release, a watch would not see that one update in five fails (with `--fleet-size`).",
-        "Make it longer, use `ramp: exponential`, or bring feedback sooner.",
+        "Make it longer, use `ramp: exponential` or `stages`, or bring feedback sooner.",
     ),
     error(
         "rollout-jumps",

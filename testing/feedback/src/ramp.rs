@@ -1,29 +1,25 @@
-//! Ramps that graph data cannot say, to find out what they would do.
+//! Ramps of graph data beside others that it cannot say, to find out what they would do.
 
 use jiff::{SignedDuration, Timestamp};
-use towpath_core::feedback::Stage;
-use towpath_core::graph::Position;
+use towpath_core::graph::{Position, Ramp, Window};
 
 /// How a window shows a release.
 #[derive(Debug, Clone)]
 pub enum SimulatedRamp {
     /// In so many stretches of time, each twice as steep as the one before. One is the linear ramp, eight the exponential one.
     Doublings(u32),
-    /// To whole shares at once.
-    Stages(Vec<Stage>),
+    /// As graph data says.
+    Real(Ramp),
 }
 
 impl SimulatedRamp {
     /// When a window that begins then and has this length shows it to a position.
     pub fn due(&self, start: Timestamp, length: SignedDuration, position: Position) -> Timestamp {
-        start
-            + match self {
-                Self::Doublings(stretches) => doublings(length, *stretches, position),
-                Self::Stages(stages) => {
-                    let stage = stages.iter().find(|stage| stage.share.holds(position));
-                    stage.map_or(length, |stage| stage.after)
-                }
-            }
+        let end = start + length;
+        match *self {
+            Self::Doublings(stretches) => start + doublings(length, stretches, position),
+            Self::Real(ramp) => Window { start, end, ramp }.due(position),
+        }
     }
 }
 
@@ -39,8 +35,6 @@ fn doublings(length: SignedDuration, stretches: u32, position: Position) -> Sign
 #[cfg(test)]
 mod tests {
     use super::*;
-    use towpath_core::graph::{Ramp, Share, Window};
-
     #[test]
     fn eight_doublings_are_the_exponential_ramp_and_one_is_the_linear_one() {
         let start: Timestamp = "2026-01-05T00:00:00Z".parse().unwrap();
@@ -61,19 +55,5 @@ mod tests {
                 );
             }
         }
-    }
-
-    #[test]
-    fn a_stage_begins_for_all_of_it_at_once() {
-        let start: Timestamp = "2026-01-05T00:00:00Z".parse().unwrap();
-        let hours = SignedDuration::from_hours;
-        let stage = |after, thousandths| Stage {
-            after: hours(after),
-            share: Share::thousandths(thousandths),
-        };
-        let ramp = SimulatedRamp::Stages(vec![stage(0, 500), stage(5, 1000)]);
-        let due = |position| ramp.due(start, hours(5), Position(position));
-        assert_eq!([0, (1 << 63) - 1].map(due), [start; 2]);
-        assert_eq!([1 << 63, u64::MAX].map(due), [start + hours(5); 2]);
     }
 }

@@ -4,7 +4,7 @@
 //! channel stable-4.9 4.9.0 4.9.1 4.9.2         (a member that enters later: 4.9.3@2026-02-01)
 //! release 4.9.4 day 3                          (in the last channel, from that day of November 2026 on; also: locked, held, replaces 4.9.1, only amd64)
 //! rule any P30D                                (the last channel's edges are phased; also: patch, minor)
-//! rule minor P14D exponential
+//! rule minor P14D exponential                  (or in stages, in hundredths of a percent: stages 50,500)
 //! rule patch P3D to 4.9.4 day 5                (those to a release, from that day on; an edge: rule any P3D from 4.9.1 to 4.9.4)
 //! rule any held to 4.9.4                       (nobody gets them)
 //! ring canaries sector canary                  (goes before everybody else in the last channel; also: ring early label tier dev)
@@ -28,7 +28,7 @@ use towpath_core::finding::Place;
 use towpath_core::graph::{
     Audience, Block, ChannelSpec, DeclaredRelease, EdgeMatch, FromVersion, Graph, GraphData,
     MatchingRule, Member, Pattern, Ramp, Releases, Ring, RingId, RingName, RingTurn, RolloutRule,
-    RuleRings,
+    RuleRings, Stages,
 };
 use towpath_core::version::{Arch, ReleaseName, Version};
 
@@ -131,10 +131,9 @@ impl Facts {
                     "held" => jiff::Span::new(),
                     text => text.parse().unwrap(),
                 },
-                ramp: match (duration, ramp.contains(&"exponential")) {
-                    ("held", _) => Ramp::Held,
-                    (_, true) => Ramp::Exponential,
-                    (_, false) => Ramp::Linear,
+                ramp: match duration {
+                    "held" => Ramp::Held,
+                    _ => ramp_of(ramp),
                 },
                 rings: RuleRings {
                     after: span_after(ramp),
@@ -160,10 +159,7 @@ impl Facts {
                     ring: RingId::at(at.expect("a ring of the channel")),
                     after: span_after(more),
                     duration: duration.parse().unwrap(),
-                    ramp: match more.contains(&"exponential") {
-                        true => Ramp::Exponential,
-                        false => Ramp::Linear,
-                    },
+                    ramp: ramp_of(more),
                     origin: place("data"),
                 };
                 let rule = self.channel().rollouts.last_mut();
@@ -292,6 +288,21 @@ fn matching_rule(name: &str) -> MatchingRule {
 fn after<'a>(words: &[&'a str], word: &str) -> Option<&'a str> {
     let at = words.iter().position(|one| *one == word)?;
     Some(words[at + 1])
+}
+
+/// The ramp that is named among the words; else the usual one.
+fn ramp_of(words: &[&str]) -> Ramp {
+    if let Some(shares) = after(words, "stages") {
+        let shares: Vec<u16> = shares
+            .split(',')
+            .map(|share| share.parse().unwrap())
+            .collect();
+        return Ramp::Stages(Stages::new(&shares).unwrap());
+    }
+    match words.contains(&"exponential") {
+        true => Ramp::Exponential,
+        false => Ramp::Linear,
+    }
 }
 
 fn span_after(words: &[&str]) -> jiff::Span {

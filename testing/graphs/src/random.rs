@@ -9,7 +9,7 @@ use towpath_core::finding::Place;
 use towpath_core::graph::{
     Audience, Block, ChannelName, ChannelSpec, DeclaredRelease, EdgeMatch, FromVersion, Graph,
     GraphData, MatchingRule, Member, Pattern, Ramp, Releases, Ring, RingId, RingName, RingTurn,
-    Risk, RolloutRule, RuleRings,
+    Risk, RolloutRule, RuleRings, Stages,
 };
 use towpath_core::version::{Arch, ReleaseName};
 
@@ -98,12 +98,7 @@ fn with_rings(rule: RolloutRule, turns: Vec<(usize, [i64; 2])>, rest: [i64; 2]) 
 }
 
 pub fn any_rollouts() -> impl Strategy<Value = Vec<RolloutRule>> {
-    let rule = || {
-        proptest::option::of((
-            0i64..60,
-            prop_oneof![Just(Ramp::Linear), Just(Ramp::Exponential)],
-        ))
-    };
+    let rule = || proptest::option::of((0i64..60, any_ramp()));
     let turns = proptest::option::weighted(0.4, any_turns());
     (rule(), rule(), rule(), turns).prop_map(|(any, patch, minor, turns)| {
         let rules = (any, patch, minor);
@@ -131,6 +126,16 @@ pub fn any_rollouts() -> impl Strategy<Value = Vec<RolloutRule>> {
     })
 }
 
+pub fn any_ramp() -> impl Strategy<Value = Ramp> {
+    let stages = proptest::collection::btree_set(1..Stages::WHOLE, 1..=Stages::MAX)
+        .prop_map(|shares| Stages::new(&Vec::from_iter(shares)).unwrap());
+    prop_oneof![
+        Just(Ramp::Linear),
+        Just(Ramp::Exponential),
+        stages.prop_map(Ramp::Stages)
+    ]
+}
+
 /// Rules for single releases and edges: with starts of their own, and holds.
 pub fn any_special_rule() -> impl Strategy<Value = RolloutRule> {
     let kind = prop_oneof![
@@ -146,8 +151,7 @@ pub fn any_special_rule() -> impl Strategy<Value = RolloutRule> {
         }),
     ];
     let ramp = prop_oneof![
-        2 => Just(Ramp::Linear),
-        1 => Just(Ramp::Exponential),
+        3 => any_ramp(),
         1 => Just(Ramp::Held)
     ];
     (edges, proptest::option::of(0..HOURS), 0i64..60, ramp).prop_map(

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use jiff::{SignedDuration, Timestamp};
 use towpath_core::change::{RuleLength, StretchedFile};
 use towpath_core::finding::Place;
-use towpath_core::graph::{ChannelSpec, GraphData, RingId};
+use towpath_core::graph::{ChannelSpec, GraphData, Ramp, RingId};
 
 use super::FileChange;
 use crate::SourceFile;
@@ -63,10 +63,10 @@ type Rule = (
     String,
     Option<Timestamp>,
     [SignedDuration; 2],
-    &'static str,
+    Ramp,
     Vec<Turn>,
 );
-type Turn = (RingId, [SignedDuration; 2], &'static str);
+type Turn = (RingId, [SignedDuration; 2], Ramp);
 
 /// What the channels of these data say, with the changes.
 fn meaning(
@@ -106,19 +106,13 @@ fn meaning(
                 ]
             };
             let turns = rule.rings.turns.iter();
-            let turns = turns.map(|turn| {
-                (
-                    turn.ring,
-                    lengths(turn.ring, &turn.origin),
-                    turn.ramp.name(),
-                )
-            });
+            let turns = turns.map(|turn| (turn.ring, lengths(turn.ring, &turn.origin), turn.ramp));
             (
                 format!("{:?}", rule.edges),
                 rule.start
                     .map(|start| starts.get(&rule.origin).copied().unwrap_or(start)),
                 lengths(RingId::REST, &rule.origin),
-                rule.ramp.name(),
+                rule.ramp,
                 turns.collect(),
             )
         });

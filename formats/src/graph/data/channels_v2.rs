@@ -13,6 +13,7 @@ use towpath_core::graph::{
 use towpath_core::version::{ReleaseName, Version};
 
 use super::channels_v1::{channel_name, release_name};
+use super::ramps;
 use super::rings;
 use super::schema::Schema;
 use super::time::{parse_duration, parse_start};
@@ -21,10 +22,11 @@ use crate::read::{Node, Reader, Record, Value};
 /// `feeder` and `tombstones` are for promotion tooling, and no business of a service.
 const FILE_FIELDS: [&str; 4] = ["channels", "versions", "feeder", "tombstones"];
 const CHANNEL_FIELDS: [&str; 4] = ["name", "phasedRollouts", "start", "rings"];
-const RULE_FIELDS: [&str; 9] = [
+const RULE_FIELDS: [&str; 10] = [
     "duration",
     "fromVersion",
     "ramp",
+    "stages",
     "from",
     "to",
     "start",
@@ -191,10 +193,10 @@ fn rollout(
     schema: Schema,
 ) -> Option<RolloutRule> {
     let record = reader.open_record(node, "a rollout rule")?;
-    let newer = ["from", "to", "start", "held", "rings", "after"];
+    let newer = ["from", "to", "start", "held", "rings", "after", "stages"];
     refuse_newer(reader, record, &newer, schema);
-    let [duration, from_version, ramp, from, to, start] =
-        ["duration", "fromVersion", "ramp", "from", "to", "start"]
+    let [duration, from_version, from, to, start] =
+        ["duration", "fromVersion", "from", "to", "start"]
             .map(|name| reader.given_text(record, name));
     let held = record.given("held");
     let held = held
@@ -213,7 +215,7 @@ fn rollout(
         let remedy = "write it as in P2D or PT48H, at most P366D";
         reader.error("bad-duration", duration, problem, remedy);
     });
-    let ramp = ramp.map_or(Some(Ramp::Linear), |given| self::ramp(reader, given));
+    let ramp = ramps::read(reader, record, Ramp::Linear);
     let of_rings = rings::of_rule(reader, record, ramp.unwrap_or_default(), rings);
     let edges = edges(reader, record, (from_version, from, to));
     if let (Some((node, _)), None) = (start, to) {
@@ -234,18 +236,6 @@ fn rollout(
     Some(rule)
 }
 
-pub(super) fn ramp(reader: &mut Reader, (node, text): (&Node, &str)) -> Option<Ramp> {
-    match text {
-        "linear" => Some(Ramp::Linear),
-        "exponential" => Some(Ramp::Exponential),
-        other => {
-            let problem = format!("{other:?} is not a ramp");
-            reader.error("bad-ramp", node, problem, "use linear or exponential");
-            None
-        }
-    }
-}
-
 /// The texts of `fromVersion`, `from` and `to`.
 type Criteria<'n> = (
     Option<(&'n Node, &'n str)>,
@@ -260,7 +250,7 @@ fn held_rule(
     record: Record<'_>,
     criteria: Criteria<'_>,
 ) -> Option<RolloutRule> {
-    for field in ["duration", "ramp", "start", "rings", "after"] {
+    for field in ["duration", "ramp", "stages", "start", "rings", "after"] {
         if let Some(node) = record.given(field) {
             let problem = format!("what is held has no window, so `{field}` means nothing");
             reader.error("bad-rule", node, problem, "remove it, or `held`");

@@ -10,6 +10,7 @@ mod channels_v2;
 mod halt;
 pub mod migrate;
 mod notes;
+mod ramps;
 mod raw_metadata;
 mod rings;
 mod schema;

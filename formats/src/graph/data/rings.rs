@@ -11,11 +11,12 @@ use towpath_core::cluster::Group;
 use towpath_core::finding::{Finding, Place};
 use towpath_core::graph::{Ramp, Ring, RingId, RingName, RingTurn, RolloutRule, RuleRings};
 
+use super::ramps;
 use super::time::parse_duration;
 use crate::read::{Node, Reader, Record};
 
 const RING_FIELDS: [&str; 3] = ["name", "sector", "label"];
-const TURN_FIELDS: [&str; 4] = ["name", "after", "duration", "ramp"];
+const TURN_FIELDS: [&str; 5] = ["name", "after", "duration", "ramp", "stages"];
 
 /// The rings of a channel, and whether all could be read.
 pub(super) fn of_channel(reader: &mut Reader, nodes: &[Node]) -> (Vec<Ring>, bool) {
@@ -170,8 +171,7 @@ fn turn(reader: &mut Reader, node: &Node, ramp: Ramp, rings: &[Ring]) -> Option<
         return None;
     }
     let duration = length(reader, record, "duration");
-    let own = reader.given_text(record, "ramp");
-    let ramp = own.map_or(Some(ramp), |own| super::channels_v2::ramp(reader, own));
+    let ramp = ramps::read(reader, record, ramp);
     let name = name?;
     let Some(place) = rings.iter().position(|ring| ring.name == name) else {
         let problem = format!("the channel has no ring {name}");

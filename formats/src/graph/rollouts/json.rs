@@ -8,6 +8,7 @@ use towpath_core::graph::{
     Audience, DeclaredHalt, NamedRule, RingName, RolloutStop, RolloutWindow, Share, Turn, Window,
 };
 
+use super::stages::stages_json;
 use crate::graph::data;
 
 /// A curve has one point more than steps.
@@ -44,6 +45,7 @@ pub(crate) fn rollout(row: &RolloutWindow, now: Timestamp) -> Value {
         "start": row.window.start.to_string(),
         "end": row.window.end.to_string(),
         "ramp": row.window.ramp.name(),
+        "stages": row.window.ramp.stages().map(|_| stages_json(&row.window)),
         "share": row.window.share(now).as_fraction(),
         "reaches": {"10": reaches(100), "50": reaches(500), "90": reaches(900), "100": reaches(1000)},
         "curve": curve(&row.window),
@@ -71,27 +73,37 @@ fn whose(turn: &Turn) -> &'static str {
     }
 }
 
-/// The share at instants that divide the window evenly; both ends are among them.
+/// The share at instants that divide the window evenly, both ends among them; of stages, just before each and with it.
 fn curve(window: &Window) -> Vec<Value> {
     let length = window.end.duration_since(window.start);
     if length.is_zero() {
         let share = if window.is_held() { 0.0 } else { 1.0 };
         return vec![json!([window.start.to_string(), share])];
     }
-    let point = |number: i32| {
-        let at = match number {
-            CURVE_STEPS => window.end,
-            number => window
-                .start
-                .saturating_add(length / CURVE_STEPS * number)
-                .unwrap_or(window.end),
-        };
+    let point = |at: Timestamp, share: Share| {
         let at = Timestamp::from_second(at.as_second()).unwrap_or(at);
         // To six places: enough for a picture, and read back as the same number everywhere.
-        let share = (window.share(at).as_fraction() * 1e6).round() / 1e6;
+        let share = (share.as_fraction() * 1e6).round() / 1e6;
         json!([at.to_string(), share])
     };
-    (0..=CURVE_STEPS).map(point).collect()
+    if let Some(stages) = window.ramp.stages() {
+        let before = [Share::NONE].into_iter().chain(stages.shares());
+        let stages = window.bends().zip(before.zip(stages.shares()));
+        return stages
+            .flat_map(|(at, (before, with))| [point(at, before), point(at, with)])
+            .collect();
+    }
+    let evenly = (0..=CURVE_STEPS).map(|number| match number {
+        CURVE_STEPS => window.end,
+        number => window
+            .start
+            .saturating_add(length / CURVE_STEPS * number)
+            .unwrap_or(window.end),
+    });
+    evenly
+        .map(|at| Timestamp::from_second(at.as_second()).unwrap_or(at))
+        .map(|at| point(at, window.share(at)))
+        .collect()
 }
 
 fn state(window: &Window, now: Timestamp) -> &'static str {

@@ -5,6 +5,7 @@ mod json;
 mod outcomes;
 mod power;
 mod request;
+mod stages;
 mod text;
 
 pub use halts::{halts_text, with_halts};

@@ -1,11 +1,13 @@
 //! Power cards of windows, as text and as JSON: which failure rates are seen before so much of the fleet has a release.
 
+use jiff::SignedDuration;
 use serde_json::{Value, json};
 use towpath_core::feedback::{
-    FailureRate, FeedbackPolicy, PowerCard, PowerRow, Stage, StoppedAt, power_card,
+    FailureRate, FeedbackPolicy, PowerCard, PowerRow, StoppedAt, power_card,
 };
-use towpath_core::graph::{RolloutWindow, Share};
+use towpath_core::graph::{Ramp, RolloutWindow, Share, Window};
 
+use super::stages::{stages, stages_field, stages_json};
 use crate::tables::{align_right, shown, table};
 use crate::words::joined;
 
@@ -17,7 +19,7 @@ pub fn power_text(rows: &[RolloutWindow], clusters: u64, policy: &FeedbackPolicy
             "\nPower card of {} in {}: {clusters} clusters, outcomes known after {:#}, at most {} false halts, base rate {}.\n{} of the fleet begin before anything is known.\n",
             row.to, row.channel, card.delay, card.alpha, card.base_rate, card.before_anything,
         );
-        head + &lines(&card) + &stopped_lines(&card) + &stages_words(&card.stages)
+        head + &lines(&card) + &stopped_lines(&card) + &stages_words(&row.window, &card)
     };
     phased(rows).map(of_row).collect()
 }
@@ -36,7 +38,7 @@ pub fn power_json(rows: &[RolloutWindow], clusters: u64, policy: &FeedbackPolicy
             "beforeAnything": card.before_anything.as_fraction(),
             "before": card.rows.iter().map(json_row).collect::<Vec<_>>(),
             "stoppedAt": card.stopped.iter().map(json_stopped).collect::<Vec<_>>(),
-            "stages": card.stages.iter().map(json_stage).collect::<Vec<_>>(),
+            "stages": in_stages(&row.window, &card).map(|window| stages_json(&window)),
         })
     };
     phased(rows).map(of_row).collect()
@@ -68,9 +70,9 @@ fn stopped_lines(card: &PowerCard) -> String {
     align_right(&mut lines, [1, 2]);
     let share = |share: Option<Share>| share.map_or("never".to_owned(), |share| share.to_string());
     for stopped in &card.stopped {
-        let in_stages = match card.stages.is_empty() {
-            true => "-".to_owned(),
-            false => share(stopped.in_stages),
+        let in_stages = match card.stages {
+            None => "-".to_owned(),
+            Some(_) => share(stopped.in_stages),
         };
         lines.add_row([
             stopped.failing.to_string(),
@@ -81,18 +83,26 @@ fn stopped_lines(card: &PowerCard) -> String {
     shown(&lines)
 }
 
-fn stages_words(stages: &[Stage]) -> String {
-    let stage = |stage: &Stage| match stage.after.is_zero() {
-        true => format!("{} at once", stage.share),
-        false => format!("{} after {:#}", stage.share, stage.after),
+/// The same window in the stages that do better.
+fn in_stages(window: &Window, card: &PowerCard) -> Option<Window> {
+    let ramp = Ramp::Stages(card.stages?);
+    Some(Window { ramp, ..*window })
+}
+
+/// What to write into the rule, and what it does.
+fn stages_words(window: &Window, card: &PowerCard) -> String {
+    let Some(window) = in_stages(window, card) else {
+        return "No stages do better in the same time.\n".to_owned();
     };
-    match stages.is_empty() {
-        true => "No stages do better in the same time.\n".to_owned(),
-        false => format!(
-            "Stages that do better in the same time: {}.\n",
-            joined(stages.iter().map(stage), "none")
-        ),
-    }
+    let stage = |(after, share): (SignedDuration, Share)| match after.is_zero() {
+        true => format!("{share} at once"),
+        false => format!("{share} after {after:#}"),
+    };
+    let begin = joined(stages(&window).map(stage), "none");
+    let field = stages_field(&window).unwrap_or_default();
+    format!(
+        "Stages that do better in the same time: {begin}.\nIn schema 2.1.0, instead of `ramp`: {field}\n"
+    )
 }
 
 fn json_stopped(stopped: &StoppedAt) -> Value {
@@ -101,10 +111,6 @@ fn json_stopped(stopped: &StoppedAt) -> Value {
         "inWindow": stopped.in_window.map(Share::as_fraction),
         "inStages": stopped.in_stages.map(Share::as_fraction),
     })
-}
-
-fn json_stage(stage: &Stage) -> Value {
-    json!({"after": stage.after.to_string(), "share": stage.share.as_fraction()})
 }
 
 fn json_row(row: &PowerRow) -> Value {

@@ -138,6 +138,7 @@ fn over(window: &Window) -> String {
     match window.ramp {
         Ramp::Linear | Ramp::Held => length,
         Ramp::Exponential => format!("{length} exp."),
+        Ramp::Stages(stages) => format!("{length} in {} stages", stages.shares().count()),
     }
 }
 
