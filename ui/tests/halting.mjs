@@ -97,10 +97,13 @@ async function undo(page, release) {
   await page.keyboard.press("Enter");
 }
 
-/** Closes the dialog, and waits until it is gone: the next one opens only then. */
+/**
+ * Closes the dialog, and waits until it has left the page: the next one opens only then. A closed dialog has no role any more, and
+ * the page hears of it a moment later.
+ */
 async function leave(page) {
   await page.keyboard.press("Escape");
-  await page.getByRole("dialog").waitFor({ state: "detached" });
+  await page.locator("dialog").waitFor({ state: "detached" });
 }
 
 const standing = (page, release) => page.getByRole("listitem").filter({ hasText: `Undo the halt of ${release}…` });
