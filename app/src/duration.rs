@@ -2,23 +2,27 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::{anyhow, bail};
+use anyhow::{Context, anyhow, bail};
 use clap::{Args, Subcommand};
+use jiff::Timestamp;
 use towpath_core::cluster::way::{Stop, Way};
 use towpath_core::duration::{
     CheckSettings, Estimate, Ground, MaxUnavailable, Parameters, Shape, SpeedCheck, SpeedVerdict,
     check as checked, fit as fitted_to, hop_duration, operator_phases,
 };
+use towpath_core::feedback::Attempt;
 use towpath_core::finding::{Finding, Place};
 use towpath_core::version::Version;
 use towpath_formats::SourceFile;
 use towpath_formats::cluster::shape;
 use towpath_formats::duration::{
     CheckedSpeed, Estimated, Fitted, check_json, check_text, estimate_json, estimate_text,
-    fit_json, fit_text, read_parameters, update_history, write_parameters,
+    fit_json, fit_text, read_parameters, update_history, update_history::Histories,
+    write_parameters,
 };
 use towpath_formats::path::Plain;
 use towpath_sources::read_directory;
+use towpath_store::{Store, StoreAddress};
 
 use crate::cli::failure;
 use crate::example::Origin;
@@ -37,19 +41,19 @@ pub(crate) enum DurationCommand {
         after_help = "Example:\n  towpath duration estimate 4.14.30 4.15.20 4.16.10 --nodes 250 --max-unavailable 10%"
     )]
     Estimate(EstimateArgs),
-    /// Learn from the histories of ClusterVersions how long updates take, and how exact the estimates are.
+    /// Learn from the histories of ClusterVersions, or from what a fleet's store has seen, how long updates take, and how exact the estimates are.
     ///
     /// Exit 1 if there is no completed update in them.
     #[command(
         after_help = "Example:\n  towpath duration fit histories.yaml must-gathers/ --out parameters.yaml"
     )]
     Fit(FitArgs),
-    /// Check whether a release made updates slower, from the histories of ClusterVersions.
+    /// Check whether a release made updates slower, from the histories of ClusterVersions or from what a fleet's store has seen.
     ///
     /// Updates to it are compared with updates of the same step to other releases. Without --release, every release with 20 updates or more is checked.
     /// Exit 0: none is slower. 1: one is slower, or it cannot be told yet; the answer says how many updates that takes. 2: could not run.
     #[command(
-        after_help = "Example:\n  towpath duration check histories.yaml must-gathers/ --release 4.15.7"
+        after_help = "Example:\n  towpath duration check histories.yaml must-gathers/ --release 4.15.7\n  towpath duration check --store sqlite:fleet.db"
     )]
     Check(CheckArgs),
 }
@@ -99,11 +103,24 @@ pub(crate) struct ParametersArg {
     parameters: Option<PathBuf>,
 }
 
+/// Where past updates are told of.
+#[derive(Debug, Args)]
+struct HistoryArgs {
+    /// Files of ClusterVersions (YAML or JSON, lists and several documents too), or directories of such files.
+    #[arg(required_unless_present = "store", value_name = "HISTORY")]
+    files: Vec<PathBuf>,
+    /// Also the updates that a fleet's store has seen: `sqlite:PATH` or `postgres://…`.
+    #[arg(long, value_name = "URL")]
+    store: Option<String>,
+    /// Read the password of the PostgreSQL store from this file.
+    #[arg(long, value_name = "FILE", requires = "store")]
+    store_password_file: Option<PathBuf>,
+}
+
 #[derive(Debug, Args)]
 pub(crate) struct FitArgs {
-    /// Files of ClusterVersions (YAML or JSON, lists and several documents too), or directories of such files.
-    #[arg(required = true, value_name = "HISTORY")]
-    histories: Vec<PathBuf>,
+    #[command(flatten)]
+    histories: HistoryArgs,
     /// Start from these parameters of an earlier fit. [default: built in]
     #[arg(long, value_name = "FILE")]
     parameters: Option<PathBuf>,
@@ -116,9 +133,8 @@ pub(crate) struct FitArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct CheckArgs {
-    /// Files of ClusterVersions (YAML or JSON, lists and several documents too), or directories of such files.
-    #[arg(required = true, value_name = "HISTORY")]
-    histories: Vec<PathBuf>,
+    #[command(flatten)]
+    histories: HistoryArgs,
     /// The release to check. [default: every release with 20 updates or more]
     #[arg(long, value_name = "VERSION")]
     release: Option<Version>,
@@ -176,8 +192,7 @@ fn estimate(args: EstimateArgs) -> anyhow::Result<bool> {
 }
 
 fn fit(args: &FitArgs) -> anyhow::Result<bool> {
-    let files = files(&args.histories)?;
-    let histories = update_history::read(&files);
+    let histories = args.histories.read()?;
     let before = read_or_usual(args.parameters.as_deref())?;
     let fit = fitted_to(&histories.updates, &before);
     let operators = operator_phases(&histories.rests);
@@ -199,8 +214,7 @@ fn fit(args: &FitArgs) -> anyhow::Result<bool> {
 }
 
 fn check(args: &CheckArgs) -> anyhow::Result<bool> {
-    let files = files(&args.histories)?;
-    let histories = update_history::read(&files);
+    let histories = args.histories.read()?;
     let settings = CheckSettings {
         slower_by_percent: args.slower_by,
     };
@@ -218,6 +232,37 @@ fn check(args: &CheckArgs) -> anyhow::Result<bool> {
     let is_fine = |check: &SpeedCheck| check.verdict == SpeedVerdict::NotSlower;
     let is_whole = !histories.findings.iter().any(Finding::is_error);
     Ok(is_whole && !checks.is_empty() && checks.iter().all(is_fine))
+}
+
+impl HistoryArgs {
+    fn read(&self) -> anyhow::Result<Histories> {
+        let attempts = match &self.store {
+            Some(store) => attempts(StoreAddress {
+                url: store.clone(),
+                password_file: self.store_password_file.clone(),
+            })?,
+            None => Vec::new(),
+        };
+        Ok(update_history::read(&files(&self.files)?, &attempts))
+    }
+}
+
+/// The updates that a store has seen.
+fn attempts(address: StoreAddress) -> anyhow::Result<Vec<Attempt>> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
+    runtime.block_on(async {
+        let store = Store::open_existing(address).await;
+        let store = store.context("the store cannot be opened")?;
+        let seen = store.attempts().await;
+        store.close().await;
+        let (seen, now) = (seen.context("the store cannot be read")?, Timestamp::now());
+        Ok(seen
+            .iter()
+            .filter_map(|followed| followed.attempt(now))
+            .collect())
+    })
 }
 
 impl ParametersArg {

@@ -4,11 +4,14 @@
 
 use expect_test::{Expect, expect};
 use proptest::prelude::*;
+use towpath_core::cluster::{ClusterId, Fact};
 use towpath_core::duration::{
     Figure, Ground, MaxUnavailable, MinorStep, NodeGrowth, Origin, OriginKind, Parameters, Rollout,
     Spread, fit,
 };
+use towpath_core::feedback::Attempt;
 use towpath_core::finding::{Finding, Place};
+use towpath_core::version::Arch;
 use towpath_formats::SourceFile;
 use towpath_formats::cluster::shape;
 use towpath_formats::duration::update_history::{self, Histories, HistoryOmission};
@@ -28,10 +31,13 @@ fn wrong_shape(text: &str, expected: Expect) {
 }
 
 fn histories(text: &str) -> Histories {
-    update_history::read(&[SourceFile {
-        path: "cv.yaml".to_owned(),
-        bytes: text.as_bytes().into(),
-    }])
+    update_history::read(
+        &[SourceFile {
+            path: "cv.yaml".to_owned(),
+            bytes: text.as_bytes().into(),
+        }],
+        &[],
+    )
 }
 
 #[test]
@@ -218,11 +224,14 @@ fn lists_documents_and_other_objects() {
         bytes: text.as_bytes().into(),
     };
     let documents = format!("---\n{one}---\nkind: Node\n--- # another\n{two}");
-    let all = update_history::read(&[
-        file("a.yaml", &documents),
-        file("b.json", json),
-        file("c.yaml", &one),
-    ]);
+    let all = update_history::read(
+        &[
+            file("a.yaml", &documents),
+            file("b.json", json),
+            file("c.yaml", &one),
+        ],
+        &[],
+    );
     assert_eq!((all.counts.cluster_versions, all.updates.len()), (4, 3));
     assert_eq!(
         all.counts.left_out[&HistoryOmission::Again],
@@ -230,6 +239,54 @@ fn lists_documents_and_other_objects() {
         "a cluster that is there twice counts once"
     );
     assert!(all.findings.is_empty(), "{:?}", all.findings);
+}
+
+#[test]
+fn what_a_store_has_seen_counts_once_and_files_come_first() {
+    let file = cluster_version(
+        "a",
+        &[
+            ("4.16.1", "Completed", "18:00", "19:30"),
+            ("4.15.9", "Completed", "16:00", "17:00"),
+        ],
+    );
+    let at = |hour: &str| format!("2026-05-02T{hour}:00Z").parse().unwrap();
+    let attempt = |cluster: &str, [from, to]: [&str; 2], completed: Option<&str>| Attempt {
+        cluster: ClusterId::new(cluster).unwrap(),
+        organisation: "acme".into(),
+        from: from.parse().unwrap(),
+        to: to.parse().unwrap(),
+        platform: Fact::Unknown,
+        arch: Arch::default(),
+        started_at: at("10:00"),
+        completed_at: completed.map(at),
+        ending: None,
+    };
+    let up = ["4.15.9", "4.16.1"];
+    let attempts = [
+        attempt("a", up, Some("11:00")),
+        attempt("b", up, Some("11:15")),
+        attempt("c", up, None),
+        attempt("d", ["4.16.1", "4.15.9"], Some("11:00")),
+        attempt("e", up, Some("09:00")),
+    ];
+    let files = [SourceFile::new("a.yaml", file.as_bytes())];
+    let all = update_history::read(&files, &attempts);
+    let updates: Vec<(&str, u64)> = all
+        .updates
+        .iter()
+        .map(|update| (&*update.cluster, update.seconds))
+        .collect();
+    assert_eq!(updates, [("a", 90 * 60), ("b", 75 * 60)]);
+    assert_eq!((all.counts.cluster_versions, all.counts.attempts), (1, 5));
+    let left_out = [
+        (HistoryOmission::Installation, 1),
+        (HistoryOmission::Unfinished, 1),
+        (HistoryOmission::NotForward, 1),
+        (HistoryOmission::Again, 1),
+        (HistoryOmission::Unreadable, 1),
+    ];
+    assert_eq!(all.counts.left_out, left_out.into());
 }
 
 #[test]
@@ -331,7 +388,7 @@ fn the_nodes_beside_a_cluster_version_are_counted() {
             ),
         ),
     ];
-    let all = update_history::read(&files);
+    let all = update_history::read(&files, &[]);
     let nodes: Vec<(&str, Option<u32>)> = all
         .updates
         .iter()

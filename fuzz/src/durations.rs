@@ -38,9 +38,12 @@ pub fn fuzz(data: &[u8]) {
             hop_duration(&from, &to, &Pace::usual().shape, &parameters);
         }
     }
-    let histories = update_history::read(&[SourceFile {
-        path: "h.yaml".to_owned(),
-        bytes: data.into(),
-    }]);
+    let histories = update_history::read(
+        &[SourceFile {
+            path: "h.yaml".to_owned(),
+            bytes: data.into(),
+        }],
+        &[],
+    );
     fit(&histories.updates, &Parameters::usual());
 }

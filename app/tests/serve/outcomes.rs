@@ -151,6 +151,18 @@ fn a_file_tells_of_clusters_that_do_not_report() {
     towpath.until("a change is read", |t| {
         counts(t) == Some([Some(2), Some(0), Some(2)])
     });
+    let store = format!("sqlite:{}", ground.path("fleet.db").display());
+    let check = ["duration", "check", "--store", &store];
+    let done = Command::new(env!("CARGO_BIN_EXE_towpath"))
+        .args(check)
+        .output()
+        .expect("towpath runs");
+    let text = String::from_utf8(done.stdout).expect("text");
+    assert_eq!(done.status.code(), Some(1), "two are too few: {text}");
+    assert!(
+        text.starts_with("2 completed updates in 2 updates of the store.\nInconclusive:"),
+        "{text}"
+    );
 }
 
 #[test]

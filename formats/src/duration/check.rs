@@ -48,7 +48,7 @@ fn word(check: &SpeedCheck) -> &'static str {
 
 pub fn check_text(told: &CheckedSpeed<'_>) -> String {
     let mut text = unread(told.findings);
-    let read = counted(told.counts.cluster_versions, "ClusterVersion");
+    let read = told.counts.sources();
     let updates = counted(told.updates, "completed update");
     let _ = writeln!(text, "{updates} in {read}.");
     if told.checks.is_empty() {

@@ -44,6 +44,7 @@ pub fn fit_json(told: &Fitted<'_>) -> Value {
         .map(|(reason, count)| (reason.code().to_owned(), json!(count)));
     json!({
         "clusterVersions": counts.cluster_versions,
+        "storeUpdates": counts.attempts,
         "updates": fit.calibration.p50.of,
         "leftOut": left_out.collect::<serde_json::Map<_, _>>(),
         "groups": fit.groups.iter().map(group).collect::<Vec<_>>(),

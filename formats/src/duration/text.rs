@@ -65,7 +65,7 @@ pub fn fit_text(told: &Fitted<'_>) -> String {
         findings,
     } = told;
     let updates = fit.calibration.p50.of;
-    let read = counted(counts.cluster_versions, "ClusterVersion");
+    let read = counts.sources();
     let mut text = unread(findings);
     let _ = write!(text, "{} in {read}", counted(updates, "completed update"));
     let left_out: Vec<String> = counts

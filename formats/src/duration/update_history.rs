@@ -4,11 +4,14 @@
 //! An entry counts if it completed and follows a completed entry of another version. Others are
 //! counted and left out: installations, unfinished and redirected updates, and rollbacks. Objects
 //! of other kinds are skipped, so a directory with a cluster's objects works as it is.
+//!
+//! What a fleet's store has seen of updates counts beside them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 use towpath_core::duration::{OperatorRest, Update};
+use towpath_core::feedback::Attempt;
 use towpath_core::finding::{Finding, Place};
 use towpath_core::version::{ReleaseName, Version};
 
@@ -16,6 +19,7 @@ use super::cluster_sizes::{ClusterSizes, NODES};
 use crate::SourceFile;
 use crate::graph::data::parse_time;
 use crate::read::{Node, Value, shown, yaml};
+use crate::words::counted;
 
 pub const MAX_BYTES: usize = 64 << 20;
 /// The most entries of one history; a cluster keeps a hundred.
@@ -41,6 +45,8 @@ pub struct Histories {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Counts {
     pub cluster_versions: usize,
+    /// Updates that a store has seen.
+    pub attempts: usize,
     /// Entries of their histories that are no update of ours, by the reason.
     pub left_out: BTreeMap<HistoryOmission, usize>,
 }
@@ -62,14 +68,17 @@ pub enum HistoryOmission {
     Unreadable,
 }
 
-/// Reads all updates that these files tell of.
-pub fn read(files: &[SourceFile]) -> Histories {
+/// Reads all updates that these files tell of, and takes those that a store has seen. What both tell of is taken from the file.
+pub fn read(files: &[SourceFile], attempts: &[Attempt]) -> Histories {
     let mut reading = HistoryReading::default();
     for file in files {
         let place = Place::file(file.path.as_str());
         if let Err(finding) = reading.file(&place, &file.bytes) {
             reading.histories.findings.push(finding);
         }
+    }
+    for attempt in attempts {
+        reading.attempt(attempt);
     }
     let sizes = reading.sizes.by_cluster();
     for update in &mut reading.histories.updates {
@@ -79,6 +88,19 @@ pub fn read(files: &[SourceFile]) -> Histories {
     reading.histories.rests = reading.rests();
     reading.histories.findings.sort();
     reading.histories
+}
+
+impl Counts {
+    /// Where updates were looked for, in words.
+    pub(super) fn sources(&self) -> String {
+        let files = counted(self.cluster_versions, "ClusterVersion");
+        let seen = counted(self.attempts, "update");
+        match (self.cluster_versions, self.attempts) {
+            (_, 0) => files,
+            (0, _) => format!("{seen} of the store"),
+            (_, _) => format!("{files} and {seen} of the store"),
+        }
+    }
 }
 
 impl HistoryOmission {
@@ -118,6 +140,8 @@ struct HistoryReading {
     histories: Histories,
     /// What was seen: cluster, start and target.
     seen: BTreeSet<(String, Timestamp, Version)>,
+    /// The same without the start: a store knows it less exactly.
+    reached: BTreeSet<(String, Version)>,
     sizes: ClusterSizes,
     /// The newest update of each cluster, if it is one that counts.
     newest: BTreeMap<String, (Timestamp, u64)>,
@@ -223,6 +247,36 @@ impl HistoryReading {
         }
     }
 
+    /// An update that a store has seen.
+    fn attempt(&mut self, attempt: &Attempt) {
+        self.histories.counts.attempts += 1;
+        let cluster = attempt.cluster.as_str();
+        if self
+            .reached
+            .contains(&(cluster.to_owned(), attempt.to.clone()))
+        {
+            return self.leave_out(HistoryOmission::Again);
+        }
+        let Some(completed) = attempt.completed_at else {
+            return self.leave_out(HistoryOmission::Unfinished);
+        };
+        if attempt.to <= attempt.from {
+            return self.leave_out(HistoryOmission::NotForward);
+        }
+        let seconds = attempt.started_at.duration_until(completed).as_secs();
+        match u64::try_from(seconds) {
+            Ok(took) if (1..=MAX_SECONDS).contains(&seconds) => {
+                let entry = HistoryUpdate {
+                    version: attempt.to.clone(),
+                    started: attempt.started_at,
+                    completed: Some(completed),
+                };
+                self.keep(cluster, Some(&entry), attempt.from.clone(), took);
+            }
+            _ => self.leave_out(HistoryOmission::Unreadable),
+        }
+    }
+
     fn keep(&mut self, cluster: &str, entry: Option<&HistoryUpdate>, from: Version, seconds: u64) {
         let Some(HistoryUpdate {
             version, started, ..
@@ -240,6 +294,7 @@ impl HistoryReading {
             return self.leave_out(HistoryOmission::Unreadable);
         }
         let (cluster, started, to) = (cluster.to_owned(), *started, version.clone());
+        self.reached.insert((cluster.clone(), to.clone()));
         self.histories.updates.push(Update {
             cluster,
             started,
