@@ -91,8 +91,8 @@ static NOT_READY: Code = Code::new(
 )
 .with(&[("node", "worker-3")]);
 
-/// All reasons of a run.
-pub const RUN_CODES: [&Code; 11] = [
+/// The reasons of this file.
+pub(super) const RUN_CODES: [&Code; 11] = [
     &NODE_FAILED,
     &NODE_LATE,
     &NODE_LOST,
