@@ -120,6 +120,15 @@ struct Due {
     reasons: Vec<Reason>,
 }
 
+/// What came of writing to the pool.
+enum PoolWrite {
+    Written,
+    /// There was nothing new.
+    Nothing,
+    /// It has changed since it was read.
+    Conflict,
+}
+
 /// The uid of each pod that may be evicted, by namespace and name.
 type Uids = BTreeMap<(Name, Name), Name>;
 
@@ -221,23 +230,27 @@ impl Runner {
     }
 
     async fn act(&self, pool: &RebootPool, due: Due, uids: &Uids) -> Result<Rebooted, KubeError> {
-        let mut failed = Vec::new();
+        let mut failed: Vec<KubeError> = Vec::new();
         if !self.is_dry_run {
-            if self.write(pool, &due).await? == NodeWrite::Conflict {
-                return Ok(Rebooted::Changed);
+            match self.write(pool, &due).await? {
+                PoolWrite::Conflict => return Ok(Rebooted::Changed),
+                PoolWrite::Nothing => {}
+                // Nodes do not wait for news that cannot be told.
+                PoolWrite::Written => failed.extend(self.tell_news(pool, &due).await.err()),
             }
-            failed = self.carry_out(pool, &due.acts, uids).await;
+            let mut failed_acts = self.carry_out(pool, &due.acts, uids).await;
+            failed.append(&mut failed_acts);
         }
         Ok(Rebooted::Told {
             progress: Box::new(due.progress),
             reasons: due.reasons,
             acts: due.acts,
-            failed,
+            failed: failed.iter().map(ToString::to_string).collect(),
         })
     }
 
-    /// Writes what has changed of the record, of what is told and of the pause, all at once; then an Event for each kind of news.
-    async fn write(&self, pool: &RebootPool, due: &Due) -> Result<NodeWrite, KubeError> {
+    /// Writes what has changed of the record, of what is told and of the pause, all at once.
+    async fn write(&self, pool: &RebootPool, due: &Due) -> Result<PoolWrite, KubeError> {
         let status = PoolStatus::of(&due.progress, &due.reasons);
         let told = due.is_told.then(|| status.written());
         let [record_before, status_before] = &pool.written;
@@ -258,19 +271,19 @@ impl Runner {
             _ => None,
         });
         if annotations.is_empty() && pause.is_none() {
-            return Ok(NodeWrite::Written);
+            return Ok(PoolWrite::Nothing);
         }
         let mut change = json!({"metadata": {"annotations": annotations}});
         if let Some(is_paused) = pause {
             change["spec"] = json!({"paused": is_paused});
         }
-        let written = self.reboots.change_pool(pool, &change).await?;
-        if written == NodeWrite::Written {
-            self.tell_news(pool, due).await?;
-        }
-        Ok(written)
+        Ok(match self.reboots.change_pool(pool, &change).await? {
+            NodeWrite::Written => PoolWrite::Written,
+            NodeWrite::Conflict => PoolWrite::Conflict,
+        })
     }
 
+    /// An Event for each kind of news.
     async fn tell_news(&self, pool: &RebootPool, due: &Due) -> Result<(), KubeError> {
         let before = pool.written[1].as_deref().and_then(PoolStatus::read);
         let is_new = |reason: &&Reason| {
@@ -297,7 +310,7 @@ impl Runner {
     }
 
     /// Writes to nodes, then evicts. A node that has changed meanwhile is left to the next pass, with its pods. What the API refused.
-    async fn carry_out(&self, pool: &RebootPool, acts: &[NodeAct], uids: &Uids) -> Vec<String> {
+    async fn carry_out(&self, pool: &RebootPool, acts: &[NodeAct], uids: &Uids) -> Vec<KubeError> {
         let began = Instant::now();
         let (mut failed, mut left) = (Vec::new(), BTreeSet::new());
         for (node, change) in node_changes(pool, acts) {
@@ -308,7 +321,7 @@ impl Runner {
             match self.reboots.change_node(&node, &change).await {
                 Ok(NodeWrite::Written) => continue,
                 Ok(NodeWrite::Conflict) => {}
-                Err(problem) => failed.push(problem.to_string()),
+                Err(problem) => failed.push(problem),
             }
             left.insert(node);
         }
@@ -328,7 +341,7 @@ impl Runner {
             };
             // A refusal is seen by the next pass, which asks again.
             if let Err(problem) = self.reboots.evict(namespace, pod, uid, false).await {
-                failed.push(problem.to_string());
+                failed.push(problem);
             }
         }
         failed

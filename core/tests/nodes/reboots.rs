@@ -236,6 +236,30 @@ fn a_node_that_has_just_begun_counts_before_it_is_cordoned() {
     assert!(pool.broken.is_empty(), "{:?}", pool.broken);
 }
 
+/// Whoever gives a drain up dies right after it is written down.
+#[test]
+fn a_drain_that_was_given_up_is_uncordoned_by_the_next_pass() {
+    let mut pool = quiet(3);
+    pool.lock("n00");
+    pool.until("a node begins", |pool| pool.begun.len() == 1);
+    let gives_up = |pool: &Pool| {
+        let acts = pool.step().acts;
+        acts.contains(&NodeAct::Uncordon("n00".into()))
+    };
+    for _ in 0..100 {
+        if gives_up(&pool) {
+            break;
+        }
+        pool.take(usize::MAX);
+        pool.wait(10);
+    }
+    pool.take(1);
+    assert!(pool.view().nodes[0].is_draining());
+    assert!(gives_up(&pool));
+    pool.take(usize::MAX);
+    assert!(!pool.view().nodes[0].is_away());
+}
+
 /// There is nothing to hand nodes over to: what is being drained comes back, and no further node begins.
 #[test]
 fn a_pool_beside_that_is_unfit_holds_no_slot() {

@@ -159,6 +159,13 @@ fn drain(
     now: Timestamp,
 ) {
     let name = node.name.clone();
+    // It was given up, and whoever wrote that did not come to uncordon it.
+    let aside = record.set_aside.get(&name);
+    if let Some(aside) = aside.filter(|aside| aside.until > now) {
+        reasons.push(aside.why.clone());
+        acts.push(NodeAct::Uncordon(name));
+        return;
+    }
     if node.pods.is_empty() {
         record.refused.remove(&name);
         record.handed.insert(name.clone(), now);
