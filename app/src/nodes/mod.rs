@@ -6,7 +6,7 @@ mod run;
 use clap::Subcommand;
 
 use plan::PlanArgs;
-use run::RunArgs;
+use run::RebootArgs;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum NodesCommand {
@@ -24,7 +24,7 @@ pub(crate) enum NodesCommand {
     #[command(
         after_help = "Examples:\n  towpath nodes run --once --dry-run --kubeconfig ~/.kube/config\n  towpath nodes run --undo --kubeconfig ~/.kube/config"
     )]
-    Run(RunArgs),
+    Run(RebootArgs),
 }
 
 /// Runs a command about nodes, and says whether its answer is yes.

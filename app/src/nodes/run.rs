@@ -35,7 +35,7 @@ const ACT_WITHIN: Duration = Duration::from_secs(30);
 const LOOKED_AT: usize = 30;
 
 #[derive(Debug, Args)]
-pub(crate) struct RunArgs {
+pub(crate) struct RebootArgs {
     #[command(flatten)]
     cluster: WorkedOn,
     /// Only this pool. [default: all that have opted in]
@@ -60,7 +60,7 @@ pub(crate) struct RunArgs {
     output: OutputArgs,
 }
 
-pub(super) fn run(args: &RunArgs) -> anyhow::Result<bool> {
+pub(super) fn run(args: &RebootArgs) -> anyhow::Result<bool> {
     let access = args.cluster.access();
     runtime()?.block_on(async {
         let runner = Runner {
@@ -95,7 +95,7 @@ pub(super) fn run(args: &RunArgs) -> anyhow::Result<bool> {
     })
 }
 
-impl RunArgs {
+impl RebootArgs {
     fn print(&self, pass: &RebootPass) -> anyhow::Result<()> {
         self.output
             .print(Origin::Named, || pass_text(pass), || pass_json(pass))
