@@ -22,6 +22,7 @@ mod minors;
 mod mirror;
 mod nodes;
 mod output;
+mod passes;
 mod path;
 mod progress;
 mod ready;

@@ -41,6 +41,11 @@ const NOT_RUN: &[(&str, &str, &str)] = &[
         "takes many minutes",
     ),
     (
+        "docs/nodes-run.md",
+        "",
+        "needs a cluster; app/tests/nodes runs these on one",
+    ),
+    (
         "docs/daemonsets.md",
         "",
         "needs a cluster; app/tests/daemonsets.rs runs these on one",

@@ -13,6 +13,7 @@ pub mod cluster;
 pub mod daemon_sets;
 pub mod duration;
 pub mod feedback;
+mod fields;
 pub mod findings;
 pub mod fleet;
 pub mod graph;

@@ -98,6 +98,14 @@ fn what_is_not_simulated_is_named() {
     for (spec, expected) in [
         ("{containers: []}", ""),
         (
+            "{containers: [{resources: {requests: {cpu: 1, ephemeral-storage: 1Gi}}}]}",
+            "",
+        ),
+        (
+            "{containers: [{resources: {requests: {nvidia.com/gpu: 1}}}]}",
+            "extended resources",
+        ),
+        (
             "{topologySpreadConstraints: [{whenUnsatisfiable: DoNotSchedule}]}",
             "topology spread constraints that must hold",
         ),

@@ -5,9 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use kube::api::{
-    Api, DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams, Preconditions,
-};
+use kube::api::{DeleteParams, Patch, PatchParams, Preconditions};
 use serde_json::{Value, json};
 use towpath_formats::daemon_sets::{WaveObjects, WaveSet, has_asked};
 
@@ -15,13 +13,11 @@ use crate::answer::within;
 use crate::connect::{self, Access, Settings};
 use crate::count::{Counter, Requests, Verb};
 use crate::error::KubeError;
-use crate::event::{Event, beginning, severity_word};
-use crate::operator::whole_seconds;
-use crate::resource::{CONTROLLER_REVISIONS, Call, DAEMON_SETS, EVENTS, NODES, PODS, Resource};
-use crate::store::MAX_OBJECTS;
+use crate::event::{About, Event, tell_about};
+use crate::list::{Which, all};
+use crate::resource::{CONTROLLER_REVISIONS, Call, DAEMON_SETS, NODES, PODS, Resource};
 
 const FIELD_MANAGER: &str = "towpath-daemonsets";
-const PAGE: u32 = 500;
 
 /// The DaemonSets of a cluster.
 #[derive(Clone)]
@@ -157,70 +153,28 @@ impl DaemonSets {
         event: &Event,
         now: jiff::Timestamp,
     ) -> Result<(), KubeError> {
-        let call = Call::new(Verb::Create, &EVENTS).within(Some(&*set.namespace));
-        let time = whole_seconds(now);
-        let object = json!({
-            "apiVersion": EVENTS.api_version(),
-            "kind": EVENTS.kind,
-            "metadata": {"generateName": "towpath-waves-", "namespace": set.namespace},
-            "involvedObject": {
-                "apiVersion": DAEMON_SETS.api_version(),
-                "kind": DAEMON_SETS.kind,
-                "namespace": set.namespace,
-                "name": set.name,
-                "uid": set.uid,
-            },
-            "type": severity_word(event.severity),
-            "reason": event.reason,
-            "message": beginning(&event.message, 1_024),
-            "source": {"component": FIELD_MANAGER},
-            "firstTimestamp": time,
-            "lastTimestamp": time,
-            "count": 1,
-        });
-        let object: DynamicObject =
-            serde_json::from_value(object).map_err(|error| KubeError::unanswered(&call, &error))?;
-        let api = EVENTS.api(&self.client, Some(&*set.namespace));
-        let parameters = PostParams::default();
-        let created = api.create(&parameters, &object);
-        within(self.settings.request, &call, created)
-            .await
-            .map(|_| ())
+        let about = About {
+            resource: &DAEMON_SETS,
+            namespace: Some(&*set.namespace),
+            name: &set.name,
+            uid: &set.uid,
+            component: FIELD_MANAGER,
+        };
+        tell_about(&self.client, &self.settings, &about, event, now).await
     }
 
-    /// All objects of a kind, page by page.
     async fn all(
         &self,
         resource: &Resource,
         namespace: Option<&str>,
         labels: Option<&str>,
     ) -> Result<Vec<Value>, KubeError> {
-        let call = Call::new(Verb::List, resource).within(namespace);
-        let api: Api<DynamicObject> = resource.api(&self.client, namespace);
-        let mut parameters = ListParams {
-            limit: Some(PAGE),
-            label_selector: labels.map(str::to_owned),
-            ..ListParams::default()
+        let which = Which {
+            namespace,
+            labels,
+            fields: None,
         };
-        let mut found = Vec::new();
-        loop {
-            let page = within(self.settings.request, &call, api.list(&parameters)).await?;
-            for object in page.items {
-                let object = serde_json::to_value(object)
-                    .map_err(|error| KubeError::unanswered(&call, &error))?;
-                found.push(object);
-            }
-            if found.len() > MAX_OBJECTS {
-                return Err(KubeError::TooLarge {
-                    call: call.to_string(),
-                    problem: format!("there are more than {MAX_OBJECTS} objects"),
-                });
-            }
-            parameters.continue_token = page.metadata.continue_.filter(|token| !token.is_empty());
-            if parameters.continue_token.is_none() {
-                return Ok(found);
-            }
-        }
+        all(&self.client, &self.settings, resource, which).await
     }
 }
 

@@ -12,10 +12,11 @@ use towpath_core::hex;
 
 use crate::answer::within;
 use crate::cluster::Cluster;
+use crate::connect::Settings;
 use crate::count::Verb;
 use crate::error::KubeError;
 use crate::operator::whole_seconds;
-use crate::resource::{CLUSTER_VERSIONS, Call, EVENTS};
+use crate::resource::{CLUSTER_VERSIONS, Call, EVENTS, Resource};
 
 const NAMESPACE: &str = "default";
 /// The longest message that the API takes.
@@ -101,6 +102,54 @@ impl Cluster {
         .await
         .map(|_| ())
     }
+}
+
+/// What an Event of ours is about.
+pub(crate) struct About<'a> {
+    pub(crate) resource: &'a Resource,
+    pub(crate) namespace: Option<&'a str>,
+    pub(crate) name: &'a str,
+    pub(crate) uid: &'a str,
+    /// Who tells it.
+    pub(crate) component: &'a str,
+}
+
+/// Writes a new Event about an object.
+pub(crate) async fn tell_about(
+    client: &kube::Client,
+    settings: &Settings,
+    about: &About<'_>,
+    event: &Event,
+    now: Timestamp,
+) -> Result<(), KubeError> {
+    let namespace = about.namespace.unwrap_or(NAMESPACE);
+    let call = Call::new(Verb::Create, &EVENTS).within(Some(namespace));
+    let time = whole_seconds(now);
+    let object = json!({
+        "apiVersion": EVENTS.api_version(),
+        "kind": EVENTS.kind,
+        "metadata": {"generateName": format!("{}-", about.component), "namespace": namespace},
+        "involvedObject": {
+            "apiVersion": about.resource.api_version(),
+            "kind": about.resource.kind,
+            "namespace": about.namespace,
+            "name": about.name,
+            "uid": about.uid,
+        },
+        "type": severity_word(event.severity),
+        "reason": beginning(&event.reason, MAX_REASON_BYTES),
+        "message": beginning(&event.message, MAX_MESSAGE_BYTES),
+        "source": {"component": about.component},
+        "firstTimestamp": time,
+        "lastTimestamp": time,
+        "count": 1,
+    });
+    let object: DynamicObject =
+        serde_json::from_value(object).map_err(|error| KubeError::unanswered(&call, &error))?;
+    let api = EVENTS.api(client, Some(namespace));
+    let parameters = PostParams::default();
+    let created = api.create(&parameters, &object);
+    within(settings.request, &call, created).await.map(|_| ())
 }
 
 pub(crate) fn severity_word(severity: Severity) -> &'static str {

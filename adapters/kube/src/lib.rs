@@ -10,7 +10,7 @@
 //! - [`Cluster::requests`] counts every request by verb and resource.
 //!
 //! [`look`] reads a cluster once instead, for `towpath ready`. It needs no watch and writes nothing.
-//! [`look_at_nodes`] does the same for `towpath nodes plan`.
+//! [`look_at_nodes`] does the same for `towpath nodes plan`. [`Reboots`] carries out `towpath nodes run`.
 //! [`look_at_daemon_sets`] does the same for `towpath daemonsets`. [`DaemonSets`] replaces pods of those that have opted in to waves.
 //! [`Hub`] reads the clusters of an ACM hub, and has ClusterCurators upgrade them.
 //!
@@ -28,7 +28,9 @@ mod door;
 mod error;
 mod event;
 mod lease;
+mod list;
 mod look;
+mod nodes;
 mod operator;
 mod preflight;
 mod resource;
@@ -52,6 +54,7 @@ pub use error::KubeError;
 pub use event::{Event, Severity};
 pub use lease::{Clock, Elector, Leadership, LeaseTerms};
 pub use look::{LookedAt, look, look_at_daemon_sets, look_at_nodes};
+pub use nodes::{EvictOutcome, NodeWrite, Reboots};
 pub use operator::{
     Condition, OPERATOR_NAME, OperatorStatus, OperatorVersion, PublishOutcome, Status,
 };

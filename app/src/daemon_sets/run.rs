@@ -5,7 +5,6 @@
 //! them as gone.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use clap::Args;
@@ -17,10 +16,11 @@ use towpath_formats::daemon_sets::{
     Going, RECORD, STATUS, WaveObjects, WavePass, WaveRecord, WaveSet, WaveStatus, Waved,
     pass_json, pass_text, read_waves,
 };
-use towpath_kube::{Access, DaemonSets, Event, KubeError, SetWrite, Settings, Severity};
+use towpath_kube::{DaemonSets, Event, KubeError, SetWrite, Settings, Severity};
 
 use crate::example::Origin;
 use crate::output::OutputArgs;
+use crate::passes::{WorkedOn, repeat};
 use crate::ready::inputs::runtime;
 
 /// For how long the pods that a pass names count as gone.
@@ -30,15 +30,8 @@ const DELETE_WITHIN: Duration = Duration::from_secs(30);
 
 #[derive(Debug, Args)]
 pub(super) struct RunArgs {
-    /// The cluster's kubeconfig. [default: KUBECONFIG, or ~/.kube/config]
-    #[arg(long, value_name = "FILE")]
-    kubeconfig: Option<PathBuf>,
-    /// The cluster of this context. [default: the current context]
-    #[arg(long, value_name = "NAME")]
-    context: Option<String>,
-    /// Run as the service account of the pod that this is.
-    #[arg(long, conflicts_with_all = ["kubeconfig", "context"])]
-    in_cluster: bool,
+    #[command(flatten)]
+    cluster: WorkedOn,
     /// Only DaemonSets of this namespace. [default: all]
     #[arg(long, value_name = "NAME")]
     namespace: Option<String>,
@@ -56,13 +49,7 @@ pub(super) struct RunArgs {
 }
 
 pub(super) fn run(args: &RunArgs) -> anyhow::Result<bool> {
-    let access = match args.in_cluster {
-        true => Access::InCluster,
-        false => Access::Kubeconfig {
-            path: args.kubeconfig.clone(),
-            context: args.context.clone(),
-        },
-    };
+    let access = args.cluster.access();
     runtime()?.block_on(async {
         let namespace = args.namespace.clone();
         let sets = DaemonSets::connect(&access, Settings::default(), namespace).await?;
@@ -75,27 +62,17 @@ pub(super) fn run(args: &RunArgs) -> anyhow::Result<bool> {
             args.print(&pass)?;
             return Ok(pass.is_well());
         }
-        let mut told = String::new();
-        loop {
-            match runner.pass().await {
-                Ok(pass) => {
-                    let now = pass_text(&pass);
-                    if now != told {
-                        args.print(&pass)?;
-                        told = now;
-                    }
-                }
-                // Nobody answers: what runs goes on by itself, and nothing new begins.
-                Err(problem) => {
-                    let now = problem.to_string();
-                    if now != told {
-                        crate::terminal::aside(None, &now);
-                        told = now;
-                    }
-                }
-            }
-            tokio::time::sleep(Duration::from_secs(args.interval)).await;
-        }
+        let interval = Duration::from_secs(args.interval);
+        let pass = async || runner.pass().await;
+        repeat(
+            interval,
+            pass,
+            pass_text,
+            |pass| args.print(pass),
+            |_| false,
+        )
+        .await?;
+        Ok(true)
     })
 }
 

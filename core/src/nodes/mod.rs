@@ -40,6 +40,7 @@ pub use plan::{
 };
 pub use rebalance::{EVEN_PERCENT, Loads};
 pub use rolling::{RebootOutcome, rolling_reboot};
+pub(crate) use run::run_codes;
 pub use simulation::{Drain, Move, Simulation, Steering, UpdateMark};
 pub(crate) use wave_reasons::wave_codes;
 pub use wave_reasons::{counts_differ, not_observed};

@@ -7,7 +7,7 @@ use crate::agent::rules::agent_codes;
 use crate::cluster::rules::cluster_codes;
 use crate::fleet::{ABSENCE_CODES, PLAN_CODES, fleet_codes};
 use crate::graph::rules::edge_codes;
-use crate::nodes::{advice_codes, drain_codes, wave_codes};
+use crate::nodes::{advice_codes, drain_codes, run_codes, wave_codes};
 
 /// A part of the catalogue: what is asked, and the reasons there are, each with the rule that gives it.
 pub struct Chapter {
@@ -44,6 +44,11 @@ pub fn catalogue() -> Vec<Chapter> {
             "Nodes",
             "May these nodes be drained, and do their pods have a place?",
             drain_codes(),
+        ),
+        (
+            "Reboots of a pool",
+            "How far is a pool that has opted in to `towpath nodes run`, and why does no node begin?",
+            run_codes(),
         ),
         (
             "DaemonSets",

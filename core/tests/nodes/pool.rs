@@ -13,6 +13,7 @@ use towpath_core::nodes::run::{
 };
 
 use crate::cluster::start;
+use towpath_core::verdict::Reason;
 use towpath_testing_feedback::Chance;
 
 /// What becomes of a node that the operator works on.
@@ -63,6 +64,7 @@ pub(crate) struct Pool {
     /// Whether budgets are known before anybody is asked to go.
     pub(crate) foreseen: bool,
     pub(crate) always_waiting: Option<Timestamp>,
+    pub(crate) blocked: Option<Reason>,
     pub(crate) begun: Vec<(Timestamp, Name)>,
     pub(crate) most_away: usize,
     pub(crate) broken: Vec<String>,
@@ -107,6 +109,7 @@ impl Pool {
             locked: BTreeSet::new(),
             foreseen: false,
             always_waiting: None,
+            blocked: None,
             begun: Vec::new(),
             most_away: 0,
             broken: Vec::new(),
@@ -202,6 +205,7 @@ impl Pool {
                 .map(|number| self.node(number))
                 .collect(),
             waiting: waiting.chain(self.always_waiting).collect(),
+            blocked: self.blocked.clone(),
         }
     }
 

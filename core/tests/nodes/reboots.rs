@@ -4,7 +4,7 @@ use jiff::SignedDuration;
 use proptest::prelude::*;
 use towpath_core::duration::MaxUnavailable;
 use towpath_core::nodes::run::{
-    NodeAct, NodeMark, RebootPace, RebootProgress, RebootSettings, RebootedNode,
+    NodeAct, NodeMark, RebootPace, RebootProgress, RebootSettings, RebootedNode, no_pool_beside,
 };
 
 use crate::pool::{Fate, Pool};
@@ -216,6 +216,74 @@ fn another_configuration_in_the_middle_is_another_run_with_the_same_end() {
         !pool.view().is_paused,
         "it was not paused before the first of the two"
     );
+}
+
+/// Two take the steps at once, and one of them is slow between the record and the cordon.
+#[test]
+fn a_node_that_has_just_begun_counts_before_it_is_cordoned() {
+    let mut pool = quiet(4);
+    pool.foreseen = true;
+    pool.take(usize::MAX);
+    let slow = pool.step();
+    pool.take(1);
+    // Now the first node would be held, and the second could begin.
+    pool.lock("n00");
+    pool.wait(20);
+    assert_eq!(pool.step().acts.last(), slow.acts.last());
+    pool.take(usize::MAX);
+    let names: Vec<&str> = pool.begun.iter().map(|(_, name)| &**name).collect();
+    assert_eq!(names, ["n00"]);
+    assert!(pool.broken.is_empty(), "{:?}", pool.broken);
+}
+
+/// Whoever gives a drain up dies right after it is written down.
+#[test]
+fn a_drain_that_was_given_up_is_uncordoned_by_the_next_pass() {
+    let mut pool = quiet(3);
+    pool.lock("n00");
+    pool.until("a node begins", |pool| pool.begun.len() == 1);
+    let gives_up = |pool: &Pool| {
+        let acts = pool.step().acts;
+        acts.contains(&NodeAct::Uncordon("n00".into()))
+    };
+    for _ in 0..100 {
+        if gives_up(&pool) {
+            break;
+        }
+        pool.take(usize::MAX);
+        pool.wait(10);
+    }
+    pool.take(1);
+    assert!(pool.view().nodes[0].is_draining());
+    assert!(gives_up(&pool));
+    pool.take(usize::MAX);
+    assert!(!pool.view().nodes[0].is_away());
+}
+
+/// There is nothing to hand nodes over to: what is being drained comes back, and no further node begins.
+#[test]
+fn a_pool_beside_that_is_unfit_holds_no_slot() {
+    let mut pool = quiet(4);
+    pool.until("a node begins", |pool| pool.begun.len() == 1);
+    pool.blocked = Some(no_pool_beside("towpath.dev/reboot"));
+    pool.passes(2);
+    assert_eq!(pool.left_behind(), Vec::<String>::new());
+    let step = pool.step();
+    assert_eq!(step.progress, RebootProgress::Held { updated: 0, of: 4 });
+    assert_eq!(step.reasons[0].code().name, "PoolBesideMissing");
+    assert!(pool.view().is_paused);
+    pool.blocked = None;
+    pool.run();
+    assert_eq!(pool.progress(), RebootProgress::Done);
+}
+
+/// What is remembered is written in an annotation, which has its limits.
+#[test]
+fn the_record_forgets_nodes_that_are_done() {
+    let mut pool = quiet(6);
+    pool.until("five are updated", |pool| pool.view().updated() == 5);
+    let record = pool.record.clone().expect("a record");
+    assert!(record.began.len() <= 1, "{record:?}");
 }
 
 proptest! {

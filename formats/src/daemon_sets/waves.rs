@@ -15,6 +15,7 @@ use towpath_core::nodes::{
 use towpath_core::verdict::Reason;
 
 use super::annotations::{self, RECORD, WAVES, WaveRecord};
+use crate::fields::{self, condition, label, list, since, text};
 
 /// The label of the revision, on pods and on ControllerRevisions.
 const REVISION: &str = "controller-revision-hash";
@@ -66,7 +67,7 @@ pub struct WaveSet {
 
 /// Whether a DaemonSet has any annotation of waves, right or wrong.
 pub fn has_asked(daemon_set: &Value) -> bool {
-    let names = annotations_of(daemon_set);
+    let names = fields::annotations(daemon_set);
     let mut names = names.keys().filter(|name| name.starts_with(WAVES));
     names.any(|name| name != RECORD && name != annotations::STATUS)
 }
@@ -79,7 +80,7 @@ pub fn read_waves(objects: &WaveObjects) -> Result<Option<WaveSet>, Vec<Finding>
         text(set, "/metadata/name"),
     );
     let place = Place::file(format!("DaemonSet {namespace}/{name}"));
-    let said = annotations::read(&place, &annotations_of(set))?;
+    let said = annotations::read(&place, &fields::annotations(set))?;
     if !said.has_asked {
         return Ok(None);
     }
@@ -185,10 +186,6 @@ enum Tolerance {
 }
 
 fn tolerance(pod: &Value, node: &Value) -> Tolerance {
-    let list = |of: &Value, pointer: &str| -> Vec<Value> {
-        let list = of.pointer(pointer).and_then(Value::as_array);
-        list.cloned().unwrap_or_default()
-    };
     let tolerations = list(pod, "/spec/tolerations");
     let tolerates = |taint: &Value| {
         tolerations.iter().any(|own| {
@@ -233,7 +230,7 @@ fn daemon_node(node: &Value) -> DaemonNode {
         zone: zones.find(|zone| !zone.is_empty()).unwrap_or("").into(),
         arch: label(node, "kubernetes.io/arch").into(),
         pool: roles.join(",").into(),
-        is_ready: condition(node, "Ready").is_some(),
+        is_ready: ready_since(node).is_some(),
     }
 }
 
@@ -245,7 +242,7 @@ fn daemon_pod(pod: &Value, node: &str) -> DaemonPod {
         revision: label(pod, REVISION).into(),
         // The API always sets it; without it, no patience would ever end.
         created_at: created.unwrap_or(Timestamp::UNIX_EPOCH),
-        ready_since: condition(pod, "Ready"),
+        ready_since: ready_since(pod),
         broken: broken(pod).map(Into::into),
         is_leaving: pod.pointer("/metadata/deletionTimestamp").is_some(),
     }
@@ -274,29 +271,8 @@ fn node_of(pod: &Value) -> &str {
     }
 }
 
-/// Since when a condition is true.
-fn condition(of: &Value, name: &str) -> Option<Timestamp> {
-    let conditions = of.pointer("/status/conditions").and_then(Value::as_array);
-    let mut conditions = conditions.into_iter().flatten();
-    let own = conditions.find(|one| text(one, "/type") == name)?;
-    let since = text(own, "/lastTransitionTime").parse().ok();
-    (text(own, "/status") == "True").then(|| since.unwrap_or(Timestamp::UNIX_EPOCH))
-}
-
-fn annotations_of(object: &Value) -> BTreeMap<String, String> {
-    let all = object.pointer("/metadata/annotations");
-    let all = all.and_then(Value::as_object).into_iter().flatten();
-    all.map(|(name, value)| (name.clone(), value.as_str().unwrap_or_default().to_owned()))
-        .collect()
-}
-
-fn label<'o>(object: &'o Value, name: &str) -> &'o str {
-    let labels = object.pointer("/metadata/labels");
-    let value = labels.and_then(|labels| labels.get(name));
-    value.and_then(Value::as_str).unwrap_or_default()
-}
-
-fn text<'o>(object: &'o Value, pointer: &str) -> &'o str {
-    let value = object.pointer(pointer);
-    value.and_then(Value::as_str).unwrap_or_default()
+/// Since when it is ready.
+fn ready_since(of: &Value) -> Option<Timestamp> {
+    let own = condition(of, "Ready")?;
+    (text(own, "/status") == "True").then(|| since(own))
 }

@@ -1,3 +1,4 @@
-//! Plans for nodes, as text, as JSON and as a drawing.
+//! Nodes: plans for their reboots, and pools that have opted in to them, as text, as JSON and as a drawing.
 
 pub mod plan;
+pub mod run;

@@ -10,6 +10,7 @@ use towpath_kube::{
 };
 use towpath_testing_kube::KubeApi;
 
+use crate::pod_security::violations;
 use crate::support::*;
 
 fn manifests(folder: &str) -> PathBuf {
@@ -121,7 +122,10 @@ async fn the_agents_role_is_enough_and_no_more() {
     }
 }
 
-const FORBIDDEN: [&str; 20] = [
+const FORBIDDEN: [&str; 23] = [
+    "create pods/eviction -A",
+    "patch poddisruptionbudgets.policy -A",
+    "patch nodes --subresource=status",
     "get secrets -n towpath-agent",
     "list secrets -A",
     "list pods -A",
@@ -198,5 +202,24 @@ async fn the_deployment_is_hardened_and_the_alerts_can_be_read() {
             alert["annotations"]["summary"].is_string() && alert["labels"]["severity"].is_string(),
             "{alert}"
         );
+    }
+}
+
+/// What may change DaemonSets and nodes runs as restricted as the agent.
+#[tokio::test]
+async fn the_deployments_of_those_that_act_are_restricted() {
+    let api = KubeApi::start().await;
+    for name in ["daemonsets", "nodes"] {
+        let folder = manifests("").join("..").join(name);
+        let text = api.kubectl(&["kustomize", &folder.display().to_string()]);
+        let documents: Vec<Value> = text
+            .split("\n---\n")
+            .map(|document| serde_saphyr::from_str(document).unwrap())
+            .collect();
+        let of_kind = |kind: &str| documents.iter().find(|one| one["kind"] == kind).unwrap();
+        let pod = &of_kind("Deployment")["spec"]["template"]["spec"];
+        assert_eq!(violations(pod), Vec::<String>::new(), "{name}");
+        let labels = &of_kind("Namespace")["metadata"]["labels"];
+        assert_eq!(labels["pod-security.kubernetes.io/enforce"], "restricted");
     }
 }

@@ -9,7 +9,7 @@ use crate::verdict::{Code, Reason, Value};
 static NODE_FAILED: Code = Code::new(
     "NodeUpdateFailed",
     "node {node} could not be updated: {why}",
-    "look at the machine-config daemon's log on that node, correct it, and start the run again",
+    "look at the machine-config daemon's log on that node, correct it, and go on with `towpath nodes run --resume`",
 )
 .checked_by("oc describe node {node}")
 .with(&[("node", "worker-3"), ("why", "unexpected on-disk state")]);
@@ -17,7 +17,7 @@ static NODE_FAILED: Code = Code::new(
 static NODE_LATE: Code = Code::new(
     "NodeNotBack",
     "node {node} was handed over and is not back after {minutes|minute|minutes}",
-    "look at the machine's console; the run goes on once the node is ready and somebody starts it again",
+    "look at the machine's console; once the node is ready, go on with `towpath nodes run --resume`",
 )
 .checked_by("oc describe node {node}")
 .with(&[("node", "worker-3"), ("minutes", "45")]);
@@ -60,7 +60,11 @@ static SET_ASIDE: Code = Code::new(
     "node {node} is tried again at {until}: {why}",
     "wait, or correct what its drain met",
 )
-.with(&[("node", "worker-3"), ("why", "shop/db allows no eviction")]);
+.with(&[
+    ("node", "worker-3"),
+    ("until", "2026-01-02 03:04 UTC"),
+    ("why", "shop/db allows no eviction"),
+]);
 
 static AT_LIMIT: Code = Code::new(
     "NodesAway",
@@ -85,14 +89,14 @@ static BY_HAND: Code = Code::new(
 .with(&[("node", "worker-3")]);
 
 static NOT_READY: Code = Code::new(
-    "NodeNotReady",
+    "RebootNodeNotReady",
     "node {node} is not ready",
     "see to it that it is ready; a node that is not is not drained",
 )
 .with(&[("node", "worker-3")]);
 
-/// All reasons of a run.
-pub const RUN_CODES: [&Code; 11] = [
+/// The reasons of this file.
+pub(super) const RUN_CODES: [&Code; 11] = [
     &NODE_FAILED,
     &NODE_LATE,
     &NODE_LOST,

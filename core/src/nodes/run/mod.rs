@@ -10,11 +10,13 @@
 //!   and mark are taken away, so the pool beside never has more nodes than may be away.
 //! - **The limit** counts every node that is away, whoever caused it; the pace counts what has begun within a time.
 //! - **The first bad sign** ends it: nodes that are being drained come back, the marks are taken away, and the pool stays paused.
+//! - **What a node is handed over to** may be unfit for a while, [`RebootView::blocked`]. Then nothing begins, and drains come back.
 //! - **What is remembered** is written before anything is done. All else is read off the objects, so whoever takes the next step may
 //!   have died in the middle of the last one.
 
 mod hold;
 mod step;
+mod told;
 mod undo;
 mod view;
 
@@ -26,8 +28,12 @@ use crate::duration::MaxUnavailable;
 use crate::fleet::Name;
 use crate::verdict::Reason;
 
-pub use hold::RUN_CODES;
+use hold::RUN_CODES;
 pub use step::next_reboot_step;
+pub(crate) use told::run_codes;
+pub use told::{
+    no_pool_beside, not_rendered, pool_beside_differs, pool_beside_unfit, undoing, undone,
+};
 pub use undo::undo_step;
 pub use view::{Cordon, DrainedPod, NodeMark, NodeUpdate, RebootView, RebootedNode};
 

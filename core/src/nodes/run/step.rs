@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 
 use super::hold::{bad_sign, gives_up, holds, holds_all, room};
 use super::undo::{let_go, undo_step};
@@ -20,7 +20,7 @@ pub fn next_reboot_step(
     record: Option<&RebootRecord>,
     now: Timestamp,
 ) -> RebootStep {
-    let mut record = remembered(view, record, now);
+    let mut record = remembered(view, settings, record, now);
     record.stopped = record
         .stopped
         .take()
@@ -31,11 +31,19 @@ pub fn next_reboot_step(
     if view.updated() == view.nodes.len() {
         return finish(view, record);
     }
+    if let Some(why) = &view.blocked {
+        return running(view, record, let_go(view), vec![why.clone()]);
+    }
     forward(view, settings, record, now)
 }
 
 /// What is remembered, where it is about this configuration; else a run begins. What an unfinished run has begun stays known.
-fn remembered(view: &RebootView, record: Option<&RebootRecord>, now: Timestamp) -> RebootRecord {
+fn remembered(
+    view: &RebootView,
+    settings: &RebootSettings,
+    record: Option<&RebootRecord>,
+    now: Timestamp,
+) -> RebootRecord {
     let mut record = match record {
         Some(record) if record.to == view.wanted => record.clone(),
         other => RebootRecord {
@@ -53,7 +61,30 @@ fn remembered(view: &RebootView, record: Option<&RebootRecord>, now: Timestamp) 
     record.began.retain(|name, _| is_there(name));
     record.handed.retain(|name, _| is_there(name));
     record.set_aside.retain(|name, _| is_there(name));
+    forget_old(view, settings, &mut record, now);
     record
+}
+
+/// The record stays small: when a node began that is done matters only to the pace.
+fn forget_old(
+    view: &RebootView,
+    settings: &RebootSettings,
+    record: &mut RebootRecord,
+    now: Timestamp,
+) {
+    let within = settings
+        .pace
+        .map_or(SignedDuration::ZERO, |pace| pace.within);
+    let is_done = |name: &Name| {
+        let mut nodes = view.nodes.iter();
+        nodes.any(|node| node.name == *name && node.is_updated())
+    };
+    let is_old = |at: &Timestamp| now.duration_since(*at) >= within;
+    record
+        .began
+        .retain(|name, at| !(is_done(name) && is_old(at)));
+    record.set_aside.retain(|name, _| !is_done(name));
+    record.refused.retain(|name, _| !is_done(name));
 }
 
 fn forward(
@@ -69,7 +100,21 @@ fn forward(
     let mut acts = marks(view, settings, &record);
     acts.extend(taken_back(view));
     let mut reasons = Vec::new();
+    let beginning = view.beginning(&record, now);
+    // Others may have gone since.
+    let mut still = view.rounded_down(settings.at_most_away);
+    still = still.saturating_sub(view.away());
+    let view = &view.with_cordoned(&beginning);
     for node in view.nodes.iter().filter(|node| node.is_draining()) {
+        if beginning.contains(&node.name) {
+            if still > 0 {
+                still -= 1;
+                record.began.insert(node.name.clone(), now);
+                acts.push(NodeAct::Cordon(node.name.clone()));
+                acts.extend(evictions(node));
+            }
+            continue;
+        }
         drain(node, settings, &mut record, &mut acts, &mut reasons, now);
     }
     note_handed(view, &mut record, now);
@@ -114,6 +159,13 @@ fn drain(
     now: Timestamp,
 ) {
     let name = node.name.clone();
+    // It was given up, and whoever wrote that did not come to uncordon it.
+    let aside = record.set_aside.get(&name);
+    if let Some(aside) = aside.filter(|aside| aside.until > now) {
+        reasons.push(aside.why.clone());
+        acts.push(NodeAct::Uncordon(name));
+        return;
+    }
     if node.pods.is_empty() {
         record.refused.remove(&name);
         record.handed.insert(name.clone(), now);

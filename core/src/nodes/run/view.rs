@@ -1,9 +1,13 @@
 //! What is seen of a pool that is rebooted.
 
-use jiff::Timestamp;
+use std::collections::BTreeSet;
 
+use jiff::{SignedDuration, Timestamp};
+
+use super::RebootRecord;
 use crate::duration::MaxUnavailable;
 use crate::fleet::Name;
+use crate::verdict::Reason;
 
 /// A pool, its nodes, and what must be well beside them, all at one instant.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -16,6 +20,8 @@ pub struct RebootView {
     pub nodes: Vec<RebootedNode>,
     /// Since when each pod waits that the scheduler has refused.
     pub waiting: Vec<Timestamp>,
+    /// Why no node can be handed over now, if so.
+    pub blocked: Option<Reason>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -110,7 +116,35 @@ impl RebootedNode {
     }
 }
 
+/// Whoever wrote the record has so much time to cordon the nodes that it names.
+const BEGINNING: SignedDuration = SignedDuration::from_secs(60);
+
 impl RebootView {
+    /// Nodes that the record says have just begun, and that nobody has cordoned yet. Whoever wrote that is slow, or dead.
+    pub(super) fn beginning(&self, record: &RebootRecord, now: Timestamp) -> BTreeSet<Name> {
+        let is_beginning = |node: &&RebootedNode| {
+            let began = record.began.get(&node.name);
+            let is_fresh = began.is_some_and(|at| now.duration_since(*at) < BEGINNING);
+            let aside = record.set_aside.get(&node.name);
+            let is_given_up = aside.is_some_and(|aside| aside.until > now);
+            let is_open = node.cordon.is_none() && !node.is_handed;
+            is_fresh && !is_given_up && is_open && node.update == NodeUpdate::Waiting
+        };
+        let nodes = self.nodes.iter().filter(is_beginning);
+        nodes.map(|node| node.name.clone()).collect()
+    }
+
+    /// What it looks like once they are cordoned. Else a second runner could begin with another node, and both would be away.
+    pub(super) fn with_cordoned(&self, beginning: &BTreeSet<Name>) -> Self {
+        let mut view = self.clone();
+        for node in &mut view.nodes {
+            if beginning.contains(&node.name) {
+                node.cordon = Some(Cordon::Ours);
+            }
+        }
+        view
+    }
+
     pub fn updated(&self) -> usize {
         self.nodes.iter().filter(|node| node.is_updated()).count()
     }

@@ -20,6 +20,7 @@ mod operators;
 mod placement;
 mod pods;
 mod quantity;
+mod single;
 mod standing;
 mod waiting;
 
@@ -40,6 +41,7 @@ use towpath_core::version::Arch;
 pub(in crate::cluster) use api_usage::kubernetes;
 pub use api_usage::{AddedRemoval, ApiAdditions};
 pub use kind::Kind;
+pub(crate) use single::{budgets_of, selector_of};
 pub use standing::OPT_IN;
 
 use crate::SourceFile;

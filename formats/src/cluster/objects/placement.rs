@@ -42,6 +42,14 @@ pub(super) fn of_pod(reader: &mut Reader, spec: Option<&Node>) -> Placement {
                 placement.host_ports.insert(port.unsigned_abs());
             }
         }
+        // Of a device, and of huge pages, a node has only so many.
+        let resources = container.get("resources");
+        let requests = resources.and_then(|resources| resources.get("requests"));
+        let asked = requests.map_or(&[][..], Node::fields);
+        let is_extended = |name: &str| name.contains('/') || name.starts_with("hugepages-");
+        if asked.iter().any(|(name, _)| is_extended(&name.text)) {
+            placement.others.insert("extended resources".into());
+        }
     }
     let affinity = spec.and_then(|spec| spec.get("affinity"));
     let of_nodes = affinity.and_then(|affinity| affinity.get("nodeAffinity"));
