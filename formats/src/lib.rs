@@ -20,6 +20,7 @@ mod gzip;
 pub mod minors;
 pub mod mirror;
 pub mod nodes;
+pub mod oidc;
 pub mod path;
 pub mod picture;
 mod read;
