@@ -65,8 +65,14 @@ fn missing(stored: &Value, meant: &Value) -> Vec<String> {
 
 #[tokio::test]
 async fn a_server_takes_the_service() {
-    let api = KubeApi::start().await;
-    let rendered = api.kubectl(&["kustomize", &folder("service")]);
+    for name in ["service", "service-identity"] {
+        it_takes(&KubeApi::start().await, name);
+    }
+}
+
+/// It stores all that is meant, and has the parts removed again.
+fn it_takes(api: &KubeApi, name: &str) {
+    let rendered = api.kubectl(&["kustomize", &folder(name)]);
     let file = api.folder().join("service.yaml");
     std::fs::write(&file, as_the_server_knows_it(&rendered)).unwrap();
     let file = file.display().to_string();
@@ -94,7 +100,7 @@ async fn a_server_takes_the_service() {
 #[tokio::test]
 async fn what_ships_is_within_the_restricted_profile() {
     let api = KubeApi::start().await;
-    for name in ["service", "agent"] {
+    for name in ["service", "service-identity", "agent"] {
         let rendered = documents(&api.kubectl(&["kustomize", &folder(name)]));
         let pod = &one(&rendered, "Deployment")["spec"]["template"]["spec"];
         assert_eq!(violations(pod), Vec::<String>::new(), "{name}");
