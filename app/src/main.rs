@@ -23,6 +23,7 @@ mod mirror;
 mod nodes;
 mod output;
 mod path;
+mod people;
 mod progress;
 mod ready;
 mod reason;
@@ -36,6 +37,7 @@ mod sources;
 mod systemd;
 mod terminal;
 mod tls;
+mod token_command;
 mod token_keys;
 
 #[global_allocator]

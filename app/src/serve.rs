@@ -116,6 +116,7 @@ async fn serve(mut settings: Settings, lowered: Option<String>) -> anyhow::Resul
     if let Some(keys) = key_file {
         tokio::spawn(keys.follow());
     }
+    crate::people::start(&settings.people, &service)?;
     let mut hangups = signal(SignalKind::hangup())?;
     tokio::spawn(async move {
         while hangups.recv().await.is_some() {

@@ -36,6 +36,11 @@ const NOT_RUN: &[(&str, &str, &str)] = &[
         "needs certificates; app/tests/serve/tls.rs serves and asks with some",
     ),
     (
+        "docs/login.md",
+        "",
+        "needs an OIDC issuer; app/tests/serve/people.rs asks as people whom one knows",
+    ),
+    (
         "docs/benchmarks.md",
         "cargo xtask bench",
         "takes many minutes",

@@ -7,6 +7,7 @@ import { connection, lostSince } from "./api/live";
 import { Shape, Time } from "./components/basics";
 import { Guard } from "./components/guard";
 import { Dialog } from "./components/dialog";
+import { EndedLogin, LoginScreen } from "./components/login";
 import { TimeBar, TimeButton } from "./components/timebar";
 import { askForToken, TokenDialog } from "./components/token";
 import { exact, isOtherTime } from "./clock";
@@ -45,6 +46,7 @@ const SCREENS: { path: string; screen: ComponentType<ScreenProps> }[] = [
   { path: "/fleet/clusters/", screen: ClusterScreen },
   { path: "/fleet", screen: FleetScreen },
   { path: "/rollouts", screen: RolloutsScreen },
+  { path: "/login", screen: LoginScreen },
   { path: "/log", screen: LogScreen },
   { path: "/sources", screen: SourcesScreen },
   { path: "/graph", screen: GraphScreen },
@@ -103,8 +105,8 @@ function TopBar(): JSX.Element {
       <div class="top-tools">
         <ConnectionMark />
         <TimeButton />
-        <button type="button" class="quiet" onClick={askForToken} title={token.value ? "A token is in use" : "Enter a token"}>
-          {token.value ? ROLE[session.value?.role ?? "nobody"] : "Token"}
+        <button type="button" class="quiet" onClick={askForToken} title={token.value ? "A token is in use" : session.value?.login ? "Log in, or enter a token" : "Enter a token"}>
+          {token.value ? session.value?.identity?.name ?? ROLE[session.value?.role ?? "nobody"] : session.value?.login ? "Log in" : "Token"}
         </button>
         <button type="button" class="quiet wide-only" onClick={nextTheme} aria-label={`Colours: ${COLOURS[theme.value]}`} title="Light, dark, or as the system says">
           {COLOURS[theme.value]}
@@ -153,6 +155,7 @@ function Notices(): JSX.Element {
   const troubled = now?.sources.filter((source) => source.problem) ?? [];
   return (
     <div class="notices">
+      <EndedLogin />
       {connection.value === "lost" && (
         <p class="note note-failing" role="alert">
           <Shape tone="failing" /> The service has not been reached since {exact(lostSince.value ?? Date.now(), true)}. What you see is from before. The page tries again by itself.

@@ -100,34 +100,7 @@ impl Issuer {
         client_id: &str,
         facts: &Facts,
     ) -> Result<String, LoginProblem> {
-        let no_place = || {
-            LoginProblem::NoLogin(format!(
-                "{} offers no login with PKCE (S256) for browsers",
-                self.name()
-            ))
-        };
-        let login = facts.addresses.login.as_ref().ok_or_else(no_place)?;
-        let mut form = form_urlencoded::Serializer::new(String::new());
-        form.append_pair("grant_type", "authorization_code")
-            .append_pair("code", &exchange.code)
-            .append_pair("redirect_uri", &exchange.redirect_uri)
-            .append_pair("code_verifier", &exchange.verifier);
-        let mut request = Request::new(Method::POST, login.token.clone());
-        match (self.secret()?, facts.client_auth) {
-            (Some(secret), ClientAuth::Basic) => {
-                request = request.authorization(basic(client_id, &secret));
-            }
-            (Some(secret), ClientAuth::Post) => {
-                form.append_pair("client_id", client_id)
-                    .append_pair("client_secret", &secret);
-            }
-            (None, _) => {
-                form.append_pair("client_id", client_id);
-            }
-        }
-        let request = request
-            .header(header::ACCEPT, "application/json")
-            .body(FORM, form.finish());
+        let request = self.request_for(exchange, client_id, facts)?;
         let away = |error: HttpError| LoginProblem::Unavailable(error.sentence("the issuer"));
         let answer = self
             .client
@@ -158,6 +131,42 @@ impl Issuer {
                 "the issuer answered {status}; try again in a few seconds"
             ))),
         }
+    }
+
+    fn request_for(
+        &self,
+        exchange: &CodeExchange,
+        client_id: &str,
+        facts: &Facts,
+    ) -> Result<Request, LoginProblem> {
+        let no_place = || {
+            LoginProblem::NoLogin(format!(
+                "{} offers no login with PKCE (S256) for browsers",
+                self.name()
+            ))
+        };
+        let login = facts.addresses.login.as_ref().ok_or_else(no_place)?;
+        let mut form = form_urlencoded::Serializer::new(String::new());
+        form.append_pair("grant_type", "authorization_code")
+            .append_pair("code", &exchange.code)
+            .append_pair("redirect_uri", &exchange.redirect_uri)
+            .append_pair("code_verifier", &exchange.verifier);
+        let mut request = Request::new(Method::POST, login.token.clone());
+        match (self.secret()?, facts.client_auth) {
+            (Some(secret), ClientAuth::Basic) => {
+                request = request.authorization(basic(client_id, &secret));
+            }
+            (Some(secret), ClientAuth::Post) => {
+                form.append_pair("client_id", client_id)
+                    .append_pair("client_secret", &secret);
+            }
+            (None, _) => {
+                form.append_pair("client_id", client_id);
+            }
+        }
+        Ok(request
+            .header(header::ACCEPT, "application/json")
+            .body(FORM, form.finish()))
     }
 
     fn secret(&self) -> Result<Option<String>, LoginProblem> {

@@ -17,7 +17,7 @@ use crate::questions::{Queue, Work};
 use crate::refusal::OrRefusal;
 use crate::routes::{self, Handler, RouteMatch};
 use crate::workers::Surroundings;
-use crate::{Service, events, fleet, graph, reload, tls};
+use crate::{Service, events, fleet, graph, login, reload, tls};
 
 impl Service {
     pub(crate) async fn answer(
@@ -106,6 +106,7 @@ impl Service {
             }
             Handler::Events => events::answer(self, head, around, place.address()),
             Handler::Reload => reload::answer(self, head, incoming, around).await,
+            Handler::Login => login::answer(self, head, incoming, around, place).await,
             Handler::Change(_) | Handler::Signed(_) => {
                 let changed = fleet::answer(self, head, found, incoming, around).await?;
                 if changed.status().is_success() {

@@ -17,6 +17,7 @@ mod explain;
 mod fleet;
 mod graph;
 mod graph_data;
+mod login;
 mod managed;
 mod metrics;
 mod mirror;
@@ -75,6 +76,7 @@ pub use fleet::{
     FleetAnswer, FleetApi, FleetForm, FleetHealth, FleetMetrics, FleetRequest, Reads,
     RemainingSoak, TokenKeys,
 };
+pub use login::{IssuerHealth, LoggedIn, LoginOffer, LoginProvider, LoginRefusal, Redemption};
 pub use managed::{AllowedUpdates, ClusterPlace, Managed};
 pub use metrics::{Metrics, ReloadResult};
 pub use probes::{Probe, ProbeAnswer, Probes};
@@ -122,6 +124,8 @@ pub struct Service {
     sources: ArcSwapOption<Vec<SourceHealth>>,
     signatures: ArcSwapOption<SignatureHealth>,
     reload_door: ArcSwapOption<ReloadDoor>,
+    /// Where people log in with the page.
+    login: ArcSwapOption<login::LoginDoor>,
     /// None: plain HTTP.
     pub(crate) tls: ArcSwapOption<Tls>,
     /// What is unsafe in how the service was started.
@@ -190,6 +194,7 @@ impl Service {
             sources: ArcSwapOption::empty(),
             signatures: ArcSwapOption::empty(),
             reload_door: ArcSwapOption::empty(),
+            login: ArcSwapOption::empty(),
             tls: ArcSwapOption::empty(),
             setup: ArcSwap::default(),
             keys_problem: ArcSwapOption::empty(),

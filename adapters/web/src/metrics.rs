@@ -17,6 +17,7 @@ use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::{Registry, Unit};
 
 use crate::fleet::{FleetCollector, FleetMetrics, ReportResults, Sight};
+use crate::login::IssuerCollector;
 use crate::outcome_series::OutcomesCollector;
 use crate::questions::Results;
 use crate::request_rate::Client;
@@ -40,6 +41,7 @@ type Health = (
     Option<OutcomesCollector>,
     WatchCollector,
     Option<Arc<Tls>>,
+    Option<IssuerCollector>,
 );
 
 /// The result of an attempt to load a graph.
@@ -396,7 +398,7 @@ impl Metrics {
     pub(crate) fn write(
         &self,
         snapshot: Option<Arc<Snapshot>>,
-        (fleet, sources, signatures, outcomes, watch, tls): Health,
+        (fleet, sources, signatures, outcomes, watch, tls, issuer): Health,
         age_seconds: Option<i64>,
         now: Timestamp,
     ) -> Result<String, fmt::Error> {
@@ -420,6 +422,9 @@ impl Metrics {
         of_graph.register_collector(Box::new(watch));
         if let Some(tls) = tls {
             of_graph.register_collector(Box::new(TlsCollector(tls)));
+        }
+        if let Some(issuer) = issuer {
+            of_graph.register_collector(Box::new(issuer));
         }
         let snapshot = GraphCollector {
             age_seconds,

@@ -67,6 +67,7 @@ pub(crate) fn readiness(
         "graph": graph,
         "sources": sources::told(health, service.now()),
         "tls": service.tls.load().as_ref().map(|tls| tls.told()),
+        "login": service.issuer_told(),
         "setup": findings::json(&service.setup_findings()),
         "signatures": signatures::told(service.signatures.load().as_deref(), service.now()),
         "lastReload": last_reload(&reload),
@@ -155,6 +156,7 @@ pub(crate) fn written(service: &Service, sight: fleet::Sight) -> Response<Answer
             query: service.query_metrics.load_full(),
         },
         service.tls.load_full(),
+        service.issuer_collector(),
     );
     let age = service.graph_age_seconds();
     let Ok(text) = service.metrics.write(snapshot, health, age, now) else {

@@ -26,6 +26,7 @@ pub(crate) fn answer(service: &Service, head: &Parts, _: &str) -> OrRefusal<Resp
         "role": role,
         "tokenProblem": token_problem(service, headers, administrates.err()),
         "needsToken": fleet::sight(service, &HeaderMap::new()) != Sight::Whole,
+        "login": service.login_offer(),
         "hasFleet": has_fleet,
         "example": example,
         "version": service.build.version,

@@ -18,7 +18,7 @@ use crate::clock::day_or_time;
 const KEEP_FOR: TimeSpan = TimeSpan::days(90);
 const PASS_EVERY: TimeSpan = TimeSpan::seconds(60);
 /// What `--acm` says instead of a kubeconfig.
-const IN_CLUSTER: &str = "in-cluster";
+pub(super) const IN_CLUSTER: &str = "in-cluster";
 
 /// A fleet to look after.
 #[derive(Debug, Clone)]

@@ -5,6 +5,7 @@
 
 mod fleet;
 mod outcomes;
+mod people;
 mod redact;
 mod sources;
 #[cfg(test)]
@@ -30,6 +31,7 @@ use towpath_web::{
 
 pub(crate) use self::fleet::{AcmSettings, FleetSettings, HandsSettings, OcmSettings};
 pub(crate) use self::outcomes::{OutcomesOptions, OutcomesQuerySettings, OutcomesSettings};
+pub(crate) use self::people::{PeopleOptions, PeopleSettings};
 pub(crate) use self::redact::written;
 use self::sources::one_or_many;
 pub(crate) use self::sources::{SignatureOption, SourceArgs, SourceOptions};
@@ -253,6 +255,9 @@ pub(crate) struct ServeOptions {
     #[command(flatten)]
     #[serde(skip)]
     pub(crate) outcomes: OutcomesOptions,
+    #[command(flatten)]
+    #[serde(skip)]
+    pub(crate) people: PeopleOptions,
     /// Serve the fleet's metrics under the names of AUS (aus_…) too, for dashboards made for it. [default: false]
     #[arg(long, env = "TOWPATH_AUS_METRICS", num_args = 0..=1, default_missing_value = "true", value_name = "BOOL", help_heading = "Fleet")]
     pub(crate) aus_metrics: Option<bool>,
@@ -419,6 +424,7 @@ pub(crate) struct Settings {
     pub(crate) limits: Limits,
     /// How many connections one address may have, as it was typed: half of all places follows from what there is room for.
     pub(crate) for_one_address: AddressLimit,
+    pub(crate) people: PeopleSettings,
     pub(crate) tls: Option<TlsSettings>,
     pub(crate) insecure_http: bool,
     pub(crate) trusted_proxies: Option<String>,
@@ -477,6 +483,7 @@ fn parse_file(text: &str) -> anyhow::Result<ServeOptions> {
     Ok(ServeOptions {
         sources: part(text)?,
         outcomes: part(text)?,
+        people: part(text)?,
         now: part(text)?,
         ..part(text)?
     })
@@ -597,7 +604,7 @@ impl ServeOptions {
             listen, sources, refresh_every, degraded_after, allow_window_change, platforms, minors, fleet, clusters,
             store, store_password_file, feedback, keep_for, token_keys, accept_unbound_tokens_until,
             open_reads, pass_every, report_allowance, ocm, ocm_token, ocm_client_id,
-            ocm_client_secret, ocm_offline_token, ocm_token_url, acm, acm_context, outcomes, aus_metrics, poll_every,
+            ocm_client_secret, ocm_offline_token, ocm_token_url, acm, acm_context, outcomes, people, aus_metrics, poll_every,
             max_connections, max_connections_per_address, tls_cert, tls_key, client_ca, client_crl, insecure_http, trusted_proxies, allowed_hosts,
             path_prefix, mandatory_params, drain_for, reports_per_minute, requests_per_minute, client_timeout, log, log_format, now
         }
@@ -607,6 +614,7 @@ impl ServeOptions {
         let unbound_until = self.unbound_until()?;
         let fleet = self.fleet_settings()?;
         let tls = self.tls_settings()?;
+        let people = self.people.settings()?;
         let defaults = Limits::default();
         let intervals = self.intervals()?;
         let sources = self.source_settings(intervals, Needs::GraphDataAndReleases)?;
@@ -676,6 +684,7 @@ impl ServeOptions {
                 ..defaults
             },
             for_one_address,
+            people,
             tls,
             insecure_http: self.insecure_http.unwrap_or(false),
             trusted_proxies: self.trusted_proxies,
@@ -709,7 +718,8 @@ impl Settings {
             .chain(&self.sources.access.registry_auth_file)
             .chain(outcomes)
             .chain(tls_key);
-        files.map(PathBuf::as_path).chain(hands)
+        let people = self.people.secret_files();
+        files.map(PathBuf::as_path).chain(hands).chain(people)
     }
 
     /// Whether the files and directories on this machine exist that the service is told to read. What comes from elsewhere may come
@@ -743,7 +753,8 @@ impl Settings {
             .iter()
             .map(|path| ("--token-keys", path.as_path()));
         let tls = self.tls.iter().flat_map(TlsSettings::files);
-        let all = sources.chain(fleet).chain(keys).chain(tls);
+        let people = self.people.files();
+        let all = sources.chain(fleet).chain(keys).chain(tls).chain(people);
         let mut all = all.filter(|(_, path)| !path.exists());
         match all.next() {
             None => Ok(()),

@@ -24,6 +24,7 @@ impl fmt::Display for Settings {
         if let (None, Some(keys)) = (&self.fleet, &self.token_keys) {
             writeln!(f, "tokenKeys: {:?}", keys.display().to_string())?;
         }
+        write!(f, "{}", self.people)?;
         if let Some(until) = self.unbound_until {
             writeln!(f, "acceptUnboundTokensUntil: \"{until}\"")?;
         }

@@ -68,6 +68,11 @@ fn the_default_file_names_every_option_with_its_default() {
     assert!(options.ocm_offline_token.take().is_some() && options.ocm_token_url.take().is_some());
     assert!(options.acm.take().is_some() && options.acm_context.take().is_some());
     assert!(fleet && rest);
+    let people = std::mem::take(&mut options.people);
+    assert!(people.oidc_issuer.is_some() && people.oidc_client_id.is_some());
+    assert!(people.oidc_client_secret.is_some() && people.oidc_audience.is_some());
+    assert!(people.oidc_hosts.is_some() && people.oidc_ca_file.is_some());
+    assert!(people.kubernetes_identity.is_some() && people.kubernetes_audience.is_some());
     assert_eq!(
         options.validated().unwrap().to_string(),
         ServeOptions::default().validated().unwrap().to_string()

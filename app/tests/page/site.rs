@@ -13,7 +13,7 @@ use std::process::Command;
 
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
-use towpath_testing_services::{Response, Towpath, binary};
+use towpath_testing_services::{OidcProvider, Response, Towpath, binary};
 
 use crate::browser::Browser;
 use crate::{folder, hostile};
@@ -29,6 +29,9 @@ pub(crate) struct Site {
     hostile: Towpath,
     administrator: String,
     reader: String,
+    /// An OIDC provider, and the service that people log in to with it.
+    provider: OidcProvider,
+    people: Towpath,
     /// Administrators with names.
     ada: String,
     bob: String,
@@ -57,6 +60,8 @@ impl Site {
         let (ada, bob) = (named("ada"), named("bob"));
         let [rollout, other] = rollouts(rolling.path());
         let watched = serve_watched(rolling.path(), &rollout);
+        let provider = OidcProvider::start();
+        let people = serve_people(demo.path(), &provider);
         let halted = halt(&watched, &ada, &other);
         Ok(Self {
             browser,
@@ -69,6 +74,8 @@ impl Site {
             bob,
             rollout,
             halted,
+            provider,
+            people,
             administrator: token(&keys, &["--admin"]),
             reader: token(&keys, &["--read"]),
             _data: [demo, evil, rolling],
@@ -90,10 +97,40 @@ impl Site {
             "unnamed": self.administrator,
             "rollout": self.rollout,
             "halted": self.halted,
+            "people": url(&self.people),
+            "issuer": self.provider.issuer(),
+            "endedLogin": self.ended_login(),
             "administrator": self.administrator,
             "reader": self.reader,
         })
     }
+}
+
+impl Site {
+    /// A genuine token of Ada's that has ended.
+    fn ended_login(&self) -> String {
+        let name = "sre-ada@example.com";
+        let end = Timestamp::now().as_second() - 600;
+        self.provider.sign(&json!({
+            "iss": self.provider.issuer(), "aud": "towpath", "sub": name, "email": name,
+            "email_verified": true, "groups": ["sre"], "exp": end, "iat": end - 600,
+        }))
+    }
+}
+
+/// The example's fleet, for people whom the provider knows.
+fn serve_people(folder: &Path, provider: &OidcProvider) -> Towpath {
+    let issuer = [
+        "--oidc-issuer",
+        provider.issuer(),
+        "--oidc-client-id",
+        "towpath",
+    ];
+    let towpath = serve(folder, "people.db", &issuer);
+    towpath.until("the issuer's keys were read", |t| {
+        t.get("/readyz").json()["login"]["takesTokens"] == json!(true)
+    });
+    towpath
 }
 
 /// Serves a folder of `towpath example` with its fleet, and waits for the first pass.

@@ -16,8 +16,8 @@ use super::claims::Claims;
 use super::keys::{Algorithm, IssuerKeys};
 use crate::read::Unique;
 
-/// The longest token, in characters. One with two hundred groups has about 10,000.
-pub const MAX_CHARACTERS: usize = 16 << 10;
+/// The longest token, in characters. One with two hundred groups has about 10,000, and a request's head has 16 KiB.
+pub const MAX_CHARACTERS: usize = 12 << 10;
 /// How far the clocks of issuer and service may differ.
 pub const LEEWAY: SignedDuration = SignedDuration::from_secs(60);
 /// What a token may say that it is, without case. A logout token is signed by the same keys and is no login.

@@ -40,12 +40,24 @@ export interface Session {
   readOnly: boolean;
   role: "nobody" | "reader" | "administrator";
   needsToken: boolean;
+  /** Who it is; null for somebody without a token that is accepted. */
+  identity?: { name: string; source: string; ends: string | null } | null;
+  /** Where people log in; null where nobody can. */
+  login: Login | null;
   hasFleet: boolean;
   example: boolean;
   version: string;
   commit: string | null;
   /** Why the token that was sent gives nothing. */
   tokenProblem?: { kind: string; value: string } | null;
+}
+
+/** Where the page sends people who log in. */
+export interface Login {
+  clientId: string;
+  scope: string;
+  authorizationEndpoint: string;
+  endSessionEndpoint: string | null;
 }
 
 export interface SourceProblem {

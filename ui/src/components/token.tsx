@@ -5,6 +5,7 @@ import type { JSX } from "preact";
 import { token, useToken } from "../api/client";
 import { session } from "../session";
 import { Dialog } from "./dialog";
+import { LoginState } from "./login";
 
 const open = signal(false);
 
@@ -22,7 +23,8 @@ export function TokenDialog(): JSX.Element | null {
     close();
   };
   return (
-    <Dialog title="Token" onClose={close}>
+    <Dialog title={session.value?.login ? "Log in" : "Token"} onClose={close}>
+      <LoginState onDone={close} />
       <form onSubmit={submit} class="stack">
         <p>
           <code>towpath fleet token</code> makes tokens: a reader's to look at the fleet, an administrator's to act as well. The token stays in

@@ -108,6 +108,8 @@ pub(crate) enum Handler {
     /// Answers the cluster in the path, sealed for it alone.
     Orders,
     Reload,
+    /// A person's token for a code of the issuer.
+    Login,
     /// A stream that stays open.
     Events,
 }
@@ -187,7 +189,7 @@ impl Route {
             Handler::Graph => Cost::Graph,
             Handler::Probe(_) => Cost::Probe,
             Handler::Scrape(_) => Cost::Scrape,
-            Handler::Light(_) | Handler::Page(_) | Handler::Reload => Cost::Light,
+            Handler::Light(_) | Handler::Page(_) | Handler::Reload | Handler::Login => Cost::Light,
             Handler::Question(_) => Cost::Question,
             Handler::Read(_) | Handler::Change(_) | Handler::Signed(_) | Handler::Orders => {
                 Cost::Fleet

@@ -3,8 +3,8 @@
 //! Graphs come first: rows are compared in order, and graphs are requested most.
 
 use super::Handler::{
-    Change, Events, Graph, Light, Orders, Page, Probe, Question, Read, Reload, Report, Scrape,
-    Signed,
+    Change, Events, Graph, Light, Login, Orders, Page, Probe, Question, Read, Reload, Report,
+    Scrape, Signed,
 };
 use super::{Handler, Route, Verb, Who};
 use crate::fleet::query;
@@ -139,6 +139,12 @@ pub static ROUTES: &[Route] = &[
         (Who::Anyone, Light(session::answer)),
         "session",
         "What the caller may do here, and what there is",
+    ),
+    post(
+        "/api/v1/login/token",
+        (Who::Anyone, Login),
+        "loginToken",
+        "A person's token, for the code that the page brings from the OIDC issuer",
     ),
     get(
         "/api/v1/events",
@@ -322,6 +328,7 @@ pub static ROUTES: &[Route] = &[
     page("/log", "pageLog"),
     page("/log/{path}", "pageLogEntry"),
     page("/sources", "pageSources"),
+    page("/login", "pageLogin"),
     get(
         "/assets/{name}",
         (Who::Anyone, Page(page::asset)),
