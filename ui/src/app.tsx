@@ -12,7 +12,7 @@ import { TimeBar, TimeButton } from "./components/timebar";
 import { askForToken, TokenDialog } from "./components/token";
 import { exact, isOtherTime } from "./clock";
 import { helpOpen, KEYS } from "./keys";
-import { ready, session } from "./session";
+import { callerWords, ready, session } from "./session";
 import { nextTheme, theme } from "./theme";
 import { token } from "./api/client";
 import { ClusterScreen } from "./screens/cluster";
@@ -106,7 +106,7 @@ function TopBar(): JSX.Element {
         <ConnectionMark />
         <TimeButton />
         <button type="button" class="quiet" onClick={askForToken} title={token.value ? "A token is in use" : session.value?.login ? "Log in, or enter a token" : "Enter a token"}>
-          {token.value ? session.value?.identity?.name ?? ROLE[session.value?.role ?? "nobody"] : session.value?.login ? "Log in" : "Token"}
+          {token.value ? callerWords() : session.value?.login ? "Log in" : "Token"}
         </button>
         <button type="button" class="quiet wide-only" onClick={nextTheme} aria-label={`Colours: ${COLOURS[theme.value]}`} title="Light, dark, or as the system says">
           {COLOURS[theme.value]}
@@ -118,8 +118,6 @@ function TopBar(): JSX.Element {
 }
 
 const COLOURS = { system: "Auto", light: "Light", dark: "Dark" } as const;
-
-const ROLE: Record<string, string> = { nobody: "Token not accepted", reader: "Reader", administrator: "Administrator" };
 
 function ConnectionMark(): JSX.Element {
   const said = {

@@ -157,6 +157,11 @@ impl PeopleOptions {
         }
     }
 
+    /// Whether somebody can be known by them.
+    pub(super) fn knows_somebody(&self) -> bool {
+        self.oidc_issuer.is_some() || self.kubernetes_identity.is_some()
+    }
+
     pub(super) fn settings(&self) -> anyhow::Result<PeopleSettings> {
         Ok(PeopleSettings {
             oidc: self.issuer_options()?,

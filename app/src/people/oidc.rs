@@ -3,9 +3,13 @@
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use towpath_formats::oidc::CodeExchange;
-use towpath_oidc::{Issuer, IssuerOptions, LoginProblem};
-use towpath_web::{IssuerHealth, LoggedIn, LoginOffer, LoginProvider, LoginRefusal, Redemption};
+use towpath_core::access::{Grants, Identity, Source};
+use towpath_formats::oidc::{self, CodeExchange};
+use towpath_oidc::{Issuer, IssuerOptions, LoginProblem, NotKnown};
+use towpath_web::{
+    Authenticator, IssuerHealth, LoggedIn, LoginOffer, LoginProvider, LoginRefusal, NotRecognised,
+    Person, Recognition, Redemption,
+};
 
 /// People whom an issuer knows.
 pub(super) struct OidcPeople {
@@ -28,6 +32,39 @@ impl OidcPeople {
         };
         tokio::spawn(issuer.clone().follow(tell));
         Ok(Arc::new(Self { issuer }))
+    }
+}
+
+impl Authenticator for OidcPeople {
+    fn recognise<'a>(&'a self, token: &'a str, now: Timestamp) -> Recognition<'a> {
+        Box::pin(async move {
+            let known = self.issuer.person(token, now).await?;
+            let person = known.map(|person| self.person(person));
+            Some(person.map_err(|problem| match problem {
+                NotKnown::Token(problem) => NotRecognised::Refused {
+                    kind: problem.kind(),
+                    sentence: problem.to_string(),
+                },
+                NotKnown::Unavailable(sentence) => NotRecognised::Unavailable(sentence),
+            }))
+        })
+    }
+}
+
+impl OidcPeople {
+    fn person(&self, person: oidc::Person) -> Person {
+        Person {
+            identity: Identity {
+                name: person.name.into(),
+                source: Source::Oidc {
+                    issuer: self.issuer.name().into(),
+                    subject: person.subject.into(),
+                },
+            },
+            groups: person.groups.into_iter().map(Into::into).collect(),
+            grants: Grants::default(),
+            ends: Some(person.ends),
+        }
     }
 }
 

@@ -28,6 +28,8 @@ pub(crate) struct Site {
     watched: Towpath,
     hostile: Towpath,
     administrator: String,
+    /// May undo halts, and not halt.
+    signer: String,
     reader: String,
     /// An OIDC provider, and the service that people log in to with it.
     provider: OidcProvider,
@@ -76,8 +78,9 @@ impl Site {
             halted,
             provider,
             people,
-            administrator: token(&keys, &["--admin"]),
-            reader: token(&keys, &["--read"]),
+            administrator: token(&keys, &["--admin", "--name", "ann"]),
+            reader: token(&keys, &["--read", "--name", "rae"]),
+            signer: token(&keys, &["--role", "second-signer", "--name", "sue"]),
             _data: [demo, evil, rolling],
         })
     }
@@ -94,7 +97,7 @@ impl Site {
             "watched": url(&self.watched),
             "ada": self.ada,
             "bob": self.bob,
-            "unnamed": self.administrator,
+            "signer": self.signer,
             "rollout": self.rollout,
             "halted": self.halted,
             "people": url(&self.people),
@@ -145,7 +148,7 @@ fn serve(folder: &Path, store: &str, more: &[&str]) -> Towpath {
         &clusters,
         "--store",
         &store,
-        "--token-keys",
+        "--people-keys",
         &keys,
         "--pass-every",
         "1s",
@@ -226,7 +229,7 @@ fn halt(towpath: &Towpath, token: &str, rollout: &Value) -> Value {
 
 fn token(keys: &Path, arguments: &[&str]) -> String {
     let done = Command::new(binary())
-        .args(["fleet", "token", "--keys"])
+        .args(["fleet", "token", "--people-keys"])
         .arg(keys)
         .args(arguments)
         .output()

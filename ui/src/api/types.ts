@@ -38,10 +38,13 @@ export interface Risk {
 
 export interface Session {
   readOnly: boolean;
-  role: "nobody" | "reader" | "administrator";
+  /** Null without a token. */
+  identity: { name: string; source: string; ends: string | null } | null;
+  /** Each in one organisation, or in all. */
+  roles: { role: string; organisation: string | null }[];
+  /** What the caller may do in some organisation at least. */
+  permissions: string[];
   needsToken: boolean;
-  /** Who it is; null for somebody without a token that is accepted. */
-  identity?: { name: string; source: string; ends: string | null } | null;
   /** Where people log in; null where nobody can. */
   login: Login | null;
   hasFleet: boolean;
