@@ -116,8 +116,15 @@ impl Service {
             Handler::Reload => reload::answer(self, head, incoming, around).await,
             Handler::Login => login::answer(self, head, incoming, around, place).await,
             Handler::Change(_) => {
+                let who = admitted
+                    .as_ref()
+                    .and_then(|admitted| admitted.identity.clone());
                 let changed = fleet::answer(self, head, found, admitted, incoming, around).await?;
                 if changed.status().is_success() {
+                    if let Some(who) = who {
+                        let (endpoint, known_by) = (found.route.label, &who.source);
+                        tracing::info!(endpoint, name = %who.name, %known_by, "a person changed something");
+                    }
                     let at = self.now().to_string();
                     self.publish(EventKind::Act, &json!({ "at": at }));
                 }

@@ -85,7 +85,7 @@ fn the_default_file_names_every_option_with_its_default() {
 #[test]
 fn what_is_printed_can_be_read_back() {
     let typed =
-        parse_file("listen: 0.0.0.0:1\nmaxConnectionsPerAddress: 0\ntrustedProxies: 10.0.0.0/8\nallowedHosts: a.b\ngraphData: a b\nreleases: r\nminors: m\nnow: 2026-01-01T00:00Z\nlogFormat: json")
+        parse_file("listen: 0.0.0.0:1\nmaxConnectionsPerAddress: 0\ntrustedProxies: 10.0.0.0/8\nallowedHosts: a.b\ngraphData: a b\nreleases: r\nminors: m\nnow: 2026-01-01T00:00Z\nlogFormat: json\noidcIssuer: https://a.example\noidcClientId: page\noidcAudience: [cli, b]\noidcHosts: \"k.example,l.example\"\noidcScopes: openid groups\noidcCaFile: ca.crt\nkubernetesIdentity: in-cluster")
             .unwrap();
     let printed = typed.validated().unwrap().to_string();
     assert_eq!(
