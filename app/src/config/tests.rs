@@ -358,7 +358,9 @@ fn told_defaults() -> Vec<(String, String)> {
 #[test]
 fn the_help_names_the_defaults_that_hold() {
     let in_force = |file: &str| {
-        let settings = parse_file(&format!("fleet: f\n{file}")).unwrap();
+        let people =
+            "oidcIssuer: https://a.example\noidcClientId: page\nkubernetesIdentity: in-cluster";
+        let settings = parse_file(&format!("fleet: f\n{people}\n{file}")).unwrap();
         settings.validated().unwrap()
     };
     let usual = in_force("");
@@ -397,11 +399,13 @@ fn the_flags_of_serve_stand_under_headings() {
         names,
         [
             "ACM",
+            "Access",
             "Connections",
             "Fleet",
             "Logging",
             "OCM",
             "Options",
+            "People",
             "Sources",
             "TLS"
         ]

@@ -123,13 +123,20 @@ impl Site {
 
 /// The example's fleet, for people whom the provider knows.
 fn serve_people(folder: &Path, provider: &OidcProvider) -> Towpath {
-    let issuer = [
+    let access = folder.join("access.yaml");
+    write(
+        &access,
+        "bindings:\n- {role: operator, everywhere: true, groups: [sre]}\n",
+    );
+    let people = [
+        "--access",
+        access.to_str().expect("UTF-8"),
         "--oidc-issuer",
         provider.issuer(),
         "--oidc-client-id",
         "towpath",
     ];
-    let towpath = serve(folder, "people.db", &issuer);
+    let towpath = serve(folder, "people.db", &people);
     towpath.until("the issuer's keys were read", |t| {
         t.get("/readyz").json()["login"]["takesTokens"] == json!(true)
     });
