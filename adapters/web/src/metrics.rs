@@ -613,7 +613,15 @@ mod tests {
         let text = metrics
             .write(
                 None,
-                (None, None, None, None, WatchCollector::default(), None),
+                (
+                    None,
+                    None,
+                    None,
+                    None,
+                    WatchCollector::default(),
+                    None,
+                    None,
+                ),
                 metrics.graph_age_seconds(now),
                 now,
             )

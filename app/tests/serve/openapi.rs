@@ -427,6 +427,8 @@ fn every_answer_is_as_it_is_described() {
             .status,
         401
     );
+    let login = "/api/v1/login/token";
+    assert_eq!(it.send("POST", login, login, &reload, "{}").status, 404);
     let pause = "/api/v1/fleet/pause";
     assert_eq!(it.send("POST", pause, pause, &reload, "{}").status, 403);
     let text = format!(
