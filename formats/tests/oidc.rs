@@ -20,7 +20,7 @@ use ring::signature::{
 use serde_json::{Value, json};
 use sha2::Sha256;
 use towpath_formats::oidc::{
-    ClientAuth, Discovery, Expected, IssuerKeys, Person, PersonClaims, Unverified,
+    ClientAuth, Discovery, Expected, IssuedPerson, IssuerKeys, PersonClaims, Unverified,
 };
 
 const ISSUER: &str = "https://login.example.com/realms/ops";
@@ -114,7 +114,7 @@ fn with(changes: &Value) -> String {
 }
 
 /// Who is known by a token, or the kind of problem.
-fn known(token: &str, keys: &IssuerKeys) -> Result<Person, &'static str> {
+fn known(token: &str, keys: &IssuerKeys) -> Result<IssuedPerson, &'static str> {
     let claims = Unverified::parse(token).and_then(|token| token.verify(keys, &expected(), now()));
     let people = PersonClaims {
         name: PersonClaims::NAME.to_owned(),
@@ -136,7 +136,7 @@ fn refused(token: &str) -> &'static str {
 #[test]
 fn a_person_is_known_by_name_subject_and_groups() {
     let person = known(&token(&header(), &claims()), &usual_keys()).unwrap();
-    let expected = Person {
+    let expected = IssuedPerson {
         name: "ada@example.com".into(),
         subject: "f:1:ada".into(),
         groups: ["sre".to_owned(), "ops".to_owned()].into(),

@@ -7,7 +7,9 @@ use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 use tokio::sync::{Notify, Semaphore, watch};
-use towpath_formats::oidc::{Claims, Expected, JwtProblem, Person, PersonClaims, Unverified};
+use towpath_formats::oidc::{
+    Expected, IssuedPerson, JwtClaims, JwtProblem, PersonClaims, Unverified,
+};
 use towpath_http::{Certificates, HttpClient, HttpOptions, TokenFile, Trust, Url, base_address};
 
 use crate::state::{Facts, IssuerHealth, State};
@@ -175,7 +177,11 @@ impl Issuer {
     }
 
     /// Whose token it is. None: it has another shape than tokens of issuers.
-    pub async fn person(&self, token: &str, now: Timestamp) -> Option<Result<Person, NotKnown>> {
+    pub async fn person(
+        &self,
+        token: &str,
+        now: Timestamp,
+    ) -> Option<Result<IssuedPerson, NotKnown>> {
         if !Unverified::has_shape(token) {
             return None;
         }
@@ -199,7 +205,7 @@ impl Issuer {
         token: &str,
         expected: &Expected,
         now: Timestamp,
-    ) -> Result<Claims, NotKnown> {
+    ) -> Result<JwtClaims, NotKnown> {
         let check = |facts: &Facts| Unverified::parse(token)?.verify(&facts.keys, expected, now);
         let facts = match self.facts() {
             Some(facts) => facts,

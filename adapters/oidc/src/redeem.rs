@@ -9,7 +9,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use jiff::Timestamp;
 use serde::Deserialize;
-use towpath_formats::oidc::{ClientAuth, CodeExchange, Expected, JwtProblem, Person};
+use towpath_formats::oidc::{ClientAuth, CodeExchange, Expected, IssuedPerson, JwtProblem};
 use towpath_http::{BodyLimit, HttpError, Method, Request, Url, clip, header, may_ask};
 
 use crate::state::Facts;
@@ -23,7 +23,7 @@ const FORM: &str = "application/x-www-form-urlencoded";
 /// A login that succeeded.
 pub struct Login {
     pub token: String,
-    pub person: Person,
+    pub person: IssuedPerson,
 }
 
 /// Why a login failed.

@@ -52,7 +52,7 @@ impl Authenticator for OidcPeople {
 }
 
 impl OidcPeople {
-    fn person(&self, person: oidc::Person) -> Person {
+    fn person(&self, person: oidc::IssuedPerson) -> Person {
         Person {
             identity: Identity {
                 name: person.name.into(),

@@ -11,11 +11,11 @@ const MAX_CLAIMS: usize = 200;
 
 /// What an issuer says in a token. Only [`super::Unverified::verify`] hands it out.
 #[derive(Debug)]
-pub struct Claims {
+pub struct JwtClaims {
     fields: Unique<Value>,
 }
 
-impl Claims {
+impl JwtClaims {
     pub(super) fn read(bytes: &[u8]) -> Result<Self, JwtProblem> {
         let wrong = || JwtProblem::malformed("its claims are not JSON with each name once");
         let fields: Unique<Value> = serde_json::from_slice(bytes).map_err(|_| wrong())?;

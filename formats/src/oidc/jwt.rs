@@ -12,7 +12,7 @@ use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 use towpath_core::moment::ShownTime;
 
-use super::claims::Claims;
+use super::claims::JwtClaims;
 use super::keys::{Algorithm, IssuerKeys};
 use crate::read::Unique;
 
@@ -38,7 +38,7 @@ pub struct Unverified<'t> {
     signature: Vec<u8>,
     algorithm: Option<Algorithm>,
     key: Option<String>,
-    claims: Claims,
+    claims: JwtClaims,
 }
 
 /// Why a token makes nobody known.
@@ -85,7 +85,7 @@ impl<'t> Unverified<'t> {
             signature: bytes(signature)?,
             algorithm,
             key,
-            claims: Claims::read(&bytes(claims)?)?,
+            claims: JwtClaims::read(&bytes(claims)?)?,
         })
     }
 
@@ -105,7 +105,7 @@ impl<'t> Unverified<'t> {
         keys: &IssuerKeys,
         expected: &Expected,
         now: Timestamp,
-    ) -> Result<Claims, JwtProblem> {
+    ) -> Result<JwtClaims, JwtProblem> {
         if self.claims.text("iss") != Some(&expected.issuer) {
             return Err(JwtProblem::OtherIssuer);
         }
@@ -162,7 +162,7 @@ fn header_of(bytes: &[u8]) -> Result<(Option<Algorithm>, Option<String>), JwtPro
     Ok((Algorithm::named(algorithm), text("kid")?.map(str::to_owned)))
 }
 
-fn check_times(claims: &Claims, now: Timestamp) -> Result<(), JwtProblem> {
+fn check_times(claims: &JwtClaims, now: Timestamp) -> Result<(), JwtProblem> {
     let end = claims.time("exp")?;
     let end = end.ok_or_else(|| JwtProblem::malformed("it has no end (\"exp\")"))?;
     if now.duration_since(end) >= LEEWAY {

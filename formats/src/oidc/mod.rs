@@ -10,9 +10,9 @@ mod jwt;
 mod keys;
 mod person;
 
-pub use claims::Claims;
+pub use claims::JwtClaims;
 pub use discovery::{ClientAuth, Discovery};
 pub use exchange::CodeExchange;
 pub use jwt::{Expected, JwtProblem, LEEWAY, MAX_CHARACTERS, Unverified};
 pub use keys::{Algorithm, IssuerKeys, MAX_BYTES as MAX_KEYS_BYTES};
-pub use person::{Person, PersonClaims};
+pub use person::{IssuedPerson, PersonClaims};

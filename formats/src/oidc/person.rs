@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use serde_json::Value;
 use towpath_core::finding::escaped;
 
-use super::claims::{Claims, texts};
+use super::claims::{JwtClaims, texts};
 use super::jwt::JwtProblem;
 
 /// The claim that is believed only if the issuer verified it.
@@ -30,7 +30,7 @@ pub struct PersonClaims {
 
 /// A person whom an issuer knows.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Person {
+pub struct IssuedPerson {
     pub name: String,
     /// The issuer's own name for the person, which no other person gets.
     pub subject: String,
@@ -44,7 +44,7 @@ impl PersonClaims {
     pub const GROUPS: &str = "groups";
 
     /// The person, or why the claims do not name one.
-    pub fn person(&self, claims: &Claims) -> Result<Person, JwtProblem> {
+    pub fn person(&self, claims: &JwtClaims) -> Result<IssuedPerson, JwtProblem> {
         let subject = usable(claims.text("sub"), "sub")?;
         let name = usable(claims.text(&self.name), &self.name)?;
         if self.name == EMAIL && claims.value(EMAIL_VERIFIED) != Some(&Value::Bool(true)) {
@@ -59,7 +59,7 @@ impl PersonClaims {
             )));
         }
         let no_end = || JwtProblem::malformed("it has no end (\"exp\")");
-        Ok(Person {
+        Ok(IssuedPerson {
             name: name.to_owned(),
             subject: subject.to_owned(),
             groups: self.groups(claims)?,
@@ -68,7 +68,7 @@ impl PersonClaims {
     }
 
     /// A person without the claim has no groups. What is there and cannot be read refuses the token.
-    fn groups(&self, claims: &Claims) -> Result<BTreeSet<String>, JwtProblem> {
+    fn groups(&self, claims: &JwtClaims) -> Result<BTreeSet<String>, JwtProblem> {
         let name = &self.groups;
         let Some(value) = claims.value(name) else {
             return Ok(BTreeSet::new());
