@@ -115,8 +115,8 @@ const NOT_RUN: &[(&str, &str, &str)] = &[
     ),
     (
         "docs/rollouts.md",
-        "towpath fleet token --keys keys --admin --name ada",
-        "needs the service's keys; app/tests/serve/halts.rs makes such tokens",
+        "towpath fleet token --people-keys people-keys --role release-administrator --name ada",
+        "needs the service's keys; app/tests/serve/access.rs makes such tokens",
     ),
     (
         "docs/rollouts.md",

@@ -5,7 +5,8 @@
 use towpath_core::access::Permission;
 
 use super::Handler::{
-    Change, Events, Graph, Light, Orders, Page, Probe, Question, Read, Reload, Report, Scrape,
+    Change, Events, Graph, Light, Orders, Page, Probe, Question, Read, Reload, Renew, Report,
+    Scrape,
 };
 use super::{Handler, Route, Verb, Who};
 use crate::fleet::query;
@@ -158,6 +159,12 @@ pub static ROUTES: &[Route] = &[
         (Who::Cluster, Report),
         "report",
         "A cluster says how it is",
+    ),
+    post(
+        "/api/v1/clusters/{cluster}/token",
+        (Who::Cluster, Renew),
+        "renewToken",
+        "A new token for a cluster whose token has less than a third of its life left; also without a fleet",
     ),
     get(
         "/api/v1/clusters/{cluster}/stamp",
