@@ -36,6 +36,16 @@ const NOT_RUN: &[(&str, &str, &str)] = &[
         "needs certificates; app/tests/serve/tls.rs serves and asks with some",
     ),
     (
+        "docs/access.md",
+        "towpath access revoke",
+        "needs a running service and a store; app/tests/serve/access.rs revokes there",
+    ),
+    (
+        "docs/access.md",
+        "towpath access tokens",
+        "needs a store; app/tests/serve/access.rs lists what is revoked",
+    ),
+    (
         "docs/benchmarks.md",
         "cargo xtask bench",
         "takes many minutes",

@@ -87,6 +87,10 @@ fn send(towpath: &Towpath, endpoint: &Value, asked: &Asked, token: &str) -> Resp
     };
     let path = match word(endpoint, "operation") {
         "graph" | "graphV1" => format!("{}?channel=stable-4.20", asked.path),
+        "status" | "plan" | "clusters" | "sectors" | "matrix" | "calendar" | "acts"
+        | "upgrades" | "holds" | "history" | "forecast" | "preflights" => {
+            format!("{}?org=demo", asked.path)
+        }
         _ => asked.path.clone(),
     };
     let bearer = match token {
@@ -185,7 +189,7 @@ fn every_cell_of_roles_and_endpoints_is_what_happens() {
             let place = format!(
                 "{} as {who}: {}",
                 word(&endpoint, "operation"),
-                answer.text()
+                answer.status
             );
             match (party.may(&endpoint, &asked), party) {
                 (true, _) => assert!(![401, 403].contains(&answer.status), "{place}"),
@@ -325,10 +329,8 @@ fn forgetting_a_cluster_ends_its_tokens() {
     let body = json!({"cluster": PROD});
     let forgotten = post(&towpath, "/api/v1/fleet/forget", &admin, &body);
     assert_eq!(forgotten.status, 200, "{}", forgotten.text());
-    towpath.until("its token is refused", |t| {
-        let answer = post(t, &path, &own, &report);
-        answer.status == 401 && answer.kind() == "revoked_token"
-    });
+    let refused = post(&towpath, &path, &own, &report);
+    assert_eq!((refused.status, &*refused.kind()), (401, "revoked_token"));
     let new = fleet.cluster_token(PROD, "p1");
     assert_eq!(post(&towpath, &path, &new, &report).status, 202);
 }

@@ -110,7 +110,7 @@ pub static ROUTES: &[Route] = &[
         "/api/v1/rollouts/halts/{halt}/undo",
         (Who::May(Permission::UndoHalt), Change(query::undo_halt)),
         "undoHalt",
-        "Undo a halt: two administrators with tokens of different names have to",
+        "Undo a halt: two people with different names have to",
     ),
     get(
         "/api/v1/lint",

@@ -470,7 +470,17 @@ fn without_keys_nothing_can_be_changed() {
             "{path}"
         );
     }
-    assert_eq!(door.get("/api/v1/fleet/status").status, 200);
+    let status = "/api/v1/fleet/status";
+    assert_eq!(door.get(status).told(), told(403, "no_token_key"));
+    door.fleet(None, Reads::Open, |_| FleetAnswer::Json("{}".to_owned()));
+    assert_eq!(
+        door.get(status).status,
+        200,
+        "reads are open if that is said"
+    );
+    for (path, body) in WRITES {
+        assert_eq!(door.post(path, "", body).told(), told(403, "no_token_key"));
+    }
 }
 
 #[test]
