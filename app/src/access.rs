@@ -36,7 +36,12 @@ enum AccessCommand {
 #[derive(Debug, Args)]
 struct RevokeArgs {
     /// The serial of the token, which `towpath fleet token` told when it made it.
-    #[arg(long, value_name = "SERIAL", required_unless_present = "name")]
+    #[arg(
+        long,
+        value_name = "SERIAL",
+        required_unless_present = "name",
+        allow_hyphen_values = true
+    )]
     serial: Option<String>,
     /// All tokens of this person that were made until now. Tokens that are made later count.
     #[arg(long, value_name = "NAME", conflicts_with = "serial")]

@@ -36,7 +36,7 @@ pub(crate) struct ServerArgs {
         help_heading = "Service"
     )]
     server: Option<String>,
-    /// The file with the token for --server. What changes the fleet needs an administrator's; what reads it needs a reader's, unless the
+    /// The file with the token for --server. `towpath access` prints the roles that it takes. Reading takes one too, unless the
     /// service allows reads without a token.
     #[arg(
         long,

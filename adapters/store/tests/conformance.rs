@@ -1070,7 +1070,7 @@ fn a_newer_schema_is_refused() {
             refused,
             StoreError::NewerSchema {
                 found: 99,
-                known: 9
+                known: 10
             }
         );
     });

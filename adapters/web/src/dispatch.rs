@@ -113,6 +113,9 @@ impl Service {
                 in_turn(question(self, head)?, &around.questions, around).await
             }
             Handler::Events => events::answer(self, head, around, place.address()),
+            Handler::Renew => {
+                access::renew::answer(self, head, found.named(), incoming, around).await
+            }
             Handler::Reload => reload::answer(self, head, incoming, around).await,
             Handler::Login => login::answer(self, head, incoming, around, place).await,
             Handler::Change(_) => {

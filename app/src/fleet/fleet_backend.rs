@@ -244,9 +244,14 @@ impl FleetBackend {
                 .unwrap_or_else(|answer| answer),
             FleetRequest::Revoke { which, why, by } => {
                 let revocation = revocations::wanted(which, &by, &why, now);
-                revocations::revoke(&self.store, &revocation, form)
-                    .await
-                    .unwrap_or_else(|answer| answer)
+                revocations::revoke(
+                    &self.store,
+                    self.graph.service().map(Arc::as_ref),
+                    &revocation,
+                    form,
+                )
+                .await
+                .unwrap_or_else(|answer| answer)
             }
             FleetRequest::Halts => halts::list(&self.store, form)
                 .await
@@ -543,6 +548,7 @@ impl FleetBackend {
             }
             (looked, _) => looked?,
         };
+        let service = graph.service().cloned();
         let graph = graph.now();
         let people = People {
             store: &store,
@@ -588,6 +594,7 @@ impl FleetBackend {
             }
             FleetRequest::Forget { cluster, by } => {
                 let act = people.forget(&cluster, &by).await?;
+                revocations::tell(&store, service.as_deref()).await;
                 tracing::info!(%cluster, by, "a cluster was forgotten over HTTP");
                 act
             }

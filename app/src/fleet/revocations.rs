@@ -18,6 +18,8 @@ const POLL_EVERY: Duration = Duration::from_secs(1);
 /// All are read again after this time, whatever the number says: a restored database may have any.
 const CONFIRM_EVERY: Duration = Duration::from_secs(60);
 
+static LOOKING: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());
+
 /// What somebody wants revoked, as of now.
 pub(crate) fn wanted(which: RevokeWhich, by: &str, why: &str, now: Timestamp) -> Revocation {
     let revoked = match which {
@@ -45,10 +47,12 @@ pub(super) async fn list(store: &Store, form: FleetForm) -> Result<FleetAnswer, 
 
 pub(super) async fn revoke(
     store: &Store,
+    service: Option<&Service>,
     revocation: &Revocation,
     form: FleetForm,
 ) -> Result<FleetAnswer, FleetAnswer> {
     store.revoke(revocation).await.map_err(NotDone::Store)?;
+    tell(store, service).await;
     let (by, what) = (&*revocation.by, &revocation.revoked);
     tracing::warn!(by, ?what, "tokens were revoked over HTTP");
     let one = std::slice::from_ref(revocation);
@@ -58,6 +62,16 @@ pub(super) async fn revoke(
             FleetAnswer::Text(format!("{}\n", revoked::sentence(what)))
         }
     })
+}
+
+/// Tells the service at once which tokens are revoked now. Other replicas learn it within a second.
+pub(super) async fn tell(store: &Store, service: Option<&Service>) {
+    let Some(service) = service else { return };
+    if let Err(error) = look(store, service, None).await {
+        tracing::warn!(
+            "what was just revoked could not be read back: {error}; it counts within a second of the store's return"
+        );
+    }
 }
 
 /// Tells the service which tokens are revoked whenever that has changed, for ever.
@@ -85,6 +99,8 @@ async fn look(
     service: &Service,
     known: Option<(RevocationMark, Instant)>,
 ) -> Result<(RevocationMark, Instant), StoreError> {
+    // What was read later is told later.
+    let _one_at_a_time = LOOKING.lock().await;
     if let Some((mark, at)) = known
         && at.elapsed() < CONFIRM_EVERY
         && store.revocation_mark().await? == mark

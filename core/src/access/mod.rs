@@ -6,6 +6,7 @@
 mod grants;
 mod identity;
 mod policy;
+mod renewal;
 mod revoked;
 mod role;
 
@@ -14,6 +15,7 @@ use std::fmt;
 pub use grants::{Grants, Reach, Scope};
 pub use identity::{Identity, Source, SourceKind};
 pub use policy::{AccessPolicy, Binding};
+pub use renewal::{Renewal, renewal};
 pub use revoked::{Revocation, Revoked, RevokedTokens, TokenFacts};
 pub use role::{Permission, Role};
 

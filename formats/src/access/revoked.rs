@@ -161,7 +161,10 @@ mod tests {
 
     fn parsed(text: &str) -> Result<Vec<Revoked>, String> {
         let read = read(&Place::file("revoked.yaml"), text.as_bytes());
-        read.map_err(|findings| findings[0].to_string())
+        read.map_err(|findings| {
+            let lines = findings.iter().map(ToString::to_string);
+            lines.collect::<Vec<_>>().join("\n")
+        })
     }
 
     #[test]

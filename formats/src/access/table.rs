@@ -33,7 +33,7 @@ pub enum Cell {
 }
 
 impl Cell {
-    fn word(self) -> &'static str {
+    pub fn word(self) -> &'static str {
         match self {
             Self::Yes => "yes",
             Self::InPart => "part",

@@ -66,8 +66,18 @@ pub(crate) enum Token {
 pub(crate) struct Speaker {
     /// The token's text: a secret that only the cluster and we share.
     pub(crate) token: String,
+    /// What the token says; none if it has only the id.
+    pub(crate) claims: Option<Claims>,
+}
+
+impl Speaker {
     /// Its enrolled identity; none if the token has only the id.
-    pub(crate) enrolment: Option<Enrolment>,
+    pub(crate) fn enrolment(self) -> Option<Enrolment> {
+        match self.claims?.grant {
+            Grant::Cluster(enrolment) => Some(enrolment),
+            Grant::Person(_) | Grant::Reload => None,
+        }
+    }
 }
 
 /// Why a token is refused.
@@ -178,6 +188,14 @@ impl AccessKeys {
         }
     }
 
+    /// Makes a token of a machine with the first key.
+    pub(crate) fn reissue(&self, claims: &Claims) -> Result<String, String> {
+        match &self.machines {
+            Some(keys) => keys.issue(claims),
+            None => Err("there are no keys of machines".to_owned()),
+        }
+    }
+
     /// Whether there are no keys at all.
     pub(crate) fn are_none(&self) -> bool {
         self.machines.is_none() && self.people.is_none()
@@ -193,21 +211,24 @@ impl AccessKeys {
     ) -> Result<Speaker, TokenProblem> {
         match token {
             Token::Malformed(problem) => Err(TokenProblem::Malformed(problem.clone())),
-            Token::Second(token) => match &self.genuine(token, revoked, now)?.grant {
-                Grant::Cluster(enrolment) if enrolment.id == *id => Ok(Speaker {
-                    token: token.text().to_owned(),
-                    enrolment: Some(enrolment.clone()),
-                }),
-                Grant::Cluster(_) => Err(TokenProblem::WrongCluster),
-                Grant::Person(_) | Grant::Reload => Err(TokenProblem::WrongRole),
-            },
+            Token::Second(token) => {
+                let claims = self.genuine(token, revoked, now)?;
+                match &claims.grant {
+                    Grant::Cluster(enrolment) if enrolment.id == *id => Ok(Speaker {
+                        token: token.text().to_owned(),
+                        claims: Some(claims.clone()),
+                    }),
+                    Grant::Cluster(_) => Err(TokenProblem::WrongCluster),
+                    Grant::Person(_) | Grant::Reload => Err(TokenProblem::WrongRole),
+                }
+            }
             Token::First { holder, code } => {
                 let keys = self.of_first_version(now)?;
                 let parts: [&[u8]; 2] = [b"towpath/v1/cluster/", id.as_str().as_bytes()];
                 match (*holder == Holder::Cluster) & keys.fits(code, &parts) {
                     true => Ok(Speaker {
                         token: holder.text(code),
-                        enrolment: None,
+                        claims: None,
                     }),
                     false => Err(TokenProblem::WrongRole),
                 }
@@ -538,7 +559,7 @@ mod tests {
         assert_eq!(speaks(&closed, &cluster, "0f3a").err(), unbound);
         let open = machines(OLD).accepting_unbound_until(Some(at("2026-11-16T12:00:01Z")));
         let speaker = speaks(&open, &cluster, "0f3a").unwrap();
-        assert_eq!((&*speaker.token, speaker.enrolment), (FIRST_CLUSTER, None));
+        assert_eq!((&*speaker.token, speaker.claims), (FIRST_CLUSTER, None));
         let late = machines(OLD).accepting_unbound_until(Some(noon()));
         assert_eq!(speaks(&late, &cluster, "0f3a").err(), unbound);
         assert!(speaks(&open, &cluster, "0f3b").is_err());

@@ -7,6 +7,7 @@
 mod admit;
 mod caller;
 mod keys;
+pub(crate) mod renew;
 mod rotation;
 
 use std::collections::BTreeSet;

@@ -80,7 +80,7 @@ pub(crate) async fn answer(
             service.count_report(&id).map_err(too_often)?;
             let text = received(query, head, incoming, around).await?;
             let received = service.now();
-            Box::new(move || reported(id, speaker.enrolment, text, received))
+            Box::new(move || reported(id, speaker.enrolment(), text, received))
         }
     };
     let caller = admitted.unwrap_or_else(Admitted::cluster);

@@ -158,13 +158,13 @@ pub enum FleetRequest {
         release: Version,
         scope: HaltScope,
         why: String,
-        /// The name in the administrator's token.
+        /// The name of who does it.
         by: String,
     },
     /// One of two acts that undo a halt.
     UndoHalt {
         halt: i64,
-        /// The name in the administrator's token.
+        /// The name of who does it.
         by: String,
     },
     /// Approve a version.

@@ -360,6 +360,12 @@ pub(crate) fn nothing(head: &Parts) -> OrRefusal<()> {
     nothing_left(head.uri.query().unwrap_or_default())
 }
 
+/// Checks that a body is an empty object.
+pub(crate) fn empty_body(body: &str) -> Result<(), String> {
+    let NothingBody {} = body_of(body)?;
+    Ok(())
+}
+
 /// The same of what is left of a query.
 pub(crate) fn nothing_left(query: &str) -> OrRefusal<()> {
     match query {

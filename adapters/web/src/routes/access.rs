@@ -28,7 +28,7 @@ fn row(route: &Route) -> Row {
         cluster,
         changes: matches!(
             route.handler,
-            Handler::Change(_) | Handler::Report | Handler::Reload
+            Handler::Change(_) | Handler::Report | Handler::Reload | Handler::Renew
         ),
     }
 }

@@ -104,6 +104,8 @@ pub(crate) enum Handler {
     Report,
     /// Answers the cluster in the path, sealed for it alone.
     Orders,
+    /// A new token for the cluster in the path.
+    Renew,
     Reload,
     /// A person's token for a code of the issuer.
     Login,
@@ -186,7 +188,11 @@ impl Route {
             Handler::Graph => Cost::Graph,
             Handler::Probe(_) => Cost::Probe,
             Handler::Scrape(_) => Cost::Scrape,
-            Handler::Light(_) | Handler::Page(_) | Handler::Reload | Handler::Login => Cost::Light,
+            Handler::Light(_)
+            | Handler::Page(_)
+            | Handler::Reload
+            | Handler::Renew
+            | Handler::Login => Cost::Light,
             Handler::Question(_) => Cost::Question,
             Handler::Read(_) | Handler::Change(_) | Handler::Orders => Cost::Fleet,
             Handler::Report => Cost::Report,

@@ -5,8 +5,8 @@
 use towpath_core::access::Permission;
 
 use super::Handler::{
-    Change, Events, Graph, Light, Login, Orders, Page, Probe, Question, Read, Reload, Report,
-    Scrape,
+    Change, Events, Graph, Light, Login, Orders, Page, Probe, Question, Read, Reload, Renew,
+    Report, Scrape,
 };
 use super::{Handler, Route, Verb, Who};
 use crate::fleet::query;
@@ -110,7 +110,7 @@ pub static ROUTES: &[Route] = &[
         "/api/v1/rollouts/halts/{halt}/undo",
         (Who::May(Permission::UndoHalt), Change(query::undo_halt)),
         "undoHalt",
-        "Undo a halt: two administrators with tokens of different names have to",
+        "Undo a halt: two people with different names have to",
     ),
     get(
         "/api/v1/lint",
@@ -165,6 +165,12 @@ pub static ROUTES: &[Route] = &[
         (Who::Cluster, Report),
         "report",
         "A cluster says how it is",
+    ),
+    post(
+        "/api/v1/clusters/{cluster}/token",
+        (Who::Cluster, Renew),
+        "renewToken",
+        "A new token for a cluster whose token has less than a third of its life left; also without a fleet",
     ),
     get(
         "/api/v1/clusters/{cluster}/stamp",

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "in a test, a panic is the finding")]
 
 mod door;
+mod people;
 mod stamps;
 
 use std::io::{Read, Write};
@@ -469,7 +470,17 @@ fn without_keys_nothing_can_be_changed() {
             "{path}"
         );
     }
-    assert_eq!(door.get("/api/v1/fleet/status").status, 200);
+    let status = "/api/v1/fleet/status";
+    assert_eq!(door.get(status).told(), told(403, "no_token_key"));
+    door.fleet(None, Reads::Open, |_| FleetAnswer::Json("{}".to_owned()));
+    assert_eq!(
+        door.get(status).status,
+        200,
+        "reads are open if that is said"
+    );
+    for (path, body) in WRITES {
+        assert_eq!(door.post(path, "", body).told(), told(403, "no_token_key"));
+    }
 }
 
 #[test]
