@@ -45,7 +45,7 @@ fn asked(endpoint: &Value) -> Asked {
         .replace("{decision}", "1");
     let body = match (word(endpoint, "method"), operation) {
         ("GET", _) => None,
-        (_, "reload" | "renewToken") => Some(json!({})),
+        (_, "reload" | "renewToken" | "loginToken") => Some(json!({})),
         (_, "report") => Some(on("p1", "4.20.1")),
         (_, "pause") => Some(json!({"organisation": "demo", "by": "x", "why": "INC-1"})),
         (_, "resume") => Some(json!({"organisation": "demo"})),
