@@ -1,5 +1,7 @@
 //! `towpath`: one binary, several roles.
 
+mod access;
+mod access_files;
 mod agent;
 mod cli;
 mod clock;
@@ -24,6 +26,7 @@ mod nodes;
 mod output;
 mod passes;
 mod path;
+mod people;
 mod progress;
 mod ready;
 mod reason;
@@ -37,6 +40,7 @@ mod sources;
 mod systemd;
 mod terminal;
 mod tls;
+mod token_command;
 mod token_keys;
 
 #[global_allocator]

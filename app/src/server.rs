@@ -1,20 +1,22 @@
 //! Asks a Towpath service, for commands with `--server`: it answers in the words that the command would use.
 //!
-//! The token is read from a file. It is sent only to that service, and never without TLS to another machine.
+//! The token is read from a file, or printed by a command. It is sent only to that service, and never without TLS to another machine.
 
+use std::cell::OnceCell;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, anyhow, bail};
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Args, Command};
 use serde_json::Value;
-use towpath_formats::fleet::token;
+use towpath_formats::oidc;
 use towpath_http::{BearerToken, Certificates, TokenFile};
 use towpath_sources::fetch;
 
 use crate::cli::{print, say, terminal_width};
 use crate::output::{Output, OutputArgs};
 use crate::secrets::tell_of_open_file;
+use crate::token_command;
 
 /// The longest answer that we read.
 const MAX_ANSWER_BYTES: usize = 16 << 20;
@@ -34,7 +36,7 @@ pub(crate) struct ServerArgs {
         help_heading = "Service"
     )]
     server: Option<String>,
-    /// The file with the token for --server. What changes the fleet needs an administrator's; what reads it needs a reader's, unless the
+    /// The file with the token for --server. `towpath access` prints the roles that it takes. Reading takes one too, unless the
     /// service allows reads without a token.
     #[arg(
         long,
@@ -44,6 +46,16 @@ pub(crate) struct ServerArgs {
         help_heading = "Service"
     )]
     token_file: Option<PathBuf>,
+    /// Run this with `sh -c`, and use what it prints as the token for --server: a login of yours at an OIDC issuer.
+    #[arg(
+        long,
+        env = "TOWPATH_SERVER_TOKEN_COMMAND",
+        value_name = "COMMAND",
+        requires = "server",
+        conflicts_with = "token_file",
+        help_heading = "Service"
+    )]
+    token_command: Option<String>,
     /// Trust only the certificates in this PEM file for --server.
     #[arg(
         long,
@@ -61,6 +73,8 @@ impl ServerArgs {
         self.server.as_deref().map(|url| Server {
             url,
             token_file: self.token_file.as_deref(),
+            token_command: self.token_command.as_deref(),
+            printed: OnceCell::new(),
             ca_file: self.server_ca_file.as_deref(),
         })
     }
@@ -131,6 +145,9 @@ pub(crate) fn check(command: &Command, matches: &ArgMatches) -> Result<(), clap:
 pub(crate) struct Server<'a> {
     url: &'a str,
     token_file: Option<&'a Path>,
+    token_command: Option<&'a str>,
+    /// The token that the command printed. It is run once.
+    printed: OnceCell<BearerToken>,
     ca_file: Option<&'a Path>,
 }
 
@@ -295,7 +312,7 @@ impl Server<'_> {
             );
         }
         let url = format!("{}{target}", self.url.trim_end_matches('/'));
-        let token = self.token_file.map(read_token).transpose()?;
+        let token = self.token()?;
         let authorities = self.ca_file.map(read_authorities).transpose()?;
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
@@ -313,8 +330,8 @@ impl Server<'_> {
             let answer: Option<Value> = serde_json::from_str(&text).ok();
             let said = answer.as_ref().and_then(|answer| answer["value"].as_str());
             let said = said.unwrap_or("it does not know this question");
-            let remedy = match (fetched.status, self.token_file) {
-                (401, None) => "; give a token with --token-file",
+            let remedy = match (fetched.status, &token) {
+                (401, None) => "; give a token with --token-file or --token-command",
                 _ => "",
             };
             bail!(
@@ -323,6 +340,21 @@ impl Server<'_> {
             );
         }
         Ok(text)
+    }
+}
+
+impl Server<'_> {
+    /// What we show the service.
+    fn token(&self) -> anyhow::Result<Option<BearerToken>> {
+        match (self.token_file, self.token_command, self.printed.get()) {
+            (Some(file), _, _) => read_token(file).map(Some),
+            (None, None, _) => Ok(None),
+            (None, Some(_), Some(token)) => Ok(Some(token.clone())),
+            (None, Some(command), None) => {
+                let token = token_command::run(command)?;
+                Ok(Some(self.printed.get_or_init(|| token).clone()))
+            }
+        }
     }
 }
 
@@ -374,11 +406,11 @@ fn read_authorities(path: &Path) -> anyhow::Result<Certificates> {
 }
 
 fn read_token(path: &Path) -> anyhow::Result<BearerToken> {
-    let token = TokenFile::new(path, 2 * token::MAX_CHARACTERS as u64).read();
+    let token = TokenFile::new(path, 2 * oidc::MAX_CHARACTERS as u64).read();
     tell_of_open_file(path);
     token.map_err(|problem| {
         anyhow!(
-            "the token file {} {problem}; put a token of `towpath fleet token` there",
+            "the token file {} {problem}; put a token of `towpath fleet token` there, or one of your login",
             path.display()
         )
     })

@@ -36,6 +36,21 @@ const NOT_RUN: &[(&str, &str, &str)] = &[
         "needs certificates; app/tests/serve/tls.rs serves and asks with some",
     ),
     (
+        "docs/login.md",
+        "",
+        "needs an OIDC issuer; app/tests/serve/people.rs asks as people whom one knows",
+    ),
+    (
+        "docs/access.md",
+        "towpath access revoke",
+        "needs a running service and a store; app/tests/serve/access.rs revokes there",
+    ),
+    (
+        "docs/access.md",
+        "towpath access tokens",
+        "needs a store; app/tests/serve/access.rs lists what is revoked",
+    ),
+    (
         "docs/benchmarks.md",
         "cargo xtask bench",
         "takes many minutes",
@@ -120,8 +135,8 @@ const NOT_RUN: &[(&str, &str, &str)] = &[
     ),
     (
         "docs/rollouts.md",
-        "towpath fleet token --keys keys --admin --name ada",
-        "needs the service's keys; app/tests/serve/halts.rs makes such tokens",
+        "towpath fleet token --people-keys people-keys --role release-administrator --name ada",
+        "needs the service's keys; app/tests/serve/access.rs makes such tokens",
     ),
     (
         "docs/rollouts.md",

@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+pub mod access;
 pub mod agent;
 pub mod audit;
 pub mod certificate;
@@ -21,6 +22,7 @@ mod gzip;
 pub mod minors;
 pub mod mirror;
 pub mod nodes;
+pub mod oidc;
 pub mod path;
 pub mod picture;
 mod read;

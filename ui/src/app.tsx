@@ -7,11 +7,12 @@ import { connection, lostSince } from "./api/live";
 import { Shape, Time } from "./components/basics";
 import { Guard } from "./components/guard";
 import { Dialog } from "./components/dialog";
+import { EndedLogin, LoginScreen } from "./components/login";
 import { TimeBar, TimeButton } from "./components/timebar";
 import { askForToken, TokenDialog } from "./components/token";
 import { exact, isOtherTime } from "./clock";
 import { helpOpen, KEYS } from "./keys";
-import { ready, session } from "./session";
+import { callerWords, ready, session } from "./session";
 import { nextTheme, theme } from "./theme";
 import { token } from "./api/client";
 import { ClusterScreen } from "./screens/cluster";
@@ -45,6 +46,7 @@ const SCREENS: { path: string; screen: ComponentType<ScreenProps> }[] = [
   { path: "/fleet/clusters/", screen: ClusterScreen },
   { path: "/fleet", screen: FleetScreen },
   { path: "/rollouts", screen: RolloutsScreen },
+  { path: "/login", screen: LoginScreen },
   { path: "/log", screen: LogScreen },
   { path: "/sources", screen: SourcesScreen },
   { path: "/graph", screen: GraphScreen },
@@ -103,8 +105,8 @@ function TopBar(): JSX.Element {
       <div class="top-tools">
         <ConnectionMark />
         <TimeButton />
-        <button type="button" class="quiet" onClick={askForToken} title={token.value ? "A token is in use" : "Enter a token"}>
-          {token.value ? ROLE[session.value?.role ?? "nobody"] : "Token"}
+        <button type="button" class="quiet" onClick={askForToken} title={token.value ? "A token is in use" : session.value?.login ? "Log in, or enter a token" : "Enter a token"}>
+          {token.value ? callerWords() : session.value?.login ? "Log in" : "Token"}
         </button>
         <button type="button" class="quiet wide-only" onClick={nextTheme} aria-label={`Colours: ${COLOURS[theme.value]}`} title="Light, dark, or as the system says">
           {COLOURS[theme.value]}
@@ -116,8 +118,6 @@ function TopBar(): JSX.Element {
 }
 
 const COLOURS = { system: "Auto", light: "Light", dark: "Dark" } as const;
-
-const ROLE: Record<string, string> = { nobody: "Token not accepted", reader: "Reader", administrator: "Administrator" };
 
 function ConnectionMark(): JSX.Element {
   const said = {
@@ -153,6 +153,7 @@ function Notices(): JSX.Element {
   const troubled = now?.sources.filter((source) => source.problem) ?? [];
   return (
     <div class="notices">
+      <EndedLogin />
       {connection.value === "lost" && (
         <p class="note note-failing" role="alert">
           <Shape tone="failing" /> The service has not been reached since {exact(lostSince.value ?? Date.now(), true)}. What you see is from before. The page tries again by itself.

@@ -11,14 +11,48 @@ export const session = signal<Session | null>(null);
 /** What is served and how the last reload ended; null until the service has said it. */
 export const ready = signal<Ready | null>(null);
 
+const LEEWAY_MS = 61_000;
+/** Browsers count no farther than 24 days. */
+const LONGEST_WAIT_MS = 86_400_000;
+
+function askSession(): Promise<void> {
+  return fetchJson<Session>("/api/v1/session").then(
+    (answer) => void (session.value = answer),
+    () => undefined,
+  );
+}
+
+/** Whether who sits here may do that, in some organisation at least. The service decides again about each act. */
+export const may = (permission: string): boolean => session.value?.permissions.includes(permission) ?? false;
+
+/** Who sits here, in a few words. */
+export function callerWords(): string {
+  const now = session.value;
+  if (!now?.identity) return now?.tokenProblem ? "Token not accepted" : "Token";
+  return now.identity.name;
+}
+
+/** The roles of who sits here, in a sentence. */
+export function roleWords(): string {
+  const roles = session.value?.roles ?? [];
+  if (roles.length === 0) return "without a role: what is open to everybody";
+  const said = roles.map(({ role, organisation }) => (organisation ? `${role} in ${organisation}` : role));
+  return `${session.value?.identity?.name}: ${said.join(", ")}`;
+}
+
 export function followSession(): void {
   effect(() => {
     token.value;
     revision("health").value;
-    fetchJson<Session>("/api/v1/session").then(
-      (answer) => (session.value = answer),
-      () => undefined,
-    );
+    void askSession();
+  });
+  // A login ends by itself: then the service is asked again. It takes a token for a minute longer.
+  effect(() => {
+    const ends = session.value?.identity?.ends;
+    if (!ends) return;
+    const left = Math.min(Math.max(Date.parse(ends) + LEEWAY_MS - Date.now(), 1_000), LONGEST_WAIT_MS);
+    const timer = setTimeout(() => void askSession(), left);
+    return () => clearTimeout(timer);
   });
   effect(() => {
     token.value;

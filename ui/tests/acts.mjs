@@ -11,7 +11,7 @@ async function whoMayNot({ site, open, visit, close, hold }) {
   const page = await open({ token: site.reader });
   await visit(page, `${site.fleet}/fleet?act=pause&org=acme`);
   const dialog = page.getByRole("dialog");
-  await dialog.getByText("Only an administrator may act.").waitFor();
+  await dialog.getByText("Only an operator may act.").waitFor();
   await dialog.getByText("No new upgrade starts on 5 clusters.").waitFor();
   await dialog.getByLabel("Your name").fill("ada");
   await dialog.getByLabel("Reason").fill("INC-1");

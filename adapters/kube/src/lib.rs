@@ -13,6 +13,7 @@
 //! [`look_at_nodes`] does the same for `towpath nodes plan`. [`Reboots`] carries out `towpath nodes run`.
 //! [`look_at_daemon_sets`] does the same for `towpath daemonsets`. [`DaemonSets`] replaces pods of those that have opted in to waves.
 //! [`Hub`] reads the clusters of an ACM hub, and has ClusterCurators upgrade them.
+//! [`Reviewer`] asks an API whose token somebody shows, for the service.
 //!
 //! This crate decides nothing and logs nothing. Callers pass the clock to every write.
 //! Objects stay untyped; fields that nobody reads are dropped on arrival.
@@ -34,6 +35,7 @@ mod nodes;
 mod operator;
 mod preflight;
 mod resource;
+mod reviewer;
 mod snapshot;
 mod store;
 mod subject;
@@ -59,6 +61,7 @@ pub use operator::{
     Condition, OPERATOR_NAME, OperatorStatus, OperatorVersion, PublishOutcome, Status,
 };
 pub use preflight::AskOutcome;
+pub use reviewer::{Account, NotReviewed, Reviewer};
 pub use snapshot::{Objects, SeenVersion, State};
 pub use subject::Subject;
 pub use update::{

@@ -170,6 +170,18 @@ pub(crate) const OS_IMAGE_STREAMS: Resource = Resource {
     kind: "OSImageStream",
     plural: "osimagestreams",
 };
+pub(crate) const TOKEN_REVIEWS: Resource = Resource {
+    group: "authentication.k8s.io",
+    version: "v1",
+    kind: "TokenReview",
+    plural: "tokenreviews",
+};
+pub(crate) const SUBJECT_ACCESS_REVIEWS: Resource = Resource {
+    group: "authorization.k8s.io",
+    version: "v1",
+    kind: "SubjectAccessReview",
+    plural: "subjectaccessreviews",
+};
 
 impl Resource {
     /// `v1`, or `group/v1`.

@@ -26,8 +26,8 @@ const REPORT: &str = "a report";
 pub struct ServiceClient {
     client: CurrentClient,
     base: Url,
-    token_file: TokenFile,
-    limits: Limits,
+    pub(crate) token_file: TokenFile,
+    pub(crate) limits: Limits,
 }
 
 /// What the service did with a report.
@@ -193,7 +193,7 @@ impl ServiceClient {
     }
 
     /// Sends a request; returns the answer's head, and the wait that the service asks for.
-    async fn send(
+    pub(crate) async fn send(
         &self,
         what: &'static str,
         token: &Token,
@@ -216,7 +216,7 @@ impl ServiceClient {
         Ok((answer, after))
     }
 
-    fn url(&self, cluster: &ClusterId, last: &str) -> Url {
+    pub(crate) fn url(&self, cluster: &ClusterId, last: &str) -> Url {
         let mut url = self.base.clone();
         if let Ok(mut parts) = url.path_segments_mut() {
             parts
@@ -228,7 +228,11 @@ impl ServiceClient {
 }
 
 /// Reads a whole answer, within the limit.
-async fn body(what: &'static str, answer: Answer, limit: usize) -> Result<Vec<u8>, ServiceError> {
+pub(crate) async fn body(
+    what: &'static str,
+    answer: Answer,
+    limit: usize,
+) -> Result<Vec<u8>, ServiceError> {
     let bytes = answer.body(BodyLimit::bytes(limit as u64)).await;
     bytes.map_err(|error| match error {
         HttpError::TooLong(limit) => ServiceError::BadAnswer {
@@ -246,7 +250,7 @@ fn told(bytes: &[u8]) -> Option<ErrorBody> {
 }
 
 /// The service's explanation, if it is in our error format.
-fn said(status: StatusCode, bytes: &[u8]) -> String {
+pub(crate) fn said(status: StatusCode, bytes: &[u8]) -> String {
     match (status.is_redirection(), told(bytes)) {
         (true, _) => {
             "it redirects, and we send the token nowhere else; use the address that it redirects to"

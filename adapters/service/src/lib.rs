@@ -13,6 +13,7 @@ mod outbox;
 mod pace;
 mod queue;
 mod random;
+mod renewal;
 mod sender;
 mod token;
 
@@ -23,4 +24,5 @@ pub use outbox::Outbox;
 pub use pace::Pace;
 pub use queue::{Bounds, Queue, QueuedReport};
 pub use random::random;
+pub use renewal::NewToken;
 pub use sender::{Clock, Door, Event, Sender, SystemClock};

@@ -16,7 +16,16 @@ pub(crate) const KNOWN: i64 = MIGRATIONS.len() as i64;
 const MIGRATION_LOCK: i64 = 0x0074_6f77_7061_7468;
 
 const MIGRATIONS: &[&[&str]] = &[
-    FIRST, AGENTS, BOUNDS, IMPORTED, CHANNELS, PREFLIGHTS, ATTEMPTS, HALTS, WATCHES,
+    FIRST,
+    AGENTS,
+    BOUNDS,
+    IMPORTED,
+    CHANNELS,
+    PREFLIGHTS,
+    ATTEMPTS,
+    HALTS,
+    WATCHES,
+    REVOCATIONS,
 ];
 
 const FIRST: &[&str] = &[
@@ -133,6 +142,12 @@ const HALTS: &[&str] = &[
 const WATCHES: &[&str] = &[
     // What a watch last said about each release.
     "CREATE TABLE watch_answers (release KEY PRIMARY KEY, body TEXT NOT NULL, at BIGINT NOT NULL)",
+];
+
+const REVOCATIONS: &[&str] = &[
+    // Which tokens end before their time. Without made_before it is one token; with it, all of somebody's that are older.
+    "CREATE TABLE revocations (kind KEY NOT NULL, name KEY NOT NULL, made_before BIGINT, by_whom TEXT NOT NULL, \
+     at BIGINT NOT NULL, why TEXT NOT NULL, PRIMARY KEY (kind, name))",
 ];
 
 /// Migrates clusters from before bindings existed: those last seen in a list are bound, with all their time. Their rows
@@ -354,6 +369,17 @@ pub(crate) const TABLES: &[(&str, &[(&str, Kind)])] = {
             "watch_answers",
             &[("release", Text), ("body", Text), ("at", Int)],
         ),
+        (
+            "revocations",
+            &[
+                ("kind", Text),
+                ("name", Text),
+                ("made_before", Int),
+                ("by_whom", Text),
+                ("at", Int),
+                ("why", Text),
+            ],
+        ),
     ]
 };
 
@@ -382,6 +408,7 @@ pub(crate) fn since(table: &str, column: &str) -> i64 {
         ("attempts", _) => 7,
         ("halts", _) => 8,
         ("watch_answers", _) => 9,
+        ("revocations", _) => 10,
         ("imported_soak" | "kept_lists", _) => 4,
         ("agent_updates", "reported_at")
         | ("leases", "term_ms")

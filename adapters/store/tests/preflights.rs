@@ -184,6 +184,7 @@ fn a_store_and_a_backup_of_schema_four_are_brought_up_to_date() {
             directory: tempfile::tempdir().unwrap(),
         };
         let schema_four = [
+            "DROP TABLE revocations",
             "DROP TABLE attempts",
             "DROP TABLE preflights",
             "DROP TABLE halts",

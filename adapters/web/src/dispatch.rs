@@ -8,6 +8,7 @@ use http::{Method, Response, StatusCode};
 use hyper::body::Incoming;
 use serde_json::json;
 
+use crate::access::{self, Caller};
 use crate::body::{self, AnswerBody};
 use crate::connection::LOOK_EVERY;
 use crate::events::EventKind;
@@ -15,9 +16,9 @@ use crate::fleet::receive;
 use crate::places::Place;
 use crate::questions::{Queue, Work};
 use crate::refusal::OrRefusal;
-use crate::routes::{self, Handler, RouteMatch};
+use crate::routes::{self, Cost, Handler, RouteMatch};
 use crate::workers::Surroundings;
-use crate::{Service, events, fleet, graph, reload, tls};
+use crate::{Service, events, fleet, graph, login, reload, tls};
 
 impl Service {
     pub(crate) async fn answer(
@@ -67,6 +68,7 @@ impl Service {
         let counted = self.count_request(cost, &head.headers, place.client());
         let answered = match counted.and(taken) {
             Ok(found) => {
+                let head = &*self.introduce(head).await;
                 self.answer_route(head, found, &mut incoming, around, place)
                     .await
             }
@@ -93,6 +95,12 @@ impl Service {
         place: &Place,
     ) -> OrRefusal<Response<AnswerBody>> {
         tls::check(self, found, &head.headers, around.certificate.as_deref())?;
+        let cost = found.route.cost();
+        if matches!(cost, Cost::Fleet | Cost::Report) && self.fleet.load().is_none() {
+            return Err(fleet::no_fleet());
+        }
+        // Nobody gets past this without what the table asks for.
+        let admitted = access::admit(self, found.route, &Caller::of(head))?;
         match found.route.handler {
             Handler::Graph => unreachable!("graphs are not answered beside graphs"),
             Handler::Probe(answer) | Handler::Light(answer) | Handler::Page(answer) => {
@@ -105,17 +113,28 @@ impl Service {
                 in_turn(question(self, head)?, &around.questions, around).await
             }
             Handler::Events => events::answer(self, head, around, place.address()),
+            Handler::Renew => {
+                access::renew::answer(self, head, found.named(), incoming, around).await
+            }
             Handler::Reload => reload::answer(self, head, incoming, around).await,
-            Handler::Change(_) | Handler::Signed(_) => {
-                let changed = fleet::answer(self, head, found, incoming, around).await?;
+            Handler::Login => login::answer(self, head, incoming, around, place).await,
+            Handler::Change(_) => {
+                let who = admitted
+                    .as_ref()
+                    .and_then(|admitted| admitted.identity.clone());
+                let changed = fleet::answer(self, head, found, admitted, incoming, around).await?;
                 if changed.status().is_success() {
+                    if let Some(who) = who {
+                        let (endpoint, known_by) = (found.route.label, &who.source);
+                        tracing::info!(endpoint, name = %who.name, %known_by, "a person changed something");
+                    }
                     let at = self.now().to_string();
                     self.publish(EventKind::Act, &json!({ "at": at }));
                 }
                 Ok(changed)
             }
             Handler::Read(_) | Handler::Report | Handler::Orders => {
-                fleet::answer(self, head, found, incoming, around).await
+                fleet::answer(self, head, found, admitted, incoming, around).await
             }
         }
     }

@@ -16,7 +16,9 @@ use prometheus_client::metrics::gauge::{ConstGauge, Gauge};
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::{Registry, Unit};
 
+use crate::access::AccessPart;
 use crate::fleet::{FleetCollector, FleetMetrics, ReportResults, Sight};
+use crate::login::IssuerCollector;
 use crate::outcome_series::OutcomesCollector;
 use crate::questions::Results;
 use crate::request_rate::Client;
@@ -40,6 +42,7 @@ type Health = (
     Option<OutcomesCollector>,
     WatchCollector,
     Option<Arc<Tls>>,
+    Option<IssuerCollector>,
 );
 
 /// The result of an attempt to load a graph.
@@ -100,8 +103,8 @@ pub struct Metrics {
     /// Published events, by kind.
     events: Family<Label, Counter>,
     pub(crate) event_streams: Gauge,
-    /// Whether the newest keys of tokens are in use.
-    pub(crate) token_keys_in_use: Gauge,
+    /// Whether the newest files about access are in use.
+    access_parts_in_use: [Gauge; AccessPart::ALL.len()],
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -130,6 +133,11 @@ pub(crate) struct ChannelMetrics {
 }
 
 impl Metrics {
+    /// 1 if the newest files of this part are in use, else 0.
+    pub(crate) fn access_part_in_use(&self, part: AccessPart, is_used: i64) {
+        self.access_parts_in_use[part as usize].set(is_used);
+    }
+
     pub(crate) fn new(version: &str) -> Self {
         let metrics = Self {
             registry: Registry::default(),
@@ -152,9 +160,11 @@ impl Metrics {
             questions: Results::default(),
             events: Family::default(),
             event_streams: Gauge::default(),
-            token_keys_in_use: Gauge::default(),
+            access_parts_in_use: Default::default(),
         };
-        metrics.token_keys_in_use.set(1);
+        for part in AccessPart::ALL {
+            metrics.access_part_in_use(part, 1);
+        }
         for name in events::names() {
             drop(metrics.events.get_or_create(&[("kind", name)]));
         }
@@ -255,11 +265,10 @@ impl Metrics {
             "Open streams of events",
             self.event_streams.clone(),
         );
-        r.register(
-            "towpath_token_keys_in_use",
-            "1 unless the newest keys of tokens cannot be used",
-            self.token_keys_in_use.clone(),
-        );
+        for part in AccessPart::ALL {
+            let (name, help) = part.metric();
+            r.register(name, help, self.access_parts_in_use[part as usize].clone());
+        }
         self.reports.register(r);
         r.register(
             "towpath_graph_not_enrolled",
@@ -396,7 +405,7 @@ impl Metrics {
     pub(crate) fn write(
         &self,
         snapshot: Option<Arc<Snapshot>>,
-        (fleet, sources, signatures, outcomes, watch, tls): Health,
+        (fleet, sources, signatures, outcomes, watch, tls, issuer): Health,
         age_seconds: Option<i64>,
         now: Timestamp,
     ) -> Result<String, fmt::Error> {
@@ -420,6 +429,9 @@ impl Metrics {
         of_graph.register_collector(Box::new(watch));
         if let Some(tls) = tls {
             of_graph.register_collector(Box::new(TlsCollector(tls)));
+        }
+        if let Some(issuer) = issuer {
+            of_graph.register_collector(Box::new(issuer));
         }
         let snapshot = GraphCollector {
             age_seconds,
@@ -601,7 +613,15 @@ mod tests {
         let text = metrics
             .write(
                 None,
-                (None, None, None, None, WatchCollector::default(), None),
+                (
+                    None,
+                    None,
+                    None,
+                    None,
+                    WatchCollector::default(),
+                    None,
+                    None,
+                ),
                 metrics.graph_age_seconds(now),
                 now,
             )

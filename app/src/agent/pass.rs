@@ -141,7 +141,10 @@ impl Judge {
         let policy = self.policy.in_force().clone();
         let standing = &observation.objects.standing;
         let orders = match (service.as_deref_mut(), &observation.objects.id) {
-            (Some(service), Fact::Known(id)) => service.orders(id, now).await,
+            (Some(service), Fact::Known(id)) => {
+                service.renew_token(id, now).await;
+                service.orders(id, now).await
+            }
             _ => FleetOrders::default(),
         };
         let stamp = match (

@@ -36,6 +36,8 @@ use crate::config::DAY;
 const TOKEN_ENDS_SOON: SignedDuration = SignedDuration::from_hours(14 * 24);
 /// How long until the agent asks for a new stamp, and for new orders.
 const STAMP_LASTS: SignedDuration = SignedDuration::from_mins(5);
+/// How long until the agent asks for a new token again.
+const RENEW_EVERY: SignedDuration = SignedDuration::from_mins(10);
 
 /// Where the fleet's service is, and who we are to it.
 #[derive(Debug, Args)]
@@ -102,6 +104,8 @@ pub(super) struct Service {
     number: u64,
     stamp: Option<(Timestamp, Stamp)>,
     orders: Option<(Timestamp, FleetOrders)>,
+    /// When a new token was last asked for.
+    renewed: Option<Timestamp>,
     /// Why we ask for them.
     purpose: OrdersUse,
 }
@@ -168,6 +172,7 @@ impl Service {
             number: 0,
             stamp: None,
             orders: None,
+            renewed: None,
             purpose,
         }))
     }
@@ -235,6 +240,25 @@ impl Service {
                 tracing::warn!("nobody knows whose turn it is to run a preflight: {problem}");
                 false
             }
+        }
+    }
+
+    /// Replaces the token by a new one, if it soon ends. If that fails, the old one is used, and it is tried again later.
+    pub(super) async fn renew_token(&mut self, cluster: &ClusterId, now: Timestamp) {
+        let is_young = |asked: Timestamp| now.duration_since(asked).abs() < RENEW_EVERY;
+        if self.purpose == OrdersUse::Look || self.renewed.is_some_and(is_young) {
+            return;
+        }
+        let new = self.client.new_token(cluster, now).await;
+        let kept = match new {
+            Ok(None) => return,
+            Ok(Some(token)) => self.client.keep_token(&token).map(|()| token.end),
+            Err(error) => Err(error),
+        };
+        self.renewed = Some(now);
+        match kept {
+            Ok(end) => tracing::info!(%end, "the token was renewed"),
+            Err(error) => tracing::warn!("the token could not be renewed: {error}"),
         }
     }
 

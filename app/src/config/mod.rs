@@ -5,6 +5,7 @@
 
 mod fleet;
 mod outcomes;
+mod people;
 mod redact;
 mod sources;
 #[cfg(test)]
@@ -30,6 +31,7 @@ use towpath_web::{
 
 pub(crate) use self::fleet::{AcmSettings, FleetSettings, HandsSettings, OcmSettings};
 pub(crate) use self::outcomes::{OutcomesOptions, OutcomesQuerySettings, OutcomesSettings};
+pub(crate) use self::people::{KubernetesSettings, PeopleOptions, PeopleSettings};
 pub(crate) use self::redact::written;
 use self::sources::one_or_many;
 pub(crate) use self::sources::{SignatureOption, SourceArgs, SourceOptions};
@@ -146,24 +148,48 @@ pub(crate) struct ServeOptions {
         help_heading = "Fleet"
     )]
     pub(crate) keep_for: Option<TimeSpan>,
-    /// Sign and check tokens of clusters and administrators with the keys in this file. Towpath reads it again when it changes.
+    /// Check the tokens of clusters and pipelines with the keys in this file. Towpath reads it again when it changes.
     #[arg(
         long,
         env = "TOWPATH_TOKEN_KEYS",
         value_name = "FILE",
-        help_heading = "Fleet"
+        help_heading = "Access"
     )]
     pub(crate) token_keys: Option<PathBuf>,
-    /// Accept tokens of the first version (tpc_, tpa_, tpr_) until this day. Their clusters stay unbound and earn no soak.
+    /// Check the tokens of people with the keys in this file. No key may be in both files. Towpath reads it again when it changes.
+    #[arg(
+        long,
+        env = "TOWPATH_PEOPLE_KEYS",
+        value_name = "FILE",
+        help_heading = "Access"
+    )]
+    pub(crate) people_keys: Option<PathBuf>,
+    /// Give people whom an OIDC issuer or a Kubernetes API knows the roles in this file. Towpath reads it again when it changes.
+    #[arg(
+        long,
+        env = "TOWPATH_ACCESS",
+        value_name = "FILE",
+        help_heading = "Access"
+    )]
+    pub(crate) access: Option<PathBuf>,
+    /// Refuse the tokens in this file, besides those that the store has revoked. Towpath reads it again when it changes.
+    #[arg(
+        long,
+        env = "TOWPATH_REVOKED_TOKENS",
+        value_name = "FILE",
+        help_heading = "Access"
+    )]
+    pub(crate) revoked_tokens: Option<PathBuf>,
+    /// Accept tokens of the first version (tpc_, tpr_) until this day. Their clusters stay unbound and earn no soak.
     #[arg(
         long,
         env = "TOWPATH_ACCEPT_UNBOUND_TOKENS_UNTIL",
         value_name = "DATE",
-        help_heading = "Fleet"
+        help_heading = "Access"
     )]
     pub(crate) accept_unbound_tokens_until: Option<String>,
-    /// Let anybody read the fleet without a token. [default: true without --token-keys, else false]
-    #[arg(long, env = "TOWPATH_OPEN_READS", num_args = 0..=1, default_missing_value = "true", value_name = "BOOL", help_heading = "Fleet")]
+    /// Let anybody read the fleet without a token. [default: true without --token-keys and --people-keys, else false]
+    #[arg(long, env = "TOWPATH_OPEN_READS", num_args = 0..=1, default_missing_value = "true", value_name = "BOOL", help_heading = "Access")]
     pub(crate) open_reads: Option<bool>,
     /// Make a scheduling pass over the fleet this often. [default: 1m]
     #[arg(
@@ -253,6 +279,9 @@ pub(crate) struct ServeOptions {
     #[command(flatten)]
     #[serde(skip)]
     pub(crate) outcomes: OutcomesOptions,
+    #[command(flatten)]
+    #[serde(skip)]
+    pub(crate) people: PeopleOptions,
     /// Serve the fleet's metrics under the names of AUS (aus_…) too, for dashboards made for it. [default: false]
     #[arg(long, env = "TOWPATH_AUS_METRICS", num_args = 0..=1, default_missing_value = "true", value_name = "BOOL", help_heading = "Fleet")]
     pub(crate) aus_metrics: Option<bool>,
@@ -414,11 +443,16 @@ pub(crate) struct Settings {
     pub(crate) minors: Option<PathBuf>,
     pub(crate) fleet: Option<FleetSettings>,
     pub(crate) token_keys: Option<PathBuf>,
+    pub(crate) people_keys: Option<PathBuf>,
+    /// The roles of people whom others know.
+    pub(crate) access: Option<PathBuf>,
+    pub(crate) revoked_tokens: Option<PathBuf>,
     /// Tokens of the first version are taken until then.
     pub(crate) unbound_until: Option<Timestamp>,
     pub(crate) limits: Limits,
     /// How many connections one address may have, as it was typed: half of all places follows from what there is room for.
     pub(crate) for_one_address: AddressLimit,
+    pub(crate) people: PeopleSettings,
     pub(crate) tls: Option<TlsSettings>,
     pub(crate) insecure_http: bool,
     pub(crate) trusted_proxies: Option<String>,
@@ -477,6 +511,7 @@ fn parse_file(text: &str) -> anyhow::Result<ServeOptions> {
     Ok(ServeOptions {
         sources: part(text)?,
         outcomes: part(text)?,
+        people: part(text)?,
         now: part(text)?,
         ..part(text)?
     })
@@ -595,9 +630,9 @@ impl ServeOptions {
     fn or(self, other: Self) -> Self {
         first_given! { self, other;
             listen, sources, refresh_every, degraded_after, allow_window_change, platforms, minors, fleet, clusters,
-            store, store_password_file, feedback, keep_for, token_keys, accept_unbound_tokens_until,
+            store, store_password_file, feedback, keep_for, token_keys, people_keys, access, revoked_tokens, accept_unbound_tokens_until,
             open_reads, pass_every, report_allowance, ocm, ocm_token, ocm_client_id,
-            ocm_client_secret, ocm_offline_token, ocm_token_url, acm, acm_context, outcomes, aus_metrics, poll_every,
+            ocm_client_secret, ocm_offline_token, ocm_token_url, acm, acm_context, outcomes, people, aus_metrics, poll_every,
             max_connections, max_connections_per_address, tls_cert, tls_key, client_ca, client_crl, insecure_http, trusted_proxies, allowed_hosts,
             path_prefix, mandatory_params, drain_for, reports_per_minute, requests_per_minute, client_timeout, log, log_format, now
         }
@@ -607,6 +642,7 @@ impl ServeOptions {
         let unbound_until = self.unbound_until()?;
         let fleet = self.fleet_settings()?;
         let tls = self.tls_settings()?;
+        let people = self.people.settings()?;
         let defaults = Limits::default();
         let intervals = self.intervals()?;
         let sources = self.source_settings(intervals, Needs::GraphDataAndReleases)?;
@@ -666,6 +702,9 @@ impl ServeOptions {
             minors: self.minors,
             fleet,
             token_keys: self.token_keys,
+            people_keys: self.people_keys,
+            access: self.access,
+            revoked_tokens: self.revoked_tokens,
             unbound_until,
             limits: Limits {
                 connections,
@@ -676,6 +715,7 @@ impl ServeOptions {
                 ..defaults
             },
             for_one_address,
+            people,
             tls,
             insecure_http: self.insecure_http.unwrap_or(false),
             trusted_proxies: self.trusted_proxies,
@@ -706,10 +746,12 @@ impl Settings {
         let files = self
             .token_keys
             .iter()
+            .chain(&self.people_keys)
             .chain(&self.sources.access.registry_auth_file)
             .chain(outcomes)
             .chain(tls_key);
-        files.map(PathBuf::as_path).chain(hands)
+        let people = self.people.secret_files();
+        files.map(PathBuf::as_path).chain(hands).chain(people)
     }
 
     /// Whether the files and directories on this machine exist that the service is told to read. What comes from elsewhere may come
@@ -738,12 +780,16 @@ impl Settings {
             let policy = ("--fleet", fleet.policy.as_path());
             std::iter::once(policy).chain(clusters).chain(acm)
         });
-        let keys = self
-            .token_keys
-            .iter()
-            .map(|path| ("--token-keys", path.as_path()));
+        let machines = self.token_keys.iter().map(|path| ("--token-keys", path));
+        let people = self.people_keys.iter().map(|path| ("--people-keys", path));
+        let access = self.access.iter().map(|path| ("--access", path));
+        let revoked = self.revoked_tokens.iter();
+        let revoked = revoked.map(|path| ("--revoked-tokens", path));
+        let keys = machines.chain(people).chain(access).chain(revoked);
+        let keys = keys.map(|(flag, path)| (flag, path.as_path()));
         let tls = self.tls.iter().flat_map(TlsSettings::files);
-        let all = sources.chain(fleet).chain(keys).chain(tls);
+        let people = self.people.files();
+        let all = sources.chain(fleet).chain(keys).chain(tls).chain(people);
         let mut all = all.filter(|(_, path)| !path.exists());
         match all.next() {
             None => Ok(()),

@@ -62,12 +62,20 @@ fn the_default_file_names_every_option_with_its_default() {
     );
     let rest = options.accept_unbound_tokens_until.take().is_some()
         && options.token_keys.take().is_some()
+        && options.people_keys.take().is_some()
+        && options.access.take().is_some()
+        && options.revoked_tokens.take().is_some()
         && options.ocm.take().is_some()
         && options.ocm_token.take().is_some();
     assert!(options.ocm_client_id.take().is_some() && options.ocm_client_secret.take().is_some());
     assert!(options.ocm_offline_token.take().is_some() && options.ocm_token_url.take().is_some());
     assert!(options.acm.take().is_some() && options.acm_context.take().is_some());
     assert!(fleet && rest);
+    let people = std::mem::take(&mut options.people);
+    assert!(people.oidc_issuer.is_some() && people.oidc_client_id.is_some());
+    assert!(people.oidc_client_secret.is_some() && people.oidc_audience.is_some());
+    assert!(people.oidc_hosts.is_some() && people.oidc_ca_file.is_some());
+    assert!(people.kubernetes_identity.is_some() && people.kubernetes_audience.is_some());
     assert_eq!(
         options.validated().unwrap().to_string(),
         ServeOptions::default().validated().unwrap().to_string()
@@ -77,7 +85,7 @@ fn the_default_file_names_every_option_with_its_default() {
 #[test]
 fn what_is_printed_can_be_read_back() {
     let typed =
-        parse_file("listen: 0.0.0.0:1\nmaxConnectionsPerAddress: 0\ntrustedProxies: 10.0.0.0/8\nallowedHosts: a.b\ngraphData: a b\nreleases: r\nminors: m\nnow: 2026-01-01T00:00Z\nlogFormat: json")
+        parse_file("listen: 0.0.0.0:1\nmaxConnectionsPerAddress: 0\ntrustedProxies: 10.0.0.0/8\nallowedHosts: a.b\ngraphData: a b\nreleases: r\nminors: m\nnow: 2026-01-01T00:00Z\nlogFormat: json\noidcIssuer: https://a.example\noidcClientId: page\noidcAudience: [cli, b]\noidcHosts: \"k.example,l.example\"\noidcScopes: openid groups\noidcCaFile: ca.crt\nkubernetesIdentity: in-cluster")
             .unwrap();
     let printed = typed.validated().unwrap().to_string();
     assert_eq!(
@@ -294,7 +302,7 @@ fn mistakes_are_told() {
     for (file, expected) in [
         (
             "acceptUnboundTokensUntil: 2027-01-31",
-            "add --token-keys FILE",
+            "add --people-keys FILE",
         ),
         (
             "tokenKeys: k\nacceptUnboundTokensUntil: soon",
@@ -350,7 +358,9 @@ fn told_defaults() -> Vec<(String, String)> {
 #[test]
 fn the_help_names_the_defaults_that_hold() {
     let in_force = |file: &str| {
-        let settings = parse_file(&format!("fleet: f\n{file}")).unwrap();
+        let people =
+            "oidcIssuer: https://a.example\noidcClientId: page\nkubernetesIdentity: in-cluster";
+        let settings = parse_file(&format!("fleet: f\n{people}\n{file}")).unwrap();
         settings.validated().unwrap()
     };
     let usual = in_force("");
@@ -389,11 +399,13 @@ fn the_flags_of_serve_stand_under_headings() {
         names,
         [
             "ACM",
+            "Access",
             "Connections",
             "Fleet",
             "Logging",
             "OCM",
             "Options",
+            "People",
             "Sources",
             "TLS"
         ]

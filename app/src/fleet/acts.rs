@@ -144,9 +144,9 @@ impl People<'_> {
         })
     }
 
-    pub(super) async fn forget(&self, cluster: &str) -> Result<Act, NotDone> {
+    pub(super) async fn forget(&self, cluster: &str, by: &str) -> Result<Act, NotDone> {
         let (id, name) = self.cluster(cluster, "forgotten").await?;
-        match self.store.forget(&id).await? {
+        match self.store.forget(&id, by, self.now).await? {
             true => Ok(Act::Forgotten {
                 id: id.to_string(),
                 name: name.to_string(),

@@ -207,7 +207,7 @@ pub(crate) enum FleetCommand {
         after_help = "Example:\n  towpath fleet restore fleet-backup.db --store sqlite:restored.db"
     )]
     Restore(operator_acts::BackupArgs),
-    /// Make a token for a cluster, an administrator, a reader or a pipeline. A cluster's token also enrols the cluster.
+    /// Make a token for a cluster, a pipeline or a person. A cluster's token also enrols the cluster.
     #[command(
         after_help = "Example:\n  towpath fleet token --keys token-keys --cluster 11111111-0000-4000-8000-000000000001 --org acme --name shop-eu --days 90"
     )]

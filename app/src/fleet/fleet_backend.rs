@@ -18,7 +18,7 @@ use towpath_formats::fleet::text::Expectations;
 use towpath_formats::fleet::{json as told, pages, text as said};
 use towpath_formats::words::second;
 use towpath_store::{ClusterReport, Store, StoreError, UpgradeSelection};
-use towpath_web::{Clock, Enrolment, FleetAnswer, FleetApi, FleetForm, FleetRequest};
+use towpath_web::{Admitted, Clock, Enrolment, FleetAnswer, FleetApi, FleetForm, FleetRequest};
 
 use super::acts as acts_on;
 use super::acts::{NotDone, People};
@@ -29,7 +29,7 @@ use super::kept_outlook::KeptOutlook;
 use super::log_answers::LogReader;
 use super::published_fleet::{DecidedFleet, GraphHandle, GraphSource, PublishedFleet};
 use super::report_queue::ReportQueue;
-use super::{orders, preflight};
+use super::{orders, preflight, reach, revocations};
 
 /// Questions about the fleet that are worked on at once; one more is told to come back.
 const MAX_QUESTIONS: usize = 8;
@@ -53,10 +53,11 @@ impl FleetApi for FleetBackendSlot {
     fn answer(
         &self,
         request: FleetRequest,
+        caller: Admitted,
         form: FleetForm,
     ) -> Pin<Box<dyn Future<Output = FleetAnswer> + Send>> {
         match self.0.get() {
-            Some(api) => api.answer(request, form),
+            Some(api) => api.answer(request, caller, form),
             None => Box::pin(std::future::ready(FleetAnswer::Unavailable(
                 "the store has not been reached yet".into(),
             ))),
@@ -66,14 +67,14 @@ impl FleetApi for FleetBackendSlot {
 
 #[derive(Clone)]
 pub(crate) struct FleetBackend {
-    store: Store,
-    published_fleet: Arc<PublishedFleet>,
+    pub(super) store: Store,
+    pub(super) published_fleet: Arc<PublishedFleet>,
     graph: GraphSource,
     clock: Clock,
     allowance: SignedDuration,
     outlooks: Arc<KeptOutlook>,
     forecasts: Arc<Semaphore>,
-    questions: Arc<Semaphore>,
+    pub(super) questions: Arc<Semaphore>,
     orders: Arc<Semaphore>,
     reports: ReportQueue,
     log: LogReader,
@@ -108,9 +109,16 @@ impl FleetApi for FleetBackend {
     fn answer(
         &self,
         request: FleetRequest,
+        caller: Admitted,
         form: FleetForm,
     ) -> Pin<Box<dyn Future<Output = FleetAnswer> + Send>> {
-        Box::pin(self.clone().answered(request, form, (self.clock)()))
+        let (backend, now) = (self.clone(), (self.clock)());
+        Box::pin(async move {
+            match reach::checked(&backend, request, &caller).await {
+                Ok(request) => backend.answered(request, form, now).await,
+                Err(refused) => refused,
+            }
+        })
     }
 }
 
@@ -231,6 +239,20 @@ impl FleetBackend {
                 .preflights(filter, form, now)
                 .await
                 .unwrap_or_else(|answer| answer),
+            FleetRequest::Revocations => revocations::list(&self.store, form)
+                .await
+                .unwrap_or_else(|answer| answer),
+            FleetRequest::Revoke { which, why, by } => {
+                let revocation = revocations::wanted(which, &by, &why, now);
+                revocations::revoke(
+                    &self.store,
+                    self.graph.service().map(Arc::as_ref),
+                    &revocation,
+                    form,
+                )
+                .await
+                .unwrap_or_else(|answer| answer)
+            }
             FleetRequest::Halts => halts::list(&self.store, form)
                 .await
                 .unwrap_or_else(|answer| answer),
@@ -526,6 +548,7 @@ impl FleetBackend {
             }
             (looked, _) => looked?,
         };
+        let service = graph.service().cloned();
         let graph = graph.now();
         let people = People {
             store: &store,
@@ -569,9 +592,10 @@ impl FleetBackend {
             FleetRequest::Acknowledge { gate, cluster, by } => {
                 people.acknowledge(&gate, &cluster, &by).await?
             }
-            FleetRequest::Forget { cluster } => {
-                let act = people.forget(&cluster).await?;
-                tracing::info!(%cluster, "a cluster was forgotten over HTTP");
+            FleetRequest::Forget { cluster, by } => {
+                let act = people.forget(&cluster, &by).await?;
+                revocations::tell(&store, service.as_deref()).await;
+                tracing::info!(%cluster, by, "a cluster was forgotten over HTTP");
                 act
             }
             question => unreachable!("{question:?} is no act"),

@@ -84,6 +84,16 @@ pub(crate) enum GraphSource {
     Served(Arc<Service>),
 }
 
+impl GraphSource {
+    /// The service that it is served by, if it is.
+    pub(crate) fn service(&self) -> Option<&Arc<Service>> {
+        match self {
+            Self::Served(service) => Some(service),
+            Self::None | Self::Fixed(_) => None,
+        }
+    }
+}
+
 /// A graph that is being held while it is used.
 pub(crate) enum GraphHandle {
     None,

@@ -17,6 +17,8 @@ pub(crate) struct Fleet<'a> {
     address: String,
 }
 
+const PEOPLE_KEYS: &str = "of people: 0123456789abcdef0123456789abcdef\n";
+
 impl<'a> Fleet<'a> {
     pub(crate) fn new(site: &'a Site) -> Self {
         example(&site.path("data"));
@@ -27,24 +29,8 @@ impl<'a> Fleet<'a> {
             "0123456789abcdef0123456789abcdef0123456789abcdef\n",
         )
         .unwrap();
-        let keys = site.path("keys").display().to_string();
-        let token = [
-            "fleet",
-            "token",
-            "--keys",
-            &keys,
-            "--cluster",
-            CLUSTER,
-            "--org",
-            "demo",
-            "--name",
-            "shop",
-        ];
-        let made = Command::new(env!("CARGO_BIN_EXE_towpath"))
-            .args(token)
-            .output()
-            .unwrap();
-        std::fs::write(site.path("token"), made.stdout).unwrap();
+        std::fs::write(site.path("people-keys"), PEOPLE_KEYS).unwrap();
+        make_token(site, &[]);
         let port = TcpListener::bind("127.0.0.1:0")
             .unwrap()
             .local_addr()
@@ -62,9 +48,10 @@ impl<'a> Fleet<'a> {
 
     /// Posts as an administrator.
     pub(crate) fn post(&self, service: &Towpath, target: &str, body: &Value) -> Response {
-        let keys = self.site.path("keys").display().to_string();
+        let keys = self.site.path("people-keys").display().to_string();
         let made = Command::new(env!("CARGO_BIN_EXE_towpath"))
-            .args(["fleet", "token", "--keys", &keys, "--admin"])
+            .args(["fleet", "token", "--people-keys", &keys])
+            .args(["--admin", "--name", "ada"])
             .output()
             .unwrap();
         let token = String::from_utf8(made.stdout).unwrap();
@@ -96,6 +83,8 @@ impl<'a> Fleet<'a> {
             &path("fleet"),
             "--token-keys",
             &path("keys"),
+            "--people-keys",
+            &path("people-keys"),
             "--open-reads",
         ];
         let towpath = Towpath::serve_at(&self.address, &[&options[..], &more, last].concat());
@@ -121,6 +110,65 @@ impl<'a> Fleet<'a> {
             .map(|&one| one.to_owned())
             .collect()
     }
+}
+
+/// Writes a token of the cluster to its file.
+fn make_token(site: &Site, more: &[&str]) {
+    let keys = site.path("keys").display().to_string();
+    let token = [
+        "fleet",
+        "token",
+        "--keys",
+        &keys,
+        "--cluster",
+        CLUSTER,
+        "--org",
+        "demo",
+        "--name",
+        "shop",
+    ];
+    let made = Command::new(env!("CARGO_BIN_EXE_towpath"))
+        .args(token)
+        .args(more)
+        .output()
+        .unwrap();
+    assert!(made.status.success(), "{made:?}");
+    std::fs::write(site.path("token"), made.stdout).unwrap();
+}
+
+/// The agent asks for a new token, writes it to its file, and reports with it. While the service is away it keeps the old one.
+#[tokio::test]
+async fn a_token_that_soon_ends_is_renewed_in_its_file() {
+    let site = Site::new().await;
+    let fleet = Fleet::new(&site);
+    make_token(&site, &["--now", "-250d"]);
+    let token = || std::fs::read_to_string(site.path("token")).unwrap();
+    let old = token();
+    let options = fleet.options();
+    let options: Vec<&str> = options.iter().map(String::as_str).collect();
+    let away = site.once(&options);
+    assert!(
+        away.err.contains("the token could not be renewed"),
+        "{}",
+        away.err
+    );
+    assert_eq!(token(), old, "the old one is kept");
+    let service = fleet.serve();
+    let _agent = site.agent(&options);
+    wait_for("another token", || async { (token() != old).then_some(()) }).await;
+    let claims = |text: &str| {
+        let token = towpath_formats::fleet::token::Token::parse(text.trim()).unwrap();
+        token.claims().clone()
+    };
+    let (before, after) = (claims(&old), claims(&token()));
+    assert_eq!(
+        (&after.grant, &after.serial),
+        (&before.grant, &before.serial)
+    );
+    assert!(after.end > before.end, "{after:?}");
+    service.until("it reports", |service| {
+        service.get("/api/v1/clusters/shop/why").status == 200
+    });
 }
 
 #[tokio::test]

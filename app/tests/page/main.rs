@@ -25,6 +25,7 @@ const JOURNEYS: &[&str] = &[
     "addresses",
     "acts",
     "halting",
+    "login",
 ];
 
 /// Made when the first journey needs it, and ended before the process ends.

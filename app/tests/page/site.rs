@@ -13,7 +13,7 @@ use std::process::Command;
 
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
-use towpath_testing_services::{Response, Towpath, binary};
+use towpath_testing_services::{OidcProvider, Response, Towpath, binary};
 
 use crate::browser::Browser;
 use crate::{folder, hostile};
@@ -28,7 +28,12 @@ pub(crate) struct Site {
     watched: Towpath,
     hostile: Towpath,
     administrator: String,
+    /// May undo halts, and not halt.
+    signer: String,
     reader: String,
+    /// An OIDC provider, and the service that people log in to with it.
+    provider: OidcProvider,
+    people: Towpath,
     /// Administrators with names.
     ada: String,
     bob: String,
@@ -57,6 +62,8 @@ impl Site {
         let (ada, bob) = (named("ada"), named("bob"));
         let [rollout, other] = rollouts(rolling.path());
         let watched = serve_watched(rolling.path(), &rollout);
+        let provider = OidcProvider::start();
+        let people = serve_people(demo.path(), &provider);
         let halted = halt(&watched, &ada, &other);
         Ok(Self {
             browser,
@@ -69,8 +76,11 @@ impl Site {
             bob,
             rollout,
             halted,
-            administrator: token(&keys, &["--admin"]),
-            reader: token(&keys, &["--read"]),
+            provider,
+            people,
+            administrator: token(&keys, &["--admin", "--name", "ann"]),
+            reader: token(&keys, &["--read", "--name", "rae"]),
+            signer: token(&keys, &["--role", "second-signer", "--name", "sue"]),
             _data: [demo, evil, rolling],
         })
     }
@@ -87,13 +97,50 @@ impl Site {
             "watched": url(&self.watched),
             "ada": self.ada,
             "bob": self.bob,
-            "unnamed": self.administrator,
+            "signer": self.signer,
             "rollout": self.rollout,
             "halted": self.halted,
+            "people": url(&self.people),
+            "issuer": self.provider.issuer(),
+            "endedLogin": self.ended_login(),
             "administrator": self.administrator,
             "reader": self.reader,
         })
     }
+}
+
+impl Site {
+    /// A genuine token of Ada's that has ended.
+    fn ended_login(&self) -> String {
+        let name = "sre-ada@example.com";
+        let end = Timestamp::now().as_second() - 600;
+        self.provider.sign(&json!({
+            "iss": self.provider.issuer(), "aud": "towpath", "sub": name, "email": name,
+            "email_verified": true, "groups": ["sre"], "exp": end, "iat": end - 600,
+        }))
+    }
+}
+
+/// The example's fleet, for people whom the provider knows.
+fn serve_people(folder: &Path, provider: &OidcProvider) -> Towpath {
+    let access = folder.join("access.yaml");
+    write(
+        &access,
+        "bindings:\n- {role: operator, everywhere: true, groups: [sre]}\n",
+    );
+    let people = [
+        "--access",
+        access.to_str().expect("UTF-8"),
+        "--oidc-issuer",
+        provider.issuer(),
+        "--oidc-client-id",
+        "towpath",
+    ];
+    let towpath = serve(folder, "people.db", &people);
+    towpath.until("the issuer's keys were read", |t| {
+        t.get("/readyz").json()["login"]["takesTokens"] == json!(true)
+    });
+    towpath
 }
 
 /// Serves a folder of `towpath example` with its fleet, and waits for the first pass.
@@ -108,7 +155,7 @@ fn serve(folder: &Path, store: &str, more: &[&str]) -> Towpath {
         &clusters,
         "--store",
         &store,
-        "--token-keys",
+        "--people-keys",
         &keys,
         "--pass-every",
         "1s",
@@ -189,7 +236,7 @@ fn halt(towpath: &Towpath, token: &str, rollout: &Value) -> Value {
 
 fn token(keys: &Path, arguments: &[&str]) -> String {
     let done = Command::new(binary())
-        .args(["fleet", "token", "--keys"])
+        .args(["fleet", "token", "--people-keys"])
         .arg(keys)
         .args(arguments)
         .output()

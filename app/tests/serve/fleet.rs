@@ -34,6 +34,10 @@ upgradePolicyClusters:
 "#,
         );
         fleet.write("keys", "0123456789abcdef0123456789abcdef0123456789abcdef\n");
+        fleet.write(
+            "people-keys",
+            "of people: 0123456789abcdef0123456789abcdef\n",
+        );
         fleet
     }
 
@@ -58,6 +62,7 @@ upgradePolicyClusters:
     /// The same, with that much time between passes.
     fn serve_every(&self, every: &str, store: &str, more: &[&str]) -> Towpath {
         let (policy, keys) = (self.path("policy"), self.path("keys"));
+        let people = self.path("people-keys");
         let options = [
             "--fleet",
             text(&policy),
@@ -65,6 +70,8 @@ upgradePolicyClusters:
             store,
             "--token-keys",
             text(&keys),
+            "--people-keys",
+            text(&people),
             "--pass-every",
             every,
         ];
@@ -79,9 +86,19 @@ upgradePolicyClusters:
         format!("sqlite:{}", self.path("fleet.db").display())
     }
 
+    /// A token. A person's is ada's, unless the arguments name somebody.
     pub(crate) fn token(&self, arguments: &[&str]) -> String {
-        let keys = self.path("keys");
-        run(&[&["fleet", "token", "--keys", text(&keys)], arguments].concat())
+        let (keys, people) = (self.path("keys"), self.path("people-keys"));
+        let files = ["--keys", text(&keys), "--people-keys", text(&people)];
+        let is_nameless = !arguments
+            .iter()
+            .any(|one| ["--name", "--reload", "--store", "--server"].contains(one));
+        let name = if is_nameless {
+            &["--name", "ada"][..]
+        } else {
+            &[]
+        };
+        run(&[&["fleet", "token"], &files[..], arguments, name].concat())
             .trim()
             .to_owned()
     }

@@ -1,5 +1,6 @@
 //! `towpath serve`, as its clients and those on call meet it: the real binary, over real connections.
 
+mod access;
 mod agent;
 mod backup;
 mod bound;
@@ -22,6 +23,7 @@ mod orders;
 mod outcomes;
 mod page;
 mod path;
+mod people;
 mod picture;
 mod prometheus;
 mod proposals;

@@ -266,6 +266,14 @@ fn every_answer_is_as_it_is_described() {
     let stamp = format!("/api/v1/clusters/{PROD}/stamp?nonce=0123456789abcdef");
     let stamp_path = "/api/v1/clusters/{cluster}/stamp";
     assert_eq!(it.send("GET", stamp_path, &stamp, &own, "").status, 200);
+    let renew = format!("/api/v1/clusters/{PROD}/token");
+    let renew_path = "/api/v1/clusters/{cluster}/token";
+    let whose = ["--cluster", PROD, "--org", "demo", "--name", "p1"];
+    let ending = fleet.token(&[&whose[..], &["--now", "-300d"]].concat());
+    for (token, status) in [(&own, 422), (&ending, 200), (&admin, 403)] {
+        let answer = it.send("POST", renew_path, &renew, token, "{}");
+        assert_eq!(answer.status, status, "{}", answer.text());
+    }
     let orders = format!("/api/v1/clusters/{PROD}/orders?nonce=0123456789abcdef");
     let orders_path = "/api/v1/clusters/{cluster}/orders";
     it.send("GET", orders_path, &orders, &own, "");
@@ -393,7 +401,7 @@ fn every_answer_is_as_it_is_described() {
     let (halt, halts) = ("/api/v1/rollouts/halt", "/api/v1/rollouts/halts");
     let named = fleet.token(&["--admin", "--name", "ada"]);
     for (token, body, status) in [
-        (&admin, json!({"release": "4.20.4", "why": "INC-1"}), 403),
+        (&reload, json!({"release": "4.20.4", "why": "INC-1"}), 403),
         (&named, json!({"release": "4.20", "why": "INC-1"}), 400),
         (&named, json!({"release": "4.99.9", "why": "INC-1"}), 404),
         (
@@ -414,6 +422,18 @@ fn every_answer_is_as_it_is_described() {
         let answer = it.send("POST", undo_path, &undo, token, "{}");
         assert_eq!(answer.status, status, "{}", answer.text());
     }
+    let (revoke, revocations) = ("/api/v1/access/revoke", "/api/v1/access/revocations");
+    for (body, status) in [
+        (json!({"serial": "AAAAAAAAAAAAAAAA", "why": "lost"}), 200),
+        (json!({"person": "bob", "why": "has left"}), 200),
+        (json!({"person": "bob"}), 400),
+        (json!({"why": "lost"}), 400),
+    ] {
+        let answer = it.send("POST", revoke, revoke, &admin, &body.to_string());
+        assert_eq!(answer.status, status, "{body}: {}", answer.text());
+    }
+    let listed = it.send("GET", revocations, revocations, &admin, "");
+    assert_eq!(listed.status, 200, "{}", listed.text());
     let preflight = "/api/v1/fleet/preflight";
     it.send(
         "POST",
@@ -427,6 +447,8 @@ fn every_answer_is_as_it_is_described() {
             .status,
         401
     );
+    let login = "/api/v1/login/token";
+    assert_eq!(it.send("POST", login, login, &reload, "{}").status, 404);
     let pause = "/api/v1/fleet/pause";
     assert_eq!(it.send("POST", pause, pause, &reload, "{}").status, 403);
     let text = format!(

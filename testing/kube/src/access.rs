@@ -8,12 +8,18 @@ use crate::server::KubeApi;
 impl KubeApi {
     /// A service account token, as Kubernetes makes it for pods. Creates the account if needed.
     pub async fn token_of(&self, namespace: &str, account: &str) -> String {
+        self.token_for(namespace, account, "https://towpath.invalid")
+            .await
+    }
+
+    /// The same for an audience.
+    pub async fn token_for(&self, namespace: &str, account: &str, audience: &str) -> String {
         let object = json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": account, "namespace": namespace}});
         self.put(object).await;
         let path = format!("/api/v1/namespaces/{namespace}/serviceaccounts/{account}/token");
         let body = json!({
             "apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest",
-            "spec": {"audiences": ["https://towpath.invalid"], "expirationSeconds": 3600},
+            "spec": {"audiences": [audience], "expirationSeconds": 3600},
         });
         let request = Request::post(path)
             .header("content-type", "application/json")

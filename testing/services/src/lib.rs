@@ -5,6 +5,7 @@
 //! | [`Towpath`] | the real binary as a server, and a small HTTP client for it |
 //! | [`registry`] | Debian's docker-registry, a double with faults on demand, and images for both |
 //! | [`ocm`] | a double of an OCM-style fleet API |
+//! | [`OidcProvider`] | npm's oidc-provider: a real issuer that people log in to |
 //! | [`scripted`] | an HTTP server that sends scripted bytes |
 //! | [`Authority`], [`TlsClient`] | certificates, and a client over TLS |
 //! | [`Signer`] | signs releases with GnuPG |
@@ -18,6 +19,7 @@
 
 mod git;
 pub mod ocm;
+mod oidc;
 mod page;
 pub mod registry;
 pub mod scripted;
@@ -27,6 +29,7 @@ mod tls;
 mod towpath;
 
 pub use git::git;
+pub use oidc::OidcProvider;
 pub use page::{PagePart, TypedCommand, page_parts, tell_story};
 pub use shell::Shell;
 pub use signer::{Signer, gpg};

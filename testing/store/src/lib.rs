@@ -81,8 +81,17 @@ impl Place {
     }
 }
 
+/// Makes a store what it was under schema 9.
+pub const SCHEMA_NINE: &[&str] = &[
+    "DROP TABLE revocations",
+    "DELETE FROM counters WHERE name = 'revocations'",
+    "UPDATE towpath_schema SET version = 9",
+];
+
 /// Makes a store what it was under schema 6.
 pub const SCHEMA_SIX: &[&str] = &[
+    "DROP TABLE revocations",
+    "DELETE FROM counters WHERE name = 'revocations'",
     "DROP TABLE watch_answers",
     "DROP TABLE halts",
     "DELETE FROM counters WHERE name = 'halts'",
@@ -92,6 +101,7 @@ pub const SCHEMA_SIX: &[&str] = &[
 
 /// Makes a store what it was under schema 2.
 pub const SCHEMA_TWO: &[&str] = &[
+    "DROP TABLE revocations",
     "ALTER TABLE upgrades DROP COLUMN channel",
     "DROP TABLE preflights",
     "DROP TABLE watch_answers",

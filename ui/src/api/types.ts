@@ -38,14 +38,29 @@ export interface Risk {
 
 export interface Session {
   readOnly: boolean;
-  role: "nobody" | "reader" | "administrator";
+  /** Null without a token. */
+  identity: { name: string; source: string; ends: string | null } | null;
+  /** Each in one organisation, or in all. */
+  roles: { role: string; organisation: string | null }[];
+  /** What the caller may do in some organisation at least. */
+  permissions: string[];
   needsToken: boolean;
+  /** Where people log in; null where nobody can. */
+  login: Login | null;
   hasFleet: boolean;
   example: boolean;
   version: string;
   commit: string | null;
   /** Why the token that was sent gives nothing. */
   tokenProblem?: { kind: string; value: string } | null;
+}
+
+/** Where the page sends people who log in. */
+export interface Login {
+  clientId: string;
+  scope: string;
+  authorizationEndpoint: string;
+  endSessionEndpoint: string | null;
 }
 
 export interface SourceProblem {

@@ -5,6 +5,7 @@ import { useId, useState } from "preact/hooks";
 import { duration, exact, percent, realNow, relative, shownNow } from "../clock";
 import type { ApiError } from "../api/client";
 import type { Answer } from "../api/answer";
+import { session } from "../session";
 import { askForToken } from "./token";
 
 /** An instant: relative to the time that is shown, with the exact one on hover. `exactly` writes both. */
@@ -199,7 +200,7 @@ export function Failing({ error, what }: { error: ApiError; what: string }): JSX
         <Shape tone={mayNot ? "quiet" : "failing"} /> {mayNot ? `Reading ${what} needs a token` : `There is no answer about ${what}`}
       </p>
       <p>{error.message} <span class="muted">({error.kind})</span></p>
-      {mayNot && <button type="button" onClick={askForToken}>Enter a token</button>}
+      {mayNot && <button type="button" onClick={askForToken}>{session.value?.login ? "Log in" : "Enter a token"}</button>}
     </div>
   );
 }

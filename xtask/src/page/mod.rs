@@ -57,13 +57,15 @@ pub(crate) fn install_missing() -> anyhow::Result<()> {
 /// The same, and the scripts that drive the browser.
 pub(crate) fn install_for_browser() -> anyhow::Result<()> {
     install_missing()?;
-    npm::install(&folder())
+    npm::install(&folder())?;
+    npm::install(&provider())
 }
 
 fn check() -> anyhow::Result<Outcome> {
     packages::install_missing(&PACKAGES[1..])?;
     let folder = folder();
     npm::install(&folder)?;
+    npm::install(&provider())?;
     if !npm::run(&folder, "tsc", &["--noEmit"])? {
         say("ui/src is not well typed; correct what is shown above")?;
         return Ok(Outcome::Bad);
@@ -91,6 +93,11 @@ fn build_into(folder: &Path) -> anyhow::Result<()> {
     let status = status.context("node cannot be run; install Debian's nodejs")?;
     ensure!(status.success(), "the page cannot be built; see above");
     Ok(())
+}
+
+/// The OIDC provider that people log in to in tests.
+fn provider() -> PathBuf {
+    workspace::root().join("testing/oidc")
 }
 
 /// The page's source.

@@ -20,7 +20,7 @@ pub(super) fn install(folder: &Path) -> anyhow::Result<()> {
         .with_context(|| format!("{} cannot be read", lock.display()))?;
     ensure!(
         !written.contains("\"resolved\""),
-        "{}: it names addresses of a registry (\"resolved\"); set omit-lockfile-registry-resolved=true in ui/.npmrc, and make it again",
+        "{}: it names addresses of a registry (\"resolved\"); set omit-lockfile-registry-resolved=true in .npmrc beside it, and make it again",
         lock.display()
     );
     let wanted = format!("{} {}", digest(&written), node_version()?);

@@ -10,6 +10,7 @@ mod manifests;
 mod outages;
 mod pod_security;
 mod reading;
+mod reviewing;
 mod roles;
 mod service_manifests;
 mod strange;

@@ -66,7 +66,15 @@ fn missing(stored: &Value, meant: &Value) -> Vec<String> {
 #[tokio::test]
 async fn a_server_takes_the_service() {
     let api = KubeApi::start().await;
-    let rendered = api.kubectl(&["kustomize", &folder("service")]);
+    // The second is the first and more. No namespace is made twice: nothing here ends one.
+    it_takes(&api, "service");
+    let file = it_takes(&api, "service-identity");
+    api.kubectl(&["delete", "-f", &file, "--wait=false"]);
+}
+
+/// It stores all that is meant. Returns the file.
+fn it_takes(api: &KubeApi, name: &str) -> String {
+    let rendered = api.kubectl(&["kustomize", &folder(name)]);
     let file = api.folder().join("service.yaml");
     std::fs::write(&file, as_the_server_knows_it(&rendered)).unwrap();
     let file = file.display().to_string();
@@ -88,13 +96,13 @@ async fn a_server_takes_the_service() {
             "{kind} {name}"
         );
     }
-    api.kubectl(&["delete", "-f", &file, "--wait=false"]);
+    file
 }
 
 #[tokio::test]
 async fn what_ships_is_within_the_restricted_profile() {
     let api = KubeApi::start().await;
-    for name in ["service", "agent"] {
+    for name in ["service", "service-identity", "agent"] {
         let rendered = documents(&api.kubectl(&["kustomize", &folder(name)]));
         let pod = &one(&rendered, "Deployment")["spec"]["template"]["spec"];
         assert_eq!(violations(pod), Vec::<String>::new(), "{name}");

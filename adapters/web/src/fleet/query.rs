@@ -7,6 +7,7 @@ use jiff::Timestamp;
 use percent_encoding::percent_decode_str;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
+use towpath_core::access::Identity;
 use towpath_core::agent::OrdersUse;
 use towpath_core::fleet::{ClusterSort, Cursor, Filter, MatrixBy};
 use towpath_core::version::Version;
@@ -14,7 +15,7 @@ use towpath_formats::agent::stamp::Nonce;
 use towpath_formats::fleet::cursor;
 use towpath_formats::graph::data::{self, parse_time};
 
-use super::{FleetForm, FleetRequest};
+use super::{FleetForm, FleetRequest, RevokeWhich};
 use crate::refusal::{OrRefusal, Refusal};
 
 /// The longest text in a query or a body.
@@ -165,7 +166,7 @@ pub(crate) fn decision(number: &str, query: &str) -> Result<FleetRequest, String
 
 // Each reads the body of a change that people make, or says in a sentence what is wrong.
 
-pub(crate) fn pause(body: &str) -> Result<FleetRequest, String> {
+pub(crate) fn pause(_: &str, body: &str, _: &Identity) -> Result<FleetRequest, String> {
     let body: PauseBody = body_of(body)?;
     Ok(FleetRequest::Pause {
         organisation: optional("organisation", body.organisation)?,
@@ -175,7 +176,7 @@ pub(crate) fn pause(body: &str) -> Result<FleetRequest, String> {
     })
 }
 
-pub(crate) fn resume(body: &str) -> Result<FleetRequest, String> {
+pub(crate) fn resume(_: &str, body: &str, _: &Identity) -> Result<FleetRequest, String> {
     let body: ResumeBody = body_of(body)?;
     Ok(FleetRequest::Resume {
         organisation: optional("organisation", body.organisation)?,
@@ -190,7 +191,7 @@ pub(crate) fn halts(_: &str, query: &str) -> Result<FleetRequest, String> {
     }
 }
 
-pub(crate) fn halt(_: &str, body: &str, by: String) -> Result<FleetRequest, String> {
+pub(crate) fn halt(_: &str, body: &str, by: &Identity) -> Result<FleetRequest, String> {
     let body: HaltBody = body_of(body)?;
     let HaltScopeBody {
         from,
@@ -202,19 +203,20 @@ pub(crate) fn halt(_: &str, body: &str, by: String) -> Result<FleetRequest, Stri
         release: version(&body.release)?,
         scope,
         why: text("why", body.why)?,
-        by,
+        by: by.name.to_string(),
     })
 }
 
-pub(crate) fn undo_halt(halt: &str, body: &str, by: String) -> Result<FleetRequest, String> {
+pub(crate) fn undo_halt(halt: &str, body: &str, by: &Identity) -> Result<FleetRequest, String> {
     let NothingBody {} = body_of(body)?;
     let halt = halt.parse::<i64>().ok().filter(|number| *number > 0);
     let halt =
         halt.ok_or("the path names a halt by its number, as in /api/v1/rollouts/halts/7/undo")?;
+    let by = by.name.to_string();
     Ok(FleetRequest::UndoHalt { halt, by })
 }
 
-pub(crate) fn approve(body: &str) -> Result<FleetRequest, String> {
+pub(crate) fn approve(_: &str, body: &str, _: &Identity) -> Result<FleetRequest, String> {
     let body: ApproveBody = body_of(body)?;
     Ok(FleetRequest::Approve {
         organisation: text("organisation", body.organisation)?,
@@ -224,7 +226,7 @@ pub(crate) fn approve(body: &str) -> Result<FleetRequest, String> {
     })
 }
 
-pub(crate) fn acknowledge(body: &str) -> Result<FleetRequest, String> {
+pub(crate) fn acknowledge(_: &str, body: &str, _: &Identity) -> Result<FleetRequest, String> {
     let body: AcknowledgeBody = body_of(body)?;
     Ok(FleetRequest::Acknowledge {
         gate: text("gate", body.gate)?,
@@ -233,14 +235,36 @@ pub(crate) fn acknowledge(body: &str) -> Result<FleetRequest, String> {
     })
 }
 
-pub(crate) fn forget(body: &str) -> Result<FleetRequest, String> {
+pub(crate) fn forget(_: &str, body: &str, by: &Identity) -> Result<FleetRequest, String> {
     let body: ForgetBody = body_of(body)?;
     Ok(FleetRequest::Forget {
         cluster: text("cluster", body.cluster)?,
+        by: by.name.to_string(),
     })
 }
 
-pub(crate) fn preflight(body: &str) -> Result<FleetRequest, String> {
+pub(crate) fn revocations(_: &str, query: &str) -> Result<FleetRequest, String> {
+    match form_urlencoded::parse(query.as_bytes()).next() {
+        None => Ok(FleetRequest::Revocations),
+        Some((key, _)) => Err(no_parameter(&key, "")),
+    }
+}
+
+pub(crate) fn revoke(_: &str, body: &str, by: &Identity) -> Result<FleetRequest, String> {
+    let body: RevokeBody = body_of(body)?;
+    let which = match (body.serial, body.person) {
+        (Some(serial), None) => RevokeWhich::Serial(text("serial", serial)?),
+        (None, Some(person)) => RevokeWhich::Person(text("person", person)?),
+        _ => return Err("name one token with serial, or a person with person".to_owned()),
+    };
+    Ok(FleetRequest::Revoke {
+        which,
+        why: text("why", body.why)?,
+        by: by.name.to_string(),
+    })
+}
+
+pub(crate) fn preflight(_: &str, body: &str, _: &Identity) -> Result<FleetRequest, String> {
     let body: PreflightBody = body_of(body)?;
     let at_once = body.at_once.unwrap_or(PREFLIGHTS_AT_ONCE);
     if !(1..=MAX_AT_ONCE).contains(&at_once) {
@@ -263,7 +287,7 @@ pub(crate) fn preflight(body: &str) -> Result<FleetRequest, String> {
 }
 
 /// The list itself is read where it is recorded.
-pub(crate) fn import(body: &str) -> Result<FleetRequest, String> {
+pub(crate) fn import(_: &str, body: &str, _: &Identity) -> Result<FleetRequest, String> {
     Ok(FleetRequest::Import { list: body.into() })
 }
 
@@ -334,6 +358,12 @@ pub(super) fn nonce(query: &str) -> Result<Nonce, String> {
 /// Checks that a request has no parameters.
 pub(crate) fn nothing(head: &Parts) -> OrRefusal<()> {
     nothing_left(head.uri.query().unwrap_or_default())
+}
+
+/// Checks that a body is an empty object.
+pub(crate) fn empty_body(body: &str) -> Result<(), String> {
+    let NothingBody {} = body_of(body)?;
+    Ok(())
 }
 
 /// The same of what is left of a query.
@@ -577,8 +607,18 @@ struct ForgetBody {
     cluster: String,
 }
 
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, expecting = "tokens to revoke: an object")]
+struct RevokeBody {
+    serial: Option<String>,
+    person: Option<String>,
+    why: String,
+}
+
 #[cfg(test)]
 mod tests {
+    use towpath_core::access::Source;
+
     use super::*;
 
     #[test]
@@ -679,7 +719,15 @@ mod tests {
 
     #[test]
     fn bodies() {
-        let paused = pause(r#"{"organisation": "o", "by": "me", "why": "etcd"}"#);
+        let ada = Identity {
+            name: "ada".into(),
+            source: Source::Store,
+        };
+        let paused = pause(
+            "",
+            r#"{"organisation": "o", "by": "me", "why": "etcd"}"#,
+            &ada,
+        );
         let (organisation, by, why) = (Some("o".into()), "me".into(), "etcd".into());
         assert_eq!(
             paused,
@@ -691,13 +739,13 @@ mod tests {
             })
         );
         assert_eq!(
-            resume("{}"),
+            resume("", "{}", &ada),
             Ok(FleetRequest::Resume {
                 organisation: None,
                 sector: None
             })
         );
-        type BodyReader = fn(&str) -> Result<FleetRequest, String>;
+        type BodyReader = fn(&str, &str, &Identity) -> Result<FleetRequest, String>;
         let cases: [(BodyReader, &str, &str); 6] = [
             (pause, r#"{"by": "me"}"#, "missing field `why`"),
             (
@@ -719,7 +767,7 @@ mod tests {
             (approve, "{", "EOF"),
         ];
         for (read, body, expected) in cases {
-            let error = read(body).unwrap_err();
+            let error = read("", body, &ada).unwrap_err();
             assert!(error.contains(expected), "{error} / {expected}");
         }
     }

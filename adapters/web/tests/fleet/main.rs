@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "in a test, a panic is the finding")]
 
 mod door;
+mod people;
 mod stamps;
 
 use std::io::{Read, Write};
@@ -11,6 +12,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::json;
+use towpath_core::access::{Permission, Role};
 use towpath_core::finding::{Finding, Place, Severity};
 use towpath_core::fleet::{
     AgentOutcome, Authority, ClusterRow, ClusterSort, Filter, HistoryRow, MatrixBy,
@@ -18,13 +20,16 @@ use towpath_core::fleet::{
 };
 use towpath_formats::fleet::token::{Claims, Enrolment, Grant};
 use towpath_web::{
-    AllowedUpdates, AusCluster, AusMetrics, AusOrganisation, AusRemaining, AusSoak, ClusterCount,
-    ClusterPlace, Cost, FleetAnswer, FleetHealth, FleetMetrics, FleetRequest, Limits, Managed,
-    OutcomesQueryMetrics, ROUTES, Reads, ReloadDoor, RemainingSoak, Role, TokenKeys, WakeOutcome,
-    WatchMetrics, Who,
+    AccessKeys, AllowedUpdates, AusCluster, AusMetrics, AusOrganisation, AusRemaining, AusSoak,
+    ClusterCount, ClusterPlace, Cost, FleetAnswer, FleetHealth, FleetMetrics, FleetRequest, Limits,
+    Managed, OutcomesQueryMetrics, Party, ROUTES, Reads, ReloadDoor, RemainingSoak, TokenKeys,
+    WakeOutcome, WatchMetrics, Who,
 };
 
-use door::{Door, KEY, NOW, Response, admin_token, bearer, cluster, cluster_token, token_by, told};
+use door::{
+    Door, KEY, NOW, Response, admin_token, bearer, cluster, cluster_token, person_token, token_by,
+    told,
+};
 
 const REPORT: &str = r#"{"organisation": "o", "version": "4.16.1"}"#;
 const REPORT_PATH: &str = "/api/v1/clusters/0f3a/report";
@@ -147,6 +152,7 @@ fn ended(id: &str) -> String {
         .unwrap()
         .issue(&Claims {
             grant: of_cluster(id),
+            made: None,
             end,
             serial,
         })
@@ -188,7 +194,7 @@ fn tokens_of_the_first_version_are_taken_until_a_day_that_was_named() {
         ("2026-05-12T10:30:01Z", Some(Authority::Claim)),
     ] {
         let door = Door::accepting();
-        let keys = TokenKeys::parse(KEY)
+        let keys = AccessKeys::new(Some(TokenKeys::parse(KEY).unwrap()), None)
             .unwrap()
             .accepting_unbound_until(Some(until.parse().unwrap()));
         door.fleet_with(keys);
@@ -282,7 +288,7 @@ fn changes_need_the_administrators_token() {
         );
         assert_eq!(
             door.post(path, &cluster_token("0f3a"), body).told(),
-            told(403, "wrong_token"),
+            told(403, "no_role"),
             "{path}"
         );
         assert_eq!(door.post(path, &admin_token(), body).status, 200, "{path}");
@@ -313,6 +319,7 @@ fn changes_need_the_administrators_token() {
         },
         FleetRequest::Forget {
             cluster: "c".into(),
+            by: "ada".into(),
         },
         FleetRequest::Import {
             list: r#"{"clusters": []}"#.into(),
@@ -382,7 +389,7 @@ fn reading_needs_a_token_only_if_that_is_wanted() {
         assert_eq!(door.get(path).told(), told(401, "no_token"), "{path}");
         assert_eq!(
             door.get_with(path, &bearer(&cluster_token("c"))).told(),
-            told(403, "wrong_token"),
+            told(403, "no_role"),
             "{path}"
         );
         assert_eq!(
@@ -391,7 +398,7 @@ fn reading_needs_a_token_only_if_that_is_wanted() {
             "{path}"
         );
         assert_eq!(
-            door.get_with(path, &bearer(&token_by(KEY, Grant::Read)))
+            door.get_with(path, &bearer(&person_token("bob", &[Role::Viewer], None)))
                 .status,
             200,
             "{path}"
@@ -412,20 +419,20 @@ fn who_may_is_what_the_table_says() {
         FleetAnswer::Json("{}".to_owned())
     });
     door.service.reload_door(ReloadDoor {
-        keys: Some(TokenKeys::parse(KEY).unwrap()),
         wake: std::sync::Arc::new(|_| WakeOutcome::Sources(Vec::new())),
     });
-    let tokens = [
-        (Role::Nobody, String::new()),
-        (Role::Reader, bearer(&token_by(KEY, Grant::Read))),
-        (Role::Cluster, bearer(&cluster_token("0f3a"))),
-        (Role::Pipeline, bearer(&token_by(KEY, Grant::Reload))),
-        // What a person answers for needs a name.
+    let mut tokens = vec![
+        (Party::Nobody, String::new()),
+        (Party::Cluster, bearer(&cluster_token("0f3a"))),
         (
-            Role::Administrator,
-            bearer(&token_by(KEY, Grant::NamedAdmin("ada".into()))),
+            Party::Role(Role::Pipeline),
+            bearer(&token_by(KEY, Grant::Reload)),
         ),
     ];
+    tokens.extend(Role::OF_PEOPLE.map(|role| {
+        let token = bearer(&person_token("ada", &[role], None));
+        (Party::Role(role), token)
+    }));
     for route in ROUTES {
         let methods: Vec<&str> = route.verb.allow().split(", ").collect();
         // With GET, a stream would not end.
@@ -434,7 +441,7 @@ fn who_may_is_what_the_table_says() {
             _ => methods[0],
         };
         let path = route.path.replace("{cluster}", "0f3a");
-        for (role, token) in &tokens {
+        for (party, token) in &tokens {
             let head = format!("{method} {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n");
             let status = door.send(&format!("{head}{token}\r\n")).status;
             let is_refused = [401, 403].contains(&status);
@@ -442,10 +449,10 @@ fn who_may_is_what_the_table_says() {
                 // No id is asked about.
                 Who::AnyoneOrClusterById => true,
                 // Here, reading takes a token.
-                Who::Reader if *role == Role::Nobody => false,
-                who => !who.refuses() || who.roles().contains(role),
+                Who::May(Permission::ReadFleet) if *party == Party::Nobody => false,
+                who => !who.refuses() || who.parties().contains(party),
             };
-            assert_eq!(!is_refused, may, "{method} {path} as {role:?}: {status}");
+            assert_eq!(!is_refused, may, "{method} {path} as {party:?}: {status}");
         }
     }
 }
@@ -463,7 +470,17 @@ fn without_keys_nothing_can_be_changed() {
             "{path}"
         );
     }
-    assert_eq!(door.get("/api/v1/fleet/status").status, 200);
+    let status = "/api/v1/fleet/status";
+    assert_eq!(door.get(status).told(), told(403, "no_token_key"));
+    door.fleet(None, Reads::Open, |_| FleetAnswer::Json("{}".to_owned()));
+    assert_eq!(
+        door.get(status).status,
+        200,
+        "reads are open if that is said"
+    );
+    for (path, body) in WRITES {
+        assert_eq!(door.post(path, "", body).told(), told(403, "no_token_key"));
+    }
 }
 
 #[test]

@@ -13,7 +13,7 @@ import { count } from "../../clock";
 import { Code, Mark } from "../../components/basics";
 import { Dialog } from "../../components/dialog";
 import { askForToken } from "../../components/token";
-import { session } from "../../session";
+import { may as mayDo } from "../../session";
 
 type FieldName = "organisation" | "sector" | "workload" | "cluster" | "version" | "gate";
 type Values = Partial<Record<FieldName | "by" | "why", string>>;
@@ -132,7 +132,7 @@ function ActDialog({ kind, preset }: { kind: Kind; preset: Values }): JSX.Elemen
   const close = () => change({ act: "", ...Object.fromEntries(kind.fields.map((name) => [`act-${name}`, ""])) });
   const isSigned = kind.keeps !== "nothing";
   const missing = [...kind.needs, ...(isSigned ? (["by", "why"] as const) : [])].filter((name) => !values[name]?.trim());
-  const may = session.value?.role === "administrator";
+  const may = mayDo(kind.act);
   const submit = async (event: Event) => {
     event.preventDefault();
     if (missing.length > 0 || !may || state.doing) return;
@@ -178,8 +178,8 @@ function ActDialog({ kind, preset }: { kind: Kind; preset: Values }): JSX.Elemen
 function NotAllowed(): JSX.Element {
   return (
     <p class="note note-conditional">
-      Only an administrator may act. You can look at what it would do. <button type="button" class="text" onClick={askForToken}>Enter an administrator's token</button>{" "}
-      A service without <code>--token-keys</code> takes no acts over HTTP; the command below works where its store is.
+      Only an operator may act. You can look at what it would do. <button type="button" class="text" onClick={askForToken}>Enter an operator's token</button>{" "}
+      A service without <code>--people-keys</code> takes no acts over HTTP; the command below works where its store is.
     </p>
   );
 }
