@@ -8,11 +8,11 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 use towpath_core::finding::Place;
 use towpath_core::fleet::{
-    Approval, ClusterSort, Cursor, Decision, Filter, FleetInput, FleetPlanner, FleetPolicy,
-    MatrixBy, Pause, dispatch,
+    ActKind, ClusterSort, Cursor, Decision, Filter, FleetInput, FleetPlanner, FleetPolicy,
+    MatrixBy, PersonAct, Said, dispatch,
 };
 
-use super::standing::{self, StandingAct};
+use super::standing;
 use super::{agenda, cluster_list, clusters, cursor, matrix, pipeline, policy};
 use crate::SourceFile;
 

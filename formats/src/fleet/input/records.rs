@@ -209,6 +209,38 @@ objects! {
         at: Text<'a>,
     }
 
+    core::WithdrawnApproval as WithdrawnApproval {
+        organisation: Text<'a>,
+        cluster: Option<Text<'a>>,
+        version: Text<'a>,
+        by: Text<'a>,
+        at: Text<'a>,
+        why: Text<'a>,
+    }
+
+    core::WithdrawnAcknowledgement as WithdrawnAcknowledgement {
+        cluster: Text<'a>,
+        gate: Text<'a>,
+        by: Text<'a>,
+        at: Text<'a>,
+        why: Text<'a>,
+    }
+
+    core::CancelledUpgrade as CancelledUpgrade {
+        cluster: Text<'a>,
+        pool: Option<Text<'a>>,
+        version: Text<'a>,
+        by: Text<'a>,
+        at: Text<'a>,
+        why: Text<'a>,
+    }
+
+    core::TakenBack as TakenBack {
+        approvals: Vec<WithdrawnApproval<'a>>,
+        acknowledgements: Vec<WithdrawnAcknowledgement<'a>>,
+        upgrades: Vec<CancelledUpgrade<'a>>,
+    }
+
     core::Preflight as Preflight {
         cluster: Text<'a>,
         version: Text<'a>,
