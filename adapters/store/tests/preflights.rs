@@ -184,6 +184,8 @@ fn a_store_and_a_backup_of_schema_four_are_brought_up_to_date() {
             directory: tempfile::tempdir().unwrap(),
         };
         let schema_four = [
+            "DROP TABLE acts",
+            "ALTER TABLE towpath_schema DROP COLUMN newest",
             "DROP TABLE attempts",
             "DROP TABLE preflights",
             "DROP TABLE halts",

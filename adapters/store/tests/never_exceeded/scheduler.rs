@@ -290,8 +290,10 @@ fn claim(start: &Start) -> Claim {
             channel: start.channel.clone(),
             start_at: start.at,
         },
-        organisation: start.organisation.clone(),
-        sector: start.sector.clone(),
+        place: StartPlace {
+            sector: start.sector.clone(),
+            ..place(&start.organisation, None)
+        },
         takes: start
             .locks
             .iter()
