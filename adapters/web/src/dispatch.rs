@@ -106,7 +106,7 @@ impl Service {
             }
             Handler::Events => events::answer(self, head, around, place.address()),
             Handler::Reload => reload::answer(self, head, incoming, around).await,
-            Handler::Change(_) | Handler::Signed(_) => {
+            Handler::Signed(_) => {
                 let changed = fleet::answer(self, head, found, incoming, around).await?;
                 if changed.status().is_success() {
                     let at = self.now().to_string();

@@ -73,7 +73,7 @@ pub use enrolment::{Enrolment, PassNumber};
 pub use fleet::{
     AusCluster, AusMetrics, AusOrganisation, AusRemaining, AusSoak, Bounded, ClusterCount, Fleet,
     FleetAnswer, FleetApi, FleetForm, FleetHealth, FleetMetrics, FleetRequest, Reads,
-    RemainingSoak, TokenKeys,
+    RemainingSoak, TokenKeys, UpgradeChoice,
 };
 pub use managed::{AllowedUpdates, ClusterPlace, Managed};
 pub use metrics::{Metrics, ReloadResult};

@@ -8,7 +8,7 @@ use hyper::body::Incoming;
 use jiff::Timestamp;
 use tokio::sync::OwnedSemaphorePermit;
 use towpath_core::cluster::ClusterId;
-use towpath_core::fleet::Authority;
+use towpath_core::fleet::{Actor, Authority};
 use towpath_formats::agent::orders;
 use towpath_formats::fleet::report::{self, Report};
 use towpath_formats::fleet::token::{Enrolment, Grant};
@@ -64,20 +64,13 @@ pub(crate) async fn answer(
             let request = read(cluster, &query).map_err(Refusal::invalid_params)?;
             Box::new(|| Ok(request))
         }
-        Handler::Change(read) => {
-            permitted(&fleet, route.who, headers, now)?;
-            let (asked, rest) = formed()?;
-            form = asked;
-            let text = received(&rest, head, incoming, around).await?;
-            Box::new(move || read(&text).map_err(Refusal::invalid_body))
-        }
         Handler::Signed(read) => {
             permitted(&fleet, route.who, headers, now)?;
             let (asked, rest) = formed()?;
             form = asked;
             let text = received(&rest, head, incoming, around).await?;
             let named = cluster.to_owned();
-            let person = person(&fleet, headers, now)?;
+            let person = person(&fleet, route, headers, now)?;
             Box::new(move || read(&named, &text, person).map_err(Refusal::invalid_body))
         }
         Handler::Orders => {
@@ -224,11 +217,24 @@ fn permitted(fleet: &Fleet, who: Who, headers: &HeaderMap, now: Timestamp) -> Or
     check_token(fleet.keys.as_ref(), purpose, headers, now)
 }
 
-/// Whose administrator's token it is: what a person answers for needs a name.
-fn person(fleet: &Fleet, headers: &HeaderMap, now: Timestamp) -> OrRefusal<String> {
+/// Whose administrator's token it is. What takes two people needs a name; a token without one acts as "administrator".
+fn person(fleet: &Fleet, route: &Route, headers: &HeaderMap, now: Timestamp) -> OrRefusal<Actor> {
     let (keys, token) = (some_keys(fleet.keys.as_ref())?, token(headers)?);
     let name = keys.person(&token, now).map_err(not_taken)?;
-    name.ok_or_else(|| Refusal::new(StatusCode::FORBIDDEN, "unnamed_token", UNNAMED))
+    let name = match name {
+        None if matches!(route.label, "haltRollout" | "undoHalt") => {
+            return Err(Refusal::new(
+                StatusCode::FORBIDDEN,
+                "unnamed_token",
+                UNNAMED,
+            ));
+        }
+        name => name.unwrap_or_else(|| "administrator".to_owned()),
+    };
+    Ok(Actor {
+        name: name.into(),
+        known_by: "token".into(),
+    })
 }
 
 /// Whether a request has a token for this purpose.

@@ -21,7 +21,7 @@ use towpath_core::agent::OrdersUse;
 use towpath_core::cluster::ClusterId;
 use towpath_core::feedback::HaltScope;
 use towpath_core::finding::Finding;
-use towpath_core::fleet::{Authority, ClusterSort, Filter, MatrixBy};
+use towpath_core::fleet::{Actor, Authority, ClusterSort, Filter, MatrixBy};
 use towpath_core::version::Version;
 use towpath_formats::fleet::report::Report;
 
@@ -99,8 +99,12 @@ pub enum FleetRequest {
         from: Option<Timestamp>,
         until: Option<Timestamp>,
     },
-    /// Pauses, approvals and acknowledgements.
-    Acts(Filter),
+    /// What people did.
+    Acts {
+        filter: Filter,
+        /// Only what still holds.
+        standing: bool,
+    },
     /// What the watch says about releases that are rolled out, or about one.
     Watch {
         release: Option<Version>,
@@ -144,7 +148,7 @@ pub enum FleetRequest {
         /// Only here; none for everywhere.
         organisation: Option<String>,
         sector: Option<String>,
-        by: String,
+        actor: Actor,
         why: String,
     },
     /// Resume new starts.
@@ -153,6 +157,17 @@ pub enum FleetRequest {
         organisation: Option<String>,
         /// The pause of this sector.
         sector: Option<String>,
+        actor: Actor,
+        why: String,
+    },
+    /// Let cancelled upgrades of a cluster be planned again.
+    Lift {
+        /// Its name or id.
+        cluster: String,
+        /// Only the upgrade to this version.
+        version: Option<Version>,
+        actor: Actor,
+        why: String,
     },
     /// Halts in the store, standing and undone.
     Halts,
@@ -176,14 +191,39 @@ pub enum FleetRequest {
         /// … or only this cluster of it.
         cluster: Option<String>,
         version: Version,
-        by: String,
+        actor: Actor,
+        why: String,
+    },
+    /// Take an approval back.
+    WithdrawApproval {
+        organisation: String,
+        /// The one that was for this cluster alone.
+        cluster: Option<String>,
+        version: Version,
+        actor: Actor,
+        why: String,
+    },
+    /// Take an acknowledgement back.
+    WithdrawAcknowledgement {
+        gate: String,
+        /// Its name or id.
+        cluster: String,
+        actor: Actor,
+        why: String,
+    },
+    /// Cancel one planned upgrade.
+    Cancel {
+        which: UpgradeChoice,
+        actor: Actor,
+        why: String,
     },
     /// Acknowledge a gate for a cluster.
     Acknowledge {
         gate: String,
         /// Its name or id.
         cluster: String,
-        by: String,
+        actor: Actor,
+        why: String,
     },
     /// What the fleet asks of a cluster.
     Orders {
@@ -197,7 +237,7 @@ pub enum FleetRequest {
         filter: Filter,
         /// How many may run at once.
         at_once: u32,
-        by: String,
+        actor: Actor,
     },
     /// What became of preflights.
     Preflights(Filter),
@@ -205,12 +245,21 @@ pub enum FleetRequest {
     Forget {
         /// Its name or id.
         cluster: String,
+        actor: Actor,
     },
     /// Record the clusters and the soak of a list.
     Import {
         /// The list as received.
         list: Arc<str>,
     },
+}
+
+/// Which upgrade is meant.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum UpgradeChoice {
+    /// The one of the cluster with this name or id.
+    Of(String),
+    Number(i64),
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]

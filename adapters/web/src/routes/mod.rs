@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use http::request::Parts;
 use http::{HeaderValue, Method, Response, StatusCode};
+use towpath_core::fleet::Actor;
 
 use crate::body::AnswerBody;
 use crate::contract::GRAPH_PREFIX;
@@ -100,10 +101,8 @@ pub(crate) enum Handler {
     Question(QueuedHandler),
     /// Parses a question to the fleet from the path and the query.
     Read(fn(&str, &str) -> Result<FleetRequest, String>),
-    /// Parses a change to the fleet from a body.
-    Change(fn(&str) -> Result<FleetRequest, String>),
-    /// The same for what a person answers for: with the name in the path, the body, and the name in the token.
-    Signed(fn(&str, &str, String) -> Result<FleetRequest, String>),
+    /// Parses a change to the fleet from the name in the path, the body, and who the caller is.
+    Signed(fn(&str, &str, Actor) -> Result<FleetRequest, String>),
     Report,
     /// Answers the cluster in the path, sealed for it alone.
     Orders,
@@ -189,9 +188,7 @@ impl Route {
             Handler::Scrape(_) => Cost::Scrape,
             Handler::Light(_) | Handler::Page(_) | Handler::Reload => Cost::Light,
             Handler::Question(_) => Cost::Question,
-            Handler::Read(_) | Handler::Change(_) | Handler::Signed(_) | Handler::Orders => {
-                Cost::Fleet
-            }
+            Handler::Read(_) | Handler::Signed(_) | Handler::Orders => Cost::Fleet,
             Handler::Report => Cost::Report,
             Handler::Events => Cost::Stream,
         }

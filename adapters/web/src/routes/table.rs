@@ -3,8 +3,7 @@
 //! Graphs come first: rows are compared in order, and graphs are requested most.
 
 use super::Handler::{
-    Change, Events, Graph, Light, Orders, Page, Probe, Question, Read, Reload, Report, Scrape,
-    Signed,
+    Events, Graph, Light, Orders, Page, Probe, Question, Read, Reload, Report, Scrape, Signed,
 };
 use super::{Handler, Route, Verb, Who};
 use crate::fleet::query;
@@ -222,7 +221,7 @@ pub static ROUTES: &[Route] = &[
         "/api/v1/fleet/acts",
         (Who::Reader, Read(query::acts)),
         "acts",
-        "Pauses, approvals and acknowledgements: who, why, when",
+        "What people did: pauses, approvals, acknowledgements, cancelled upgrades; who, why, when",
     ),
     get(
         "/api/v1/fleet/decisions",
@@ -268,31 +267,43 @@ pub static ROUTES: &[Route] = &[
     ),
     post(
         "/api/v1/fleet/pause",
-        (Who::Administrator, Change(query::pause)),
+        (Who::Administrator, Signed(query::pause)),
         "pause",
         "Stop new starts",
     ),
     post(
         "/api/v1/fleet/resume",
-        (Who::Administrator, Change(query::resume)),
+        (Who::Administrator, Signed(query::resume)),
         "resume",
-        "Let new starts happen again",
+        "Let new starts happen again: end a pause, or lift a cancelled upgrade",
     ),
     post(
         "/api/v1/fleet/approve",
-        (Who::Administrator, Change(query::approve)),
+        (Who::Administrator, Signed(query::approve)),
         "approve",
         "Consent to a version",
     ),
     post(
         "/api/v1/fleet/acknowledge",
-        (Who::Administrator, Change(query::acknowledge)),
+        (Who::Administrator, Signed(query::acknowledge)),
         "acknowledge",
         "Acknowledge a gate for a cluster",
     ),
     post(
+        "/api/v1/fleet/withdraw",
+        (Who::Administrator, Signed(query::withdraw)),
+        "withdraw",
+        "Take an approval or an acknowledgement back",
+    ),
+    post(
+        "/api/v1/fleet/cancel",
+        (Who::Administrator, Signed(query::cancel)),
+        "cancel",
+        "Cancel one planned upgrade, until a person lifts that",
+    ),
+    post(
         "/api/v1/fleet/preflight",
-        (Who::Administrator, Change(query::preflight)),
+        (Who::Administrator, Signed(query::preflight)),
         "preflight",
         "Ask clusters to run the checks of a version, without updating",
     ),
@@ -304,13 +315,13 @@ pub static ROUTES: &[Route] = &[
     ),
     post(
         "/api/v1/fleet/forget",
-        (Who::Administrator, Change(query::forget)),
+        (Who::Administrator, Signed(query::forget)),
         "forget",
         "Forget a cluster that no longer exists",
     ),
     post(
         "/api/v1/fleet/import",
-        (Who::Administrator, Change(query::import)),
+        (Who::Administrator, Signed(query::import)),
         "import",
         "Record the clusters and the soak of a list",
     ),
