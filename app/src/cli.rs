@@ -8,6 +8,7 @@ use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use towpath_core::finding::Finding;
 use towpath_formats::room::Tone;
 
+use crate::access::{self, AccessArgs};
 use crate::agent::{self, AgentArgs};
 use crate::config::{self, ServeOptions, Settings};
 use crate::daemon_sets::{self, DaemonSetsArgs};
@@ -74,6 +75,9 @@ enum Command {
     /// Plan and run the upgrades of a fleet: soak, sectors, mutexes, schedules, and why a cluster waits.
     #[command(subcommand, after_help = "Example:\n  towpath fleet plan")]
     Fleet(FleetCommand),
+    /// Print who may do what at a service: roles and endpoints. Revoke tokens.
+    #[command(after_help = "Example:\n  towpath access")]
+    Access(Box<AccessArgs>),
     /// Estimate how long updates take, and learn the estimates from past updates.
     #[command(
         subcommand,
@@ -215,6 +219,7 @@ fn execute(command: Command) -> anyhow::Result<bool> {
             serve::run(settings)?;
         }
         Command::Fleet(command) => return fleet::execute(command),
+        Command::Access(args) => return access::execute(*args),
         Command::Duration(command) => return duration::execute(command),
         Command::DaemonSets(args) => return daemon_sets::execute(*args),
         Command::Explain(args) => return explain::explain(args),

@@ -1,5 +1,7 @@
 //! `towpath`: one binary, several roles.
 
+mod access;
+mod access_files;
 mod agent;
 mod cli;
 mod clock;

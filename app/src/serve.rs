@@ -10,13 +10,14 @@ use tokio::signal::unix::{SignalKind, signal};
 use towpath_core::moment::ShownTime;
 use towpath_web::{Clock, ReloadDoor, ReloadRequest, Server, Service};
 
+use crate::access_files::AccessFiles;
 use crate::config::Settings;
 use crate::listen::ListenAddress;
 use crate::sources::address::SourceSpec;
 use crate::systemd::Systemd;
 use crate::tls::TlsFiles;
-use crate::token_keys::KeyFile;
-use crate::{cli, descriptors, example, minors, secrets, sources, token_keys};
+use crate::token_keys::KeyFiles;
+use crate::{cli, descriptors, example, minors, secrets, sources};
 
 /// How long work that nobody waits for may still take once the service has stopped.
 const FAREWELL: Duration = Duration::from_secs(2);
@@ -68,6 +69,18 @@ async fn serve(mut settings: Settings, lowered: Option<String>) -> anyhow::Resul
         service.secure(files.tls());
         tokio::spawn(files.follow());
     }
+    let keys = KeyFiles {
+        machines: settings.token_keys.clone(),
+        people: settings.people_keys.clone(),
+        unbound_until: settings.unbound_until,
+    };
+    let access = AccessFiles {
+        keys,
+        policy: settings.access.clone(),
+        revoked: settings.revoked_tokens.clone(),
+    };
+    // Before the first request.
+    let access_parts = access.start(&service)?;
     let server = Server::bind(settings.listen, service.clone(), settings.limits);
     let server = server.await.with_context(|| {
         format!(
@@ -94,9 +107,6 @@ async fn serve(mut settings: Settings, lowered: Option<String>) -> anyhow::Resul
     lowered
         .iter()
         .for_each(|lowered| tracing::warn!("{lowered}"));
-    let key_file =
-        |path: &std::path::PathBuf| KeyFile::new(path, settings.unbound_until, service.clone());
-    let key_file = settings.token_keys.as_ref().map(key_file);
     let in_background = |fleet| {
         let access = settings.sources.access.clone();
         crate::fleet::run::in_background(service.clone(), fleet, access, clock(&settings))
@@ -108,13 +118,11 @@ async fn serve(mut settings: Settings, lowered: Option<String>) -> anyhow::Resul
         fleet.feed(halts);
     }
     let wakers = Arc::new(wakers);
-    let keys = |path: &std::path::Path| token_keys::read(path, settings.unbound_until);
-    let keys = settings.token_keys.as_deref().map(keys).transpose()?;
     let woken_by_request = wakers.clone();
     let wake = Arc::new(move |wanted: &ReloadRequest| woken_by_request.wake(wanted));
-    service.reload_door(ReloadDoor { keys, wake });
-    if let Some(keys) = key_file {
-        tokio::spawn(keys.follow());
+    service.reload_door(ReloadDoor { wake });
+    for part in access_parts {
+        tokio::spawn(part.follow());
     }
     let mut hangups = signal(SignalKind::hangup())?;
     tokio::spawn(async move {

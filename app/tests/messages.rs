@@ -90,7 +90,7 @@ fn what_is_wrong_is_named_with_what_to_write() {
             "sqlite:no/such/fleet.db: the file cannot be made",
         ),
         (
-            "fleet token --keys nope --admin",
+            "fleet token --keys nope --reload",
             "the file of keys nope cannot be read: No such file or directory (os error 2); make one with `(umask 077; openssl rand -base64 48 > nope)`",
         ),
         (

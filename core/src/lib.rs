@@ -5,6 +5,7 @@
 //! randomness, no threads and no wire formats. `core/clippy.toml` and `cargo xtask layers` keep it
 //! so.
 
+pub mod access;
 pub mod agent;
 pub mod audit;
 pub mod chance;

@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+pub mod access;
 pub mod agent;
 pub mod audit;
 pub mod certificate;

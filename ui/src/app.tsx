@@ -11,7 +11,7 @@ import { TimeBar, TimeButton } from "./components/timebar";
 import { askForToken, TokenDialog } from "./components/token";
 import { exact, isOtherTime } from "./clock";
 import { helpOpen, KEYS } from "./keys";
-import { ready, session } from "./session";
+import { callerWords, ready, session } from "./session";
 import { nextTheme, theme } from "./theme";
 import { token } from "./api/client";
 import { ClusterScreen } from "./screens/cluster";
@@ -104,7 +104,7 @@ function TopBar(): JSX.Element {
         <ConnectionMark />
         <TimeButton />
         <button type="button" class="quiet" onClick={askForToken} title={token.value ? "A token is in use" : "Enter a token"}>
-          {token.value ? ROLE[session.value?.role ?? "nobody"] : "Token"}
+          {token.value ? callerWords() : "Token"}
         </button>
         <button type="button" class="quiet wide-only" onClick={nextTheme} aria-label={`Colours: ${COLOURS[theme.value]}`} title="Light, dark, or as the system says">
           {COLOURS[theme.value]}
@@ -116,8 +116,6 @@ function TopBar(): JSX.Element {
 }
 
 const COLOURS = { system: "Auto", light: "Light", dark: "Dark" } as const;
-
-const ROLE: Record<string, string> = { nobody: "Token not accepted", reader: "Reader", administrator: "Administrator" };
 
 function ConnectionMark(): JSX.Element {
   const said = {

@@ -6,7 +6,7 @@ export default async function (t) {
   const { site, open, visit, settled, close, ask, hold } = t;
   const release = site.rollout.to;
   const halts = async () => (await ask(`${site.watched}/api/v1/rollouts/halts`)).halts.filter((halt) => halt.release === release);
-  await anUnnamedTokenIsRefused(t, halts);
+  await aSignerMayNotHalt(t, halts);
 
   const page = await open({ token: site.ada });
   await visit(page, `${site.watched}/`);
@@ -49,15 +49,15 @@ export default async function (t) {
   await close(other);
 }
 
-/** A token without a name may neither halt nor undo, and the page says why. */
-async function anUnnamedTokenIsRefused({ site, open, visit, settled, close, hold }, halts) {
-  const page = await open({ token: site.unnamed });
+/** A second signer may undo a halt and not make one, and the page says who may. */
+async function aSignerMayNotHalt({ site, open, visit, settled, close, hold }, halts) {
+  const page = await open({ token: site.signer });
   await visit(page, `${site.watched}/rollouts?to=${site.rollout.to}`);
   await settled(page);
-  await halt(page, site.rollout.to, "INC-7");
-  const said = await page.getByRole("alert").innerText();
-  hold(/nothing has changed/.test(said) && /--name/.test(said), `it says ${said}`);
-  hold((await halts()).length === 0, "a token without a name has halted");
+  await tabTo(page, (on) => on.text === "Halt");
+  await page.keyboard.press("Enter");
+  await page.getByRole("dialog").getByText("Only a release administrator may do this.").waitFor();
+  hold((await halts()).length === 0, "a second signer has halted");
   await close(page);
 }
 

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use futures_util::TryStreamExt;
+use jiff::Timestamp;
 use serde_json::json;
 use sqlx::{AssertSqlSafe, Row};
 use towpath_core::cluster::ClusterId;
@@ -11,7 +12,7 @@ use towpath_core::version::Version;
 
 use crate::reports::number_change;
 use crate::rows::{self, CLUSTER, Interner, SPAN, checked};
-use crate::{Result, Store, Tx, bounded};
+use crate::{Result, Store, Tx, bounded, revocations};
 
 /// A cluster as last reported, with its last known workloads.
 #[derive(Debug, Clone, PartialEq)]
@@ -157,8 +158,8 @@ impl Store {
         rows.iter().map(total).collect()
     }
 
-    /// Forgets a cluster but keeps its time on versions. Returns whether the cluster was known.
-    pub async fn forget(&self, cluster: &ClusterId) -> Result<bool> {
+    /// Forgets a cluster but keeps its time on versions, and ends its tokens. Returns whether the cluster was known.
+    pub async fn forget(&self, cluster: &ClusterId, by: &str, at: Timestamp) -> Result<bool> {
         bounded(async {
             let mut tx = self.write().await?;
             number_change(&mut tx).await?;
@@ -172,6 +173,8 @@ impl Store {
             let unbind = "UPDATE bindings SET until_at = (SELECT last_seen FROM clusters WHERE id = bindings.cluster) \
                           WHERE cluster IN ($1, $2) AND until_at IS NULL";
             sqlx::query(unbind).bind(cluster.as_str()).bind(&*older).execute(tx.on()).await?;
+            // Also if it was forgotten before: a token may have been made since.
+            revocations::end_tokens(&mut tx, cluster, by, at).await?;
             tx.commit().await?;
             Ok(forgotten > 0)
         })

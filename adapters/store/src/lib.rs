@@ -44,6 +44,7 @@ mod preflights;
 mod private;
 mod prune;
 mod reports;
+mod revocations;
 mod rows;
 mod schema;
 mod upgrades;
@@ -73,6 +74,7 @@ pub use password::StoreAddress;
 pub use people::{Acknowledgement, WithdrawOutcome};
 pub use prune::{PruningCounts, PruningTimes, Retention};
 pub use reports::{BatchOutcome, ClusterReport, MAX_BATCH, RecordOutcome};
+pub use revocations::{MAX_REVOCATIONS, RevocationMark};
 pub use upgrades::UpgradeSelection;
 pub use watch_answers::KeptAnswer;
 

@@ -22,7 +22,17 @@ const NEEDED: i64 = 9;
 const MIGRATION_LOCK: i64 = 0x0074_6f77_7061_7468;
 
 const MIGRATIONS: &[&[&str]] = &[
-    FIRST, AGENTS, BOUNDS, IMPORTED, CHANNELS, PREFLIGHTS, ATTEMPTS, HALTS, WATCHES, ACTS,
+    FIRST,
+    AGENTS,
+    BOUNDS,
+    IMPORTED,
+    CHANNELS,
+    PREFLIGHTS,
+    ATTEMPTS,
+    HALTS,
+    WATCHES,
+    REVOCATIONS,
+    ACTS,
 ];
 
 const FIRST: &[&str] = &[
@@ -139,6 +149,12 @@ const HALTS: &[&str] = &[
 const WATCHES: &[&str] = &[
     // What a watch last said about each release.
     "CREATE TABLE watch_answers (release KEY PRIMARY KEY, body TEXT NOT NULL, at BIGINT NOT NULL)",
+];
+
+const REVOCATIONS: &[&str] = &[
+    // Which tokens end before their time. Without made_before it is one token; with it, all of somebody's that are older.
+    "CREATE TABLE revocations (kind KEY NOT NULL, name KEY NOT NULL, made_before BIGINT, by_whom TEXT NOT NULL, \
+     at BIGINT NOT NULL, why TEXT NOT NULL, PRIMARY KEY (kind, name))",
 ];
 
 const ACTS: &[&str] = &[
@@ -371,6 +387,17 @@ pub(crate) const TABLES: &[(&str, &[(&str, Kind)])] = {
             &[("release", Text), ("body", Text), ("at", Int)],
         ),
         (
+            "revocations",
+            &[
+                ("kind", Text),
+                ("name", Text),
+                ("made_before", Int),
+                ("by_whom", Text),
+                ("at", Int),
+                ("why", Text),
+            ],
+        ),
+        (
             "acts",
             &[
                 ("seq", Int),
@@ -421,7 +448,8 @@ pub(crate) fn since(table: &str, column: &str) -> i64 {
         ("attempts", _) => 7,
         ("halts", _) => 8,
         ("watch_answers", _) => 9,
-        ("acts", _) => 10,
+        ("revocations", _) => 10,
+        ("acts", _) => 11,
         ("imported_soak" | "kept_lists", _) => 4,
         ("agent_updates", "reported_at")
         | ("leases", "term_ms")

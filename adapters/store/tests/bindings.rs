@@ -236,7 +236,12 @@ fn a_cluster_that_was_forgotten_keeps_its_soak_and_has_to_be_bound_again() {
         let store = place.open().await;
         record(&store, enrolled("a", 0)).await;
         record(&store, enrolled("a", 2)).await;
-        assert!(store.forget(&id("a")).await.unwrap());
+        assert!(
+            store
+                .forget(&id("a"), "ada", jiff::Timestamp::UNIX_EPOCH)
+                .await
+                .unwrap()
+        );
         assert_eq!(hours(&store, "a").await, 2);
         for hour in 3..6 {
             record(

@@ -309,7 +309,10 @@ fn changes_are_told_once_they_are_there() {
             [""; 0],
             "what is the same is no change"
         );
-        store.forget(&id("b")).await.unwrap();
+        store
+            .forget(&id("b"), "ada", jiff::Timestamp::UNIX_EPOCH)
+            .await
+            .unwrap();
         let changes = store.clusters_changed_since(changes.mark).await.unwrap();
         assert_eq!(
             (
@@ -400,7 +403,12 @@ fn an_id_that_was_kept_in_upper_case_is_still_found() {
             one("4.9.2"),
             "the one that was seen last counts"
         );
-        assert!(store.forget(&id(lower)).await.unwrap());
+        assert!(
+            store
+                .forget(&id(lower), "ada", jiff::Timestamp::UNIX_EPOCH)
+                .await
+                .unwrap()
+        );
         assert_eq!(known().await, []);
     });
 }
@@ -417,8 +425,18 @@ fn who_is_forgotten_leaves_its_time_behind() {
             .remember_workloads(&[(id("a"), set(&["db", "web"]))])
             .await
             .unwrap();
-        assert!(store.forget(&id("a")).await.unwrap());
-        assert!(!store.forget(&id("a")).await.unwrap());
+        assert!(
+            store
+                .forget(&id("a"), "ada", jiff::Timestamp::UNIX_EPOCH)
+                .await
+                .unwrap()
+        );
+        assert!(
+            !store
+                .forget(&id("a"), "ada", jiff::Timestamp::UNIX_EPOCH)
+                .await
+                .unwrap()
+        );
         assert_eq!(store.clusters().await.unwrap(), []);
         assert_eq!(store.last_report(&id("a")).await.unwrap(), None);
         assert_eq!(

@@ -406,7 +406,10 @@ async fn fill(store: &Store) {
         .remember_workloads(&[(id("a"), set(&["web"]))])
         .await
         .unwrap();
-    store.forget(&id("gone")).await.unwrap();
+    store
+        .forget(&id("gone"), "ada", jiff::Timestamp::UNIX_EPOCH)
+        .await
+        .unwrap();
     store
         .pause(&pause(Some("elsewhere"), None), "token")
         .await

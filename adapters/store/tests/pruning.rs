@@ -156,7 +156,10 @@ fn old_spans_become_sums_and_no_sum_changes() {
                 .await
                 .unwrap();
         }
-        store.forget(&id("c")).await.unwrap();
+        store
+            .forget(&id("c"), "ada", jiff::Timestamp::UNIX_EPOCH)
+            .await
+            .unwrap();
         let (totals, lease) = (store.soak_totals().await.unwrap(), lease(&store).await);
         let hours: Vec<i64> = totals
             .iter()

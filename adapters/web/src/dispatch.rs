@@ -8,6 +8,7 @@ use http::{Method, Response, StatusCode};
 use hyper::body::Incoming;
 use serde_json::json;
 
+use crate::access::{self, Caller};
 use crate::body::{self, AnswerBody};
 use crate::connection::LOOK_EVERY;
 use crate::events::EventKind;
@@ -15,7 +16,7 @@ use crate::fleet::receive;
 use crate::places::Place;
 use crate::questions::{Queue, Work};
 use crate::refusal::OrRefusal;
-use crate::routes::{self, Handler, RouteMatch};
+use crate::routes::{self, Cost, Handler, RouteMatch};
 use crate::workers::Surroundings;
 use crate::{Service, events, fleet, graph, reload, tls};
 
@@ -67,6 +68,7 @@ impl Service {
         let counted = self.count_request(cost, &head.headers, place.client());
         let answered = match counted.and(taken) {
             Ok(found) => {
+                let head = &*self.introduce(head).await;
                 self.answer_route(head, found, &mut incoming, around, place)
                     .await
             }
@@ -93,6 +95,12 @@ impl Service {
         place: &Place,
     ) -> OrRefusal<Response<AnswerBody>> {
         tls::check(self, found, &head.headers, around.certificate.as_deref())?;
+        let cost = found.route.cost();
+        if matches!(cost, Cost::Fleet | Cost::Report) && self.fleet.load().is_none() {
+            return Err(fleet::no_fleet());
+        }
+        // Nobody gets past this without what the table asks for.
+        let admitted = access::admit(self, found.route, &Caller::of(head))?;
         match found.route.handler {
             Handler::Graph => unreachable!("graphs are not answered beside graphs"),
             Handler::Probe(answer) | Handler::Light(answer) | Handler::Page(answer) => {
@@ -106,8 +114,8 @@ impl Service {
             }
             Handler::Events => events::answer(self, head, around, place.address()),
             Handler::Reload => reload::answer(self, head, incoming, around).await,
-            Handler::Signed(_) => {
-                let changed = fleet::answer(self, head, found, incoming, around).await?;
+            Handler::Change(_) => {
+                let changed = fleet::answer(self, head, found, admitted, incoming, around).await?;
                 if changed.status().is_success() {
                     let at = self.now().to_string();
                     self.publish(EventKind::Act, &json!({ "at": at }));
@@ -115,7 +123,7 @@ impl Service {
                 Ok(changed)
             }
             Handler::Read(_) | Handler::Report | Handler::Orders => {
-                fleet::answer(self, head, found, incoming, around).await
+                fleet::answer(self, head, found, admitted, incoming, around).await
             }
         }
     }

@@ -27,7 +27,7 @@ use crate::managed::{groups_of, platform_of};
 use crate::questions::Work;
 use crate::refusal::{OrRefusal, Refusal};
 use crate::sources::changed_windows;
-use crate::{Service, Snapshot, fleet, locked};
+use crate::{Service, Snapshot, access, fleet, locked};
 
 /// How long an answer about rollouts is cached.
 const KEPT_FOR: SignedDuration = SignedDuration::from_secs(1);
@@ -80,10 +80,10 @@ pub(crate) fn sight(
     match (id, is_fleet_known) {
         (None, _) => Ok(fleet::Sight::Whole),
         (Some(id), true) => {
-            fleet::may_ask_about(service, &request.headers, id)?;
+            access::may_ask_about(service, request, id)?;
             Ok(fleet::Sight::Whole)
         }
-        (Some(id), false) => Ok(fleet::sight_of(service, &request.headers, id)),
+        (Some(id), false) => Ok(access::sight_of(service, request, id)),
     }
 }
 

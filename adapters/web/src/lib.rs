@@ -3,6 +3,7 @@
 //! Graph requests run directly on hyper, because a router would be most of their cost. `routes` lists the endpoints, and
 //! `dispatch` answers them.
 
+mod access;
 mod admission;
 mod body;
 mod cached_answer;
@@ -47,6 +48,7 @@ mod transport;
 mod watch_series;
 mod workers;
 
+use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
@@ -66,6 +68,9 @@ use towpath_formats::minors::built_in;
 
 use events::EventKind;
 
+pub use access::{
+    AccessKeys, AccessPart, Admitted, Authenticator, NotRecognised, Person, Recognition, TokenKeys,
+};
 pub use admission::{Admission, AllowedHosts, PlainHttp, TrustedProxies};
 pub use body::AnswerBody;
 pub use contract::ClientContract;
@@ -73,14 +78,14 @@ pub use enrolment::{Enrolment, PassNumber};
 pub use fleet::{
     AusCluster, AusMetrics, AusOrganisation, AusRemaining, AusSoak, Bounded, ClusterCount, Fleet,
     FleetAnswer, FleetApi, FleetForm, FleetHealth, FleetMetrics, FleetRequest, Reads,
-    RemainingSoak, TokenKeys, UpgradeChoice,
+    RemainingSoak, RevokeWhich, UpgradeChoice,
 };
 pub use managed::{AllowedUpdates, ClusterPlace, Managed};
 pub use metrics::{Metrics, ReloadResult};
 pub use probes::{Probe, ProbeAnswer, Probes};
 pub use reload::{ReloadDoor, ReloadRequest, WakeOutcome};
 pub use request_rate::REQUESTS_PER_MINUTE;
-pub use routes::{Cost, ROUTES, Role, Route, Verb, Who};
+pub use routes::{Cost, Party, ROUTES, Route, Verb, Who, access_rows};
 pub use server::{Limits, Server};
 pub use signatures::{KeyringHealth, SignatureHealth, StoreHealth};
 pub use snapshot::Snapshot;
@@ -107,6 +112,7 @@ pub struct Service {
     request_ids: body::RequestIds,
     page_cache: Arc<page_cache::PageCache>,
     fleet: ArcSwapOption<Fleet>,
+    access: access::Access,
     /// Answers about the fleet that are being made or written.
     fleet_answers: Arc<Semaphore>,
     fleet_health: ArcSwapOption<FleetHealth>,
@@ -126,8 +132,8 @@ pub struct Service {
     pub(crate) tls: ArcSwapOption<Tls>,
     /// What is unsafe in how the service was started.
     pub(crate) setup: ArcSwap<Vec<Finding>>,
-    /// Why the newest keys of tokens are not in use.
-    pub(crate) keys_problem: ArcSwapOption<Finding>,
+    /// Why the newest files about access are not in use.
+    access_problems: Mutex<BTreeMap<AccessPart, Finding>>,
     ending: Arc<ending::Ending>,
     events: events::Events,
     build: Build,
@@ -178,6 +184,7 @@ impl Service {
             request_ids: body::RequestIds::new(clock()),
             page_cache: Arc::default(),
             fleet: ArcSwapOption::empty(),
+            access: access::Access::default(),
             fleet_answers: Arc::new(Semaphore::new(fleet::MAX_ANSWERS)),
             fleet_health: ArcSwapOption::empty(),
             fleet_metrics: ArcSwapOption::empty(),
@@ -192,7 +199,7 @@ impl Service {
             reload_door: ArcSwapOption::empty(),
             tls: ArcSwapOption::empty(),
             setup: ArcSwap::default(),
-            keys_problem: ArcSwapOption::empty(),
+            access_problems: Mutex::default(),
             ending: Arc::default(),
             events: events::Events::new(clock()),
             build: Build {
@@ -340,15 +347,6 @@ impl Service {
         self.reload_door.store(Some(Arc::new(door)));
     }
 
-    /// The keys that verify tokens: the fleet's, or else those of the reload endpoint.
-    pub(crate) fn token_keys(&self) -> Option<TokenKeys> {
-        match (&*self.fleet.load(), &*self.reload_door.load()) {
-            (Some(fleet), _) => fleet.keys.clone(),
-            (None, Some(door)) => door.keys.clone(),
-            (None, None) => None,
-        }
-    }
-
     /// Limits the reports of one cluster per minute; 0 for no limit.
     pub fn limit_reports(&self, per_minute: u32) {
         *locked(&self.report_rates) = report_rates(per_minute);
@@ -362,7 +360,7 @@ impl Service {
             .map_or(Ok(()), |rates| rates.take(cluster, self.started.elapsed()))
     }
 
-    /// Serves the fleet from the next request on. Call it again to change the keys.
+    /// Serves the fleet from the next request on.
     pub fn fleet(&self, fleet: Fleet) {
         self.fleet.store(Some(Arc::new(fleet)));
     }

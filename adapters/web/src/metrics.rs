@@ -16,6 +16,7 @@ use prometheus_client::metrics::gauge::{ConstGauge, Gauge};
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::{Registry, Unit};
 
+use crate::access::AccessPart;
 use crate::fleet::{FleetCollector, FleetMetrics, ReportResults, Sight};
 use crate::outcome_series::OutcomesCollector;
 use crate::questions::Results;
@@ -100,8 +101,8 @@ pub struct Metrics {
     /// Published events, by kind.
     events: Family<Label, Counter>,
     pub(crate) event_streams: Gauge,
-    /// Whether the newest keys of tokens are in use.
-    pub(crate) token_keys_in_use: Gauge,
+    /// Whether the newest files about access are in use.
+    access_parts_in_use: [Gauge; AccessPart::ALL.len()],
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -130,6 +131,11 @@ pub(crate) struct ChannelMetrics {
 }
 
 impl Metrics {
+    /// 1 if the newest files of this part are in use, else 0.
+    pub(crate) fn access_part_in_use(&self, part: AccessPart, is_used: i64) {
+        self.access_parts_in_use[part as usize].set(is_used);
+    }
+
     pub(crate) fn new(version: &str) -> Self {
         let metrics = Self {
             registry: Registry::default(),
@@ -152,9 +158,11 @@ impl Metrics {
             questions: Results::default(),
             events: Family::default(),
             event_streams: Gauge::default(),
-            token_keys_in_use: Gauge::default(),
+            access_parts_in_use: Default::default(),
         };
-        metrics.token_keys_in_use.set(1);
+        for part in AccessPart::ALL {
+            metrics.access_part_in_use(part, 1);
+        }
         for name in events::names() {
             drop(metrics.events.get_or_create(&[("kind", name)]));
         }
@@ -255,11 +263,10 @@ impl Metrics {
             "Open streams of events",
             self.event_streams.clone(),
         );
-        r.register(
-            "towpath_token_keys_in_use",
-            "1 unless the newest keys of tokens cannot be used",
-            self.token_keys_in_use.clone(),
-        );
+        for part in AccessPart::ALL {
+            let (name, help) = part.metric();
+            r.register(name, help, self.access_parts_in_use[part as usize].clone());
+        }
         self.reports.register(r);
         r.register(
             "towpath_graph_not_enrolled",

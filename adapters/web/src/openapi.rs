@@ -6,13 +6,14 @@ use std::sync::LazyLock;
 use http::request::Parts;
 use http::{Response, StatusCode};
 use serde_json::{Map, Value, json};
+use towpath_core::access::Role;
 use towpath_core::fleet::RuleId;
 
 use crate::Service;
 use crate::body::{self, AnswerBody};
 use crate::fleet::query;
 use crate::refusal::OrRefusal;
-use crate::routes::{Cost, ROUTES, Role, Route, Verb};
+use crate::routes::{Cost, Party, ROUTES, Route, Verb, Who};
 
 static DESCRIPTION: LazyLock<String> = LazyLock::new(|| format!("{:#}\n", description()));
 
@@ -53,6 +54,9 @@ fn operation(route: &Route, mut written: Value) -> Value {
     written["operationId"] = json!(route.label);
     written["summary"] = json!(route.summary);
     written["security"] = security(route);
+    if let Some(roles) = roles(route) {
+        written["x-roles"] = json!(roles);
+    }
     if route.cost() == Cost::Fleet {
         add_forms(route, &mut written);
     }
@@ -104,19 +108,33 @@ fn method(route: &Route) -> &'static str {
     }
 }
 
-/// An empty list where no token is needed.
+/// An empty list where no token is needed. Which roles a person's token needs, the route's description says.
 fn security(route: &Route) -> Value {
-    let scheme = |role: &Role| match role {
-        Role::Nobody => json!({}),
-        Role::Reader => json!({"readerToken": []}),
-        Role::Cluster => json!({"clusterToken": []}),
-        Role::Pipeline => json!({"reloadToken": []}),
-        Role::Administrator => json!({"adminToken": []}),
+    let scheme = |party: &Party| match party {
+        Party::Nobody => json!({}),
+        Party::Cluster => json!({"clusterToken": []}),
+        Party::Role(Role::Pipeline) => json!({"reloadToken": []}),
+        Party::Role(_) => json!({"personToken": []}),
     };
-    match route.who.roles() {
-        [Role::Nobody] => json!([]),
-        roles => roles.iter().map(scheme).collect(),
+    let mut schemes: Vec<Value> = Vec::new();
+    for party in route.who.parties() {
+        let scheme = scheme(&party);
+        if !schemes.contains(&scheme) {
+            schemes.push(scheme);
+        }
     }
+    match route.who {
+        Who::Anyone => json!([]),
+        _ => schemes.into(),
+    }
+}
+
+/// The roles of people that a route takes.
+fn roles(route: &Route) -> Option<Vec<&'static str>> {
+    let Who::May(permission) = route.who else {
+        return None;
+    };
+    Some(permission.roles().iter().map(|role| role.name()).collect())
 }
 
 /// The possible refusals of a route, by status and name of the description.
@@ -127,7 +145,7 @@ fn refusals(route: &Route) -> impl Iterator<Item = (&'static str, &'static str)>
         (route.who.refuses(), "401", "NoToken"),
         // A cluster may also need a certificate.
         (
-            route.who.refuses() || route.who.roles().contains(&Role::Cluster),
+            route.who.refuses() || route.who.knows_clusters(),
             "403",
             "Forbidden",
         ),

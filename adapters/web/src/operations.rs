@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use http::request::Parts;
-use http::{HeaderMap, HeaderValue, Response, StatusCode, header};
+use http::{HeaderValue, Response, StatusCode, header};
 use serde_json::json;
 use towpath_core::finding::Finding;
 use towpath_formats::findings;
 
+use crate::access::{self, Caller};
 use crate::body::{self, AnswerBody};
 use crate::ending::Stage;
 use crate::fleet::query;
@@ -70,13 +71,13 @@ pub(crate) fn readiness(
         "setup": findings::json(&service.setup_findings()),
         "signatures": signatures::told(service.signatures.load().as_deref(), service.now()),
         "lastReload": last_reload(&reload),
-        "fleet": fleet_health(service, &head.headers),
+        "fleet": fleet_health(service, &Caller::of(head)),
     });
     Ok(body::json(status, format!("{text:#}\n")))
 }
 
 /// The fleet's state is only shown: graphs do not depend on it.
-fn fleet_health(service: &Service, headers: &HeaderMap) -> serde_json::Value {
+fn fleet_health(service: &Service, caller: &Caller) -> serde_json::Value {
     let health = service.fleet_health.load();
     match (service.fleet.load().is_some(), &*health) {
         (false, _) => json!({"configured": false}),
@@ -88,7 +89,7 @@ fn fleet_health(service: &Service, headers: &HeaderMap) -> serde_json::Value {
             "checkedAt": health.checked_at.to_string(),
             "lastPass": health.last_pass.map(|at| at.to_string()),
             "isScheduler": health.is_scheduler,
-            "findings": findings(&health.findings, fleet::sight(service, headers) == fleet::Sight::Whole),
+            "findings": findings(&health.findings, access::sight(service, caller) == fleet::Sight::Whole),
         }),
     }
 }
@@ -131,7 +132,7 @@ fn last_reload(reload: &Reload) -> serde_json::Value {
 /// There may be thousands of series.
 pub(crate) fn metrics(service: &Arc<Service>, head: &Parts) -> OrRefusal<Work> {
     query::nothing(head)?;
-    let (service, sight) = (service.clone(), fleet::sight(service, &head.headers));
+    let (service, sight) = (service.clone(), access::sight(service, &Caller::of(head)));
     Ok(Box::new(move |_| written(&service, sight)))
 }
 

@@ -20,7 +20,7 @@ use crate::body::{self, AnswerBody};
 use crate::enrolment::View;
 use crate::questions::Work;
 use crate::refusal::OrRefusal;
-use crate::{Service, Snapshot, explain, fleet};
+use crate::{Service, Snapshot, access, explain, fleet};
 
 /// A question with everything that another thread needs to answer it.
 struct PathQuestion {
@@ -40,7 +40,7 @@ pub(crate) fn question(service: &Arc<Service>, request: &Parts) -> OrRefusal<Wor
     let form = asked.form;
     let form = form.unwrap_or_else(|| PictureForm::Told(explain::accepted(request)));
     let sight = match &asked.request.asker.id {
-        Fact::Known(id) => fleet::sight_of(service, &request.headers, id),
+        Fact::Known(id) => access::sight_of(service, request, id),
         Fact::Unknown => fleet::Sight::Whole,
     };
     let question = PathQuestion {

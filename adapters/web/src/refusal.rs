@@ -10,6 +10,7 @@ use crate::body::{self, AnswerBody};
 /// When a client may try again, in seconds.
 const RETRY_AFTER: HeaderValue = HeaderValue::from_static("5");
 
+#[derive(Debug, Clone)]
 pub(crate) struct Refusal {
     pub(crate) status: StatusCode,
     kind: &'static str,

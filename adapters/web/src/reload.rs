@@ -9,18 +9,18 @@ use http::{Response, StatusCode};
 use hyper::body::Incoming;
 use serde::Deserialize;
 use serde_json::json;
+use towpath_core::access::Permission;
 use towpath_core::intake::CopyObjection;
 
 use crate::Service;
+use crate::access::{self, Caller};
 use crate::body::{self, AnswerBody};
-use crate::fleet::{Purpose, TokenKeys, check_token, query, receive};
+use crate::fleet::{query, receive};
 use crate::refusal::{OrRefusal, Refusal};
 use crate::workers::Surroundings;
 
-/// How to wake the readers, and who may do it.
+/// How to wake the readers.
 pub struct ReloadDoor {
-    /// The keys of the tokens; without any, nobody may.
-    pub keys: Option<TokenKeys>,
     pub wake: Arc<dyn Fn(&ReloadRequest) -> WakeOutcome + Send + Sync>,
 }
 
@@ -55,13 +55,12 @@ pub(crate) async fn answer(
     incoming: &mut Incoming,
     around: &Surroundings,
 ) -> OrRefusal<Response<AnswerBody>> {
-    let (door, headers, now) = (
+    let (door, headers, caller) = (
         service.reload_door.load_full(),
         &head.headers,
-        service.now(),
+        Caller::of(head),
     );
-    let keys = door.as_ref().and_then(|door| door.keys.as_ref());
-    check_token(keys, Purpose::Reload, headers, now)?;
+    access::may_everywhere(service, &caller, Permission::Reload)?;
     query::nothing(head)?;
     let text = match receive::is_empty(incoming) {
         true => "{}".to_owned(),
@@ -69,9 +68,8 @@ pub(crate) async fn answer(
     };
     let wanted = read(&text).map_err(Refusal::invalid_body)?;
     let only_wakes = wanted.allow.is_empty() && wanted.discard.is_empty();
-    if !only_wakes && check_token(keys, Purpose::Admin, headers, now).is_err() {
-        let sentence = "to allow what was refused, or to discard a block, takes the administrator's token: this one only wakes readers";
-        return Err(Refusal::new(StatusCode::FORBIDDEN, "wrong_token", sentence));
+    if !only_wakes {
+        access::may_everywhere(service, &caller, Permission::OverruleSource)?;
     }
     if let Some(name) = unknown_part(service, &wanted) {
         let sentence =
@@ -87,7 +85,7 @@ pub(crate) async fn answer(
             "there is no such source; there are {}",
             names.join(", ")
         ))),
-        None => unreachable!("without a door there are no keys"),
+        None => Err(not_found("there are no sources yet; try again".to_owned())),
     }
 }
 

@@ -11,7 +11,7 @@ use towpath_core::rate::{Rate, Rates};
 
 use crate::refusal::{OrRefusal, Refusal, whole_seconds};
 use crate::routes::Cost;
-use crate::{Service, fleet, locked};
+use crate::{Service, access, locked};
 
 /// The default limit. A person at the page asks a few times a second at most, an agent a few times a minute.
 pub const REQUESTS_PER_MINUTE: u32 = 1_200;
@@ -46,7 +46,7 @@ impl Service {
         if matches!(cost, Some(Cost::Graph | Cost::Probe)) {
             return Ok(());
         }
-        let token = fleet::genuine_token(self, headers);
+        let token = access::genuine_token(self, headers);
         let hashed = token.map(|token| Client::Token(Sha256::digest(token).into()));
         let Some(client) = hashed.or(address.map(Client::Address)) else {
             return Ok(());

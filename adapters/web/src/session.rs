@@ -1,31 +1,40 @@
-//! `GET /api/v1/session`: what the caller may do here, and what there is. The page asks it first.
+//! `GET /api/v1/session`: who the caller is, what they may do here, and what there is. The page asks it first.
 
 use http::request::Parts;
-use http::{HeaderMap, Response, StatusCode};
+use http::{Response, StatusCode};
 use serde_json::{Value, json};
+use towpath_core::access::{Grants, Permission, Reach, Role};
 
 use crate::Service;
+use crate::access::{self, Caller};
 use crate::body::{self, AnswerBody};
-use crate::fleet::{self, Purpose, Sight, check_token, query};
-use crate::refusal::{OrRefusal, Refusal};
+use crate::fleet::{Sight, query};
+use crate::refusal::OrRefusal;
 
 pub(crate) fn answer(service: &Service, head: &Parts, _: &str) -> OrRefusal<Response<AnswerBody>> {
     query::nothing(head)?;
-    let headers = &head.headers;
-    let administrates = holds(service, Purpose::Admin, headers);
-    let has_fleet = service.fleet.load().is_some();
-    let reads = fleet::sight(service, headers) == Sight::Whole;
-    let role = match (administrates.is_ok(), reads) {
-        (true, _) => "administrator",
-        (false, true) => "reader",
-        (false, false) => "nobody",
+    let caller = Caller::of(head);
+    let none = Grants::default();
+    let (grants, problem) = match &caller {
+        Caller::Nobody => (&none, Value::Null),
+        Caller::Refused(refusal) => (&none, refusal.told()),
+        Caller::Known(known) => (&known.grants, Value::Null),
     };
+    let has_fleet = service.fleet.load().is_some();
+    let permissions = permissions(service, &caller, grants);
+    let changes = permissions.iter().any(|one| *one != Permission::ReadFleet);
+    let names: Vec<&str> = permissions.iter().map(|one| one.name()).collect();
     let (commit, example) = service.build.more.get().cloned().unwrap_or_default();
+    let identity = caller
+        .identity()
+        .map(|identity| json!({"name": *identity.name, "source": identity.source.kind().name()}));
     let text = json!({
-        "readOnly": !(administrates.is_ok() && has_fleet),
-        "role": role,
-        "tokenProblem": token_problem(service, headers, administrates.err()),
-        "needsToken": fleet::sight(service, &HeaderMap::new()) != Sight::Whole,
+        "readOnly": !(changes && has_fleet),
+        "identity": identity,
+        "roles": grants.iter().map(told).collect::<Vec<Value>>(),
+        "permissions": names,
+        "tokenProblem": problem,
+        "needsToken": access::sight(service, &Caller::Nobody) != Sight::Whole,
         "hasFleet": has_fleet,
         "example": example,
         "version": service.build.version,
@@ -34,22 +43,19 @@ pub(crate) fn answer(service: &Service, head: &Parts, _: &str) -> OrRefusal<Resp
     Ok(body::json(StatusCode::OK, format!("{text:#}\n")))
 }
 
-fn holds(service: &Service, purpose: Purpose, headers: &HeaderMap) -> OrRefusal<()> {
-    check_token(
-        service.token_keys().as_ref(),
-        purpose,
-        headers,
-        service.now(),
-    )
+/// What the caller may do in some organisation at least.
+fn permissions(service: &Service, caller: &Caller, grants: &Grants) -> Vec<Permission> {
+    let may = |permission: &Permission| match permission {
+        Permission::ReadFleet if access::sight(service, caller) == Sight::Whole => true,
+        permission => !grants.scope(*permission).is_nowhere(),
+    };
+    Permission::ALL.into_iter().filter(may).collect()
 }
 
-/// Why the token that was sent gives nothing; null without one, and for one that does.
-fn token_problem(service: &Service, headers: &HeaderMap, as_admin: Option<Refusal>) -> Value {
-    let was_sent = headers.contains_key(http::header::AUTHORIZATION);
-    match as_admin {
-        Some(refusal) if was_sent && holds(service, Purpose::Read, headers).is_err() => {
-            refusal.told()
-        }
-        _ => Value::Null,
-    }
+fn told((role, reach): &(Role, Reach)) -> Value {
+    let organisation = match reach {
+        Reach::Everywhere => None,
+        Reach::Organisation(name) => Some(&**name),
+    };
+    json!({"role": role.name(), "organisation": organisation})
 }

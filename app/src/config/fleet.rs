@@ -29,9 +29,6 @@ pub(crate) struct FleetSettings {
     pub(crate) store_password_file: Option<PathBuf>,
     /// None: everything is kept for ever.
     pub(crate) keep_for: Option<SignedDuration>,
-    pub(crate) token_keys: Option<PathBuf>,
-    /// Tokens of the first version are taken until then.
-    pub(crate) unbound_until: Option<Timestamp>,
     pub(crate) reads: Reads,
     pub(crate) pass_every: Duration,
     pub(crate) allowance: SignedDuration,
@@ -222,14 +219,15 @@ impl ServeOptions {
             }
             return Ok(None);
         };
-        let reads = match (self.open_reads, &self.token_keys) {
-            (Some(false), None) => {
+        let has_keys = self.token_keys.is_some() || self.people_keys.is_some();
+        let reads = match (self.open_reads, has_keys) {
+            (Some(false), false) => {
                 bail!(
-                    "openReads is false, but there is no key to check tokens with; add --token-keys FILE"
+                    "openReads is false, but there is no key to check people's tokens with; add --people-keys FILE"
                 )
             }
-            (Some(true), _) | (None, None) => Reads::Open,
-            (Some(false) | None, Some(_)) => Reads::WithToken,
+            (Some(true), _) | (None, false) => Reads::Open,
+            (Some(false) | None, true) => Reads::WithToken,
         };
         Ok(Some(FleetSettings {
             policy,
@@ -237,8 +235,6 @@ impl ServeOptions {
             store: self.store.clone(),
             store_password_file: self.store_password_file.clone(),
             keep_for: keep_for.unless_zero(),
-            token_keys: self.token_keys.clone(),
-            unbound_until: self.unbound_until()?,
             reads,
             pass_every: pass.unsigned(),
             allowance: allowance.signed(),

@@ -146,24 +146,48 @@ pub(crate) struct ServeOptions {
         help_heading = "Fleet"
     )]
     pub(crate) keep_for: Option<TimeSpan>,
-    /// Sign and check tokens of clusters and administrators with the keys in this file. Towpath reads it again when it changes.
+    /// Check the tokens of clusters and pipelines with the keys in this file. Towpath reads it again when it changes.
     #[arg(
         long,
         env = "TOWPATH_TOKEN_KEYS",
         value_name = "FILE",
-        help_heading = "Fleet"
+        help_heading = "Access"
     )]
     pub(crate) token_keys: Option<PathBuf>,
-    /// Accept tokens of the first version (tpc_, tpa_, tpr_) until this day. Their clusters stay unbound and earn no soak.
+    /// Check the tokens of people with the keys in this file. No key may be in both files. Towpath reads it again when it changes.
+    #[arg(
+        long,
+        env = "TOWPATH_PEOPLE_KEYS",
+        value_name = "FILE",
+        help_heading = "Access"
+    )]
+    pub(crate) people_keys: Option<PathBuf>,
+    /// Give people whom an OIDC issuer or a Kubernetes API knows the roles in this file. Towpath reads it again when it changes.
+    #[arg(
+        long,
+        env = "TOWPATH_ACCESS",
+        value_name = "FILE",
+        help_heading = "Access"
+    )]
+    pub(crate) access: Option<PathBuf>,
+    /// Refuse the tokens in this file, besides those that the store has revoked. Towpath reads it again when it changes.
+    #[arg(
+        long,
+        env = "TOWPATH_REVOKED_TOKENS",
+        value_name = "FILE",
+        help_heading = "Access"
+    )]
+    pub(crate) revoked_tokens: Option<PathBuf>,
+    /// Accept tokens of the first version (tpc_, tpr_) until this day. Their clusters stay unbound and earn no soak.
     #[arg(
         long,
         env = "TOWPATH_ACCEPT_UNBOUND_TOKENS_UNTIL",
         value_name = "DATE",
-        help_heading = "Fleet"
+        help_heading = "Access"
     )]
     pub(crate) accept_unbound_tokens_until: Option<String>,
-    /// Let anybody read the fleet without a token. [default: true without --token-keys, else false]
-    #[arg(long, env = "TOWPATH_OPEN_READS", num_args = 0..=1, default_missing_value = "true", value_name = "BOOL", help_heading = "Fleet")]
+    /// Let anybody read the fleet without a token. [default: true without --token-keys and --people-keys, else false]
+    #[arg(long, env = "TOWPATH_OPEN_READS", num_args = 0..=1, default_missing_value = "true", value_name = "BOOL", help_heading = "Access")]
     pub(crate) open_reads: Option<bool>,
     /// Make a scheduling pass over the fleet this often. [default: 1m]
     #[arg(
@@ -414,6 +438,10 @@ pub(crate) struct Settings {
     pub(crate) minors: Option<PathBuf>,
     pub(crate) fleet: Option<FleetSettings>,
     pub(crate) token_keys: Option<PathBuf>,
+    pub(crate) people_keys: Option<PathBuf>,
+    /// The roles of people whom others know.
+    pub(crate) access: Option<PathBuf>,
+    pub(crate) revoked_tokens: Option<PathBuf>,
     /// Tokens of the first version are taken until then.
     pub(crate) unbound_until: Option<Timestamp>,
     pub(crate) limits: Limits,
@@ -595,7 +623,7 @@ impl ServeOptions {
     fn or(self, other: Self) -> Self {
         first_given! { self, other;
             listen, sources, refresh_every, degraded_after, allow_window_change, platforms, minors, fleet, clusters,
-            store, store_password_file, feedback, keep_for, token_keys, accept_unbound_tokens_until,
+            store, store_password_file, feedback, keep_for, token_keys, people_keys, access, revoked_tokens, accept_unbound_tokens_until,
             open_reads, pass_every, report_allowance, ocm, ocm_token, ocm_client_id,
             ocm_client_secret, ocm_offline_token, ocm_token_url, acm, acm_context, outcomes, aus_metrics, poll_every,
             max_connections, max_connections_per_address, tls_cert, tls_key, client_ca, client_crl, insecure_http, trusted_proxies, allowed_hosts,
@@ -666,6 +694,9 @@ impl ServeOptions {
             minors: self.minors,
             fleet,
             token_keys: self.token_keys,
+            people_keys: self.people_keys,
+            access: self.access,
+            revoked_tokens: self.revoked_tokens,
             unbound_until,
             limits: Limits {
                 connections,
@@ -706,6 +737,7 @@ impl Settings {
         let files = self
             .token_keys
             .iter()
+            .chain(&self.people_keys)
             .chain(&self.sources.access.registry_auth_file)
             .chain(outcomes)
             .chain(tls_key);
@@ -738,10 +770,13 @@ impl Settings {
             let policy = ("--fleet", fleet.policy.as_path());
             std::iter::once(policy).chain(clusters).chain(acm)
         });
-        let keys = self
-            .token_keys
-            .iter()
-            .map(|path| ("--token-keys", path.as_path()));
+        let machines = self.token_keys.iter().map(|path| ("--token-keys", path));
+        let people = self.people_keys.iter().map(|path| ("--people-keys", path));
+        let access = self.access.iter().map(|path| ("--access", path));
+        let revoked = self.revoked_tokens.iter();
+        let revoked = revoked.map(|path| ("--revoked-tokens", path));
+        let keys = machines.chain(people).chain(access).chain(revoked);
+        let keys = keys.map(|(flag, path)| (flag, path.as_path()));
         let tls = self.tls.iter().flat_map(TlsSettings::files);
         let all = sources.chain(fleet).chain(keys).chain(tls);
         let mut all = all.filter(|(_, path)| !path.exists());

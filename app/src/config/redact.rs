@@ -21,8 +21,14 @@ impl fmt::Display for Settings {
         if let Some(fleet) = &self.fleet {
             writeln!(f, "{fleet}")?;
         }
-        if let (None, Some(keys)) = (&self.fleet, &self.token_keys) {
-            writeln!(f, "tokenKeys: {:?}", keys.display().to_string())?;
+        for (name, file) in [
+            ("tokenKeys", &self.token_keys),
+            ("peopleKeys", &self.people_keys),
+            ("access", &self.access),
+            ("revokedTokens", &self.revoked_tokens),
+        ] {
+            file.iter()
+                .try_for_each(|file| writeln!(f, "{name}: {:?}", file.display().to_string()))?;
         }
         if let Some(until) = self.unbound_until {
             writeln!(f, "acceptUnboundTokensUntil: \"{until}\"")?;
@@ -97,9 +103,6 @@ impl fmt::Display for FleetSettings {
             .iter()
             .try_for_each(|file| writeln!(f, "feedback: {}", path(file)))?;
         writeln!(f, "keepFor: {}", written(self.keep_for.unwrap_or_default()))?;
-        self.token_keys
-            .iter()
-            .try_for_each(|keys| writeln!(f, "tokenKeys: {}", path(keys)))?;
         writeln!(f, "openReads: {}", self.reads == Reads::Open)?;
         writeln!(f, "passEvery: {}", written(self.pass_every))?;
         if let Some(HandsSettings::Acm(acm)) = &self.hands {

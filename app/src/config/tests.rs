@@ -62,6 +62,9 @@ fn the_default_file_names_every_option_with_its_default() {
     );
     let rest = options.accept_unbound_tokens_until.take().is_some()
         && options.token_keys.take().is_some()
+        && options.people_keys.take().is_some()
+        && options.access.take().is_some()
+        && options.revoked_tokens.take().is_some()
         && options.ocm.take().is_some()
         && options.ocm_token.take().is_some();
     assert!(options.ocm_client_id.take().is_some() && options.ocm_client_secret.take().is_some());
@@ -294,7 +297,7 @@ fn mistakes_are_told() {
     for (file, expected) in [
         (
             "acceptUnboundTokensUntil: 2027-01-31",
-            "add --token-keys FILE",
+            "add --people-keys FILE",
         ),
         (
             "tokenKeys: k\nacceptUnboundTokensUntil: soon",

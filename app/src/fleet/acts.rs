@@ -331,7 +331,7 @@ impl People<'_> {
 
     pub(super) async fn forget(&self, cluster: &str) -> Result<Act, NotDone> {
         let (id, name) = self.cluster(cluster, "forgotten").await?;
-        match self.store.forget(&id).await? {
+        match self.store.forget(&id, &self.actor.name, self.now).await? {
             true => Ok(Act::Forgotten {
                 id: id.to_string(),
                 name: name.to_string(),

@@ -19,7 +19,7 @@ use towpath_formats::fleet::{json as told, pages, text as said};
 use towpath_formats::words::second;
 use towpath_store::{ClusterReport, Store, StoreError, UpgradeSelection};
 use towpath_web::{
-    Clock, Enrolment, FleetAnswer, FleetApi, FleetForm, FleetRequest, UpgradeChoice,
+    Admitted, Clock, Enrolment, FleetAnswer, FleetApi, FleetForm, FleetRequest, UpgradeChoice,
 };
 
 use super::acts as acts_on;
@@ -31,7 +31,7 @@ use super::kept_outlook::KeptOutlook;
 use super::log_answers::LogReader;
 use super::published_fleet::{DecidedFleet, GraphHandle, GraphSource, PublishedFleet};
 use super::report_queue::ReportQueue;
-use super::{orders, preflight};
+use super::{orders, preflight, reach, revocations};
 
 /// Questions about the fleet that are worked on at once; one more is told to come back.
 const MAX_QUESTIONS: usize = 8;
@@ -55,10 +55,11 @@ impl FleetApi for FleetBackendSlot {
     fn answer(
         &self,
         request: FleetRequest,
+        caller: Admitted,
         form: FleetForm,
     ) -> Pin<Box<dyn Future<Output = FleetAnswer> + Send>> {
         match self.0.get() {
-            Some(api) => api.answer(request, form),
+            Some(api) => api.answer(request, caller, form),
             None => Box::pin(std::future::ready(FleetAnswer::Unavailable(
                 "the store has not been reached yet".into(),
             ))),
@@ -68,14 +69,14 @@ impl FleetApi for FleetBackendSlot {
 
 #[derive(Clone)]
 pub(crate) struct FleetBackend {
-    store: Store,
-    published_fleet: Arc<PublishedFleet>,
+    pub(super) store: Store,
+    pub(super) published_fleet: Arc<PublishedFleet>,
     graph: GraphSource,
     clock: Clock,
     allowance: SignedDuration,
     outlooks: Arc<KeptOutlook>,
     forecasts: Arc<Semaphore>,
-    questions: Arc<Semaphore>,
+    pub(super) questions: Arc<Semaphore>,
     orders: Arc<Semaphore>,
     reports: ReportQueue,
     log: LogReader,
@@ -110,9 +111,16 @@ impl FleetApi for FleetBackend {
     fn answer(
         &self,
         request: FleetRequest,
+        caller: Admitted,
         form: FleetForm,
     ) -> Pin<Box<dyn Future<Output = FleetAnswer> + Send>> {
-        Box::pin(self.clone().answered(request, form, (self.clock)()))
+        let (backend, now) = (self.clone(), (self.clock)());
+        Box::pin(async move {
+            match reach::checked(&backend, request, &caller).await {
+                Ok(request) => backend.answered(request, form, now).await,
+                Err(refused) => refused,
+            }
+        })
     }
 }
 
@@ -238,6 +246,15 @@ impl FleetBackend {
                 .preflights(filter, form, now)
                 .await
                 .unwrap_or_else(|answer| answer),
+            FleetRequest::Revocations => revocations::list(&self.store, form)
+                .await
+                .unwrap_or_else(|answer| answer),
+            FleetRequest::Revoke { which, why, by } => {
+                let revocation = revocations::wanted(which, &by, &why, now);
+                revocations::revoke(&self.store, &revocation, form)
+                    .await
+                    .unwrap_or_else(|answer| answer)
+            }
             FleetRequest::Halts => halts::list(&self.store, form)
                 .await
                 .unwrap_or_else(|answer| answer),
@@ -609,9 +626,9 @@ impl FleetBackend {
                 UpgradeChoice::Of(cluster) => people.cancel_of(&cluster, &why).await?,
                 UpgradeChoice::Number(number) => people.cancel_number(number, &why).await?,
             },
-            FleetRequest::Forget { cluster, .. } => {
+            FleetRequest::Forget { cluster, actor } => {
                 let act = people.forget(&cluster).await?;
-                tracing::info!(%cluster, "a cluster was forgotten over HTTP");
+                tracing::info!(%cluster, by = &*actor.name, "a cluster was forgotten over HTTP");
                 act
             }
             question => unreachable!("{question:?} is no act"),

@@ -1,6 +1,7 @@
 //! Who runs a command that opens the store itself: the operating system's user. Nobody types that name, and no token proves it, so
 //! it is marked: `local:alice`.
 
+use towpath_core::access::{Identity, Source};
 use towpath_core::fleet::Actor;
 
 /// Users of this machine: one per line, with the number behind the second colon.
@@ -8,7 +9,7 @@ const USERS: &str = "/etc/passwd";
 /// A larger file is not read.
 const MAX_BYTES: u64 = 16 << 20;
 
-pub(super) fn local_user() -> Actor {
+pub(crate) fn local_user() -> Actor {
     let number = rustix::process::getuid().as_raw();
     let is_small = std::fs::metadata(USERS).is_ok_and(|file| file.len() <= MAX_BYTES);
     let users = is_small
@@ -24,10 +25,11 @@ fn actor(name: Option<&str>, number: u32) -> Actor {
         || format!("local:uid-{number}"),
         |name| format!("local:{name}"),
     );
-    Actor {
+    let identity = Identity {
         name: name.into(),
-        known_by: "local".into(),
-    }
+        source: Source::Store,
+    };
+    Actor::from(&identity)
 }
 
 fn name_of(users: &str, number: u32) -> Option<&str> {
@@ -52,7 +54,10 @@ mod tests {
             (10, "local:uid-10"),
         ] {
             let actor = actor(name_of(users, number), number);
-            assert_eq!((&*actor.name, &*actor.known_by), (expected, "local"));
+            assert_eq!(
+                (&*actor.name, &*actor.known_by),
+                (expected, "a command on the store")
+            );
         }
         assert!(local_user().name.starts_with("local:"));
     }

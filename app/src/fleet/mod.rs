@@ -17,7 +17,7 @@ mod import;
 mod kept_attempts;
 mod kept_outlook;
 pub(crate) mod lease;
-mod local_user;
+pub(crate) mod local_user;
 mod log_answers;
 mod look;
 mod operator_acts;
@@ -28,9 +28,11 @@ mod outcomes_query;
 mod preflight;
 mod progress;
 pub(crate) mod published_fleet;
+mod reach;
 mod remote;
 mod replay;
 mod report_queue;
+pub(crate) mod revocations;
 pub(crate) mod run;
 pub(crate) mod scheduler;
 mod views;
@@ -42,6 +44,7 @@ use anyhow::{Context, bail, ensure};
 use towpath_store::{Store, StoreAddress};
 
 pub(crate) use self::args::FleetCommand;
+pub(crate) use self::operator_acts::StoreArgs;
 pub(crate) use self::outcomes::OutcomeArgs;
 use crate::config::{self, ServeOptions, Settings};
 
@@ -62,6 +65,21 @@ pub(crate) fn execute(command: FleetCommand) -> anyhow::Result<bool> {
     runtime.block_on(async {
         crate::serve::outlive_file_size_limit()?;
         answer(command).await
+    })
+}
+
+/// Works on an existing store.
+pub(crate) fn on_store<T>(
+    args: &StoreArgs,
+    work: impl AsyncFnOnce(&Store) -> anyhow::Result<T>,
+) -> anyhow::Result<T> {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()?;
+    runtime.block_on(async {
+        crate::serve::outlive_file_size_limit()?;
+        let store = open(args).await?;
+        work(&store).await
     })
 }
 

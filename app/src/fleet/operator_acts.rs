@@ -6,7 +6,8 @@ use std::path::PathBuf;
 
 use anyhow::{Context, anyhow, bail, ensure};
 use clap::{Args, Subcommand};
-use jiff::{SignedDuration, Timestamp};
+use jiff::{RoundMode, SignedDuration, Timestamp, TimestampRound};
+use towpath_core::access::Role;
 use towpath_core::cluster::ClusterId;
 use towpath_core::fleet::{FleetPolicy, KnownFleet, Name, Upgrade};
 use towpath_core::graph::Graph;
@@ -14,7 +15,7 @@ use towpath_core::version::Version;
 use towpath_formats::fleet;
 use towpath_formats::fleet::acts::{self, Act, PausePlace};
 use towpath_formats::fleet::token;
-use towpath_formats::fleet::token::{Claims, Enrolment, Grant};
+use towpath_formats::fleet::token::{Claims, Enrolment, Grant, Person};
 use towpath_formats::words::second;
 use towpath_store::{Store, StoreAddress, UpgradeSelection};
 
@@ -275,26 +276,32 @@ pub(crate) struct BackupArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct TokenArgs {
-    /// The file with keys: one per line, at least 32 characters each. The first one signs.
+    /// The file with the keys of clusters' and pipelines' tokens: one per line, at least 32 characters each. The first one signs.
     #[arg(long, env = "TOWPATH_TOKEN_KEYS", value_name = "FILE")]
-    keys: PathBuf,
+    keys: Option<PathBuf>,
+    /// The same for the tokens of people: --role, --admin and --read.
+    #[arg(long, env = "TOWPATH_PEOPLE_KEYS", value_name = "FILE")]
+    people_keys: Option<PathBuf>,
     /// For the cluster with this id. With --store or --server it may be the cluster's name, and --org and --name are looked up.
-    #[arg(long, value_name = "ID", required_unless_present_any = ["admin", "reload", "read"])]
+    #[arg(long, value_name = "ID", required_unless_present_any = ["admin", "reload", "read", "roles"])]
     cluster: Option<String>,
-    /// The organisation that the cluster belongs to.
-    #[arg(long, value_name = "ID", requires = "cluster")]
+    /// The organisation that the cluster belongs to; or, for a person, the only one where the roles count. [default: for a person, all]
+    #[arg(long, value_name = "ID", conflicts_with = "reload")]
     org: Option<String>,
-    /// The cluster's name in the policies; or, with --admin, the name of the person. Undoing a halt takes two persons.
+    /// The cluster's name in the policies; or the name of the person, as the log shall have it. Undoing a halt takes two persons.
     #[arg(long, value_name = "NAME")]
     name: Option<String>,
-    /// For an administrator.
-    #[arg(long, conflicts_with = "cluster")]
+    /// For a person with this role; repeatable. `towpath access` prints what each role may do.
+    #[arg(long = "role", value_name = "ROLE", conflicts_with_all = ["cluster", "reload"], value_parser = role)]
+    roles: Vec<Role>,
+    /// For a person with every role.
+    #[arg(long, conflicts_with_all = ["cluster", "roles"])]
     admin: bool,
     /// For a pipeline. It may only announce that a source has changed (`POST /api/v1/reload`).
     #[arg(long, conflicts_with_all = ["admin", "cluster"])]
     reload: bool,
-    /// For a reader, who may read the fleet and change nothing.
-    #[arg(long, conflicts_with_all = ["admin", "cluster", "reload"])]
+    /// For a person or a program with the role viewer, who may read the fleet and change nothing.
+    #[arg(long, conflicts_with_all = ["admin", "cluster", "reload", "roles"])]
     read: bool,
     /// Look the cluster up in this store.
     #[arg(
@@ -314,6 +321,11 @@ pub(crate) struct TokenArgs {
     days: u16,
     #[command(flatten)]
     now: NowArgs,
+}
+
+fn role(name: &str) -> Result<Role, String> {
+    let there = || Role::OF_PEOPLE.map(Role::name).join(", ");
+    Role::of_people(name).ok_or_else(|| format!("there is no such role; there are {}", there()))
 }
 
 fn yes(said: &str) -> anyhow::Result<bool> {
@@ -668,46 +680,27 @@ pub(super) async fn token(args: &TokenArgs) -> anyhow::Result<bool> {
 
 /// Prints a token; beside it, for people, what it is for and when it ends.
 pub(super) fn issue(args: &TokenArgs, enrolment: Option<Enrolment>) -> anyhow::Result<bool> {
-    crate::secrets::tell_of_open_file(&args.keys);
-    let keys = crate::token_keys::read(&args.keys, None)?;
-    let end = args
-        .now
-        .at()
-        .checked_add(SignedDuration::from_hours(24 * i64::from(args.days)));
+    let whole = TimestampRound::new()
+        .smallest(jiff::Unit::Millisecond)
+        .mode(RoundMode::Trunc);
+    let now = args.now.at().round(whole)?;
+    let end = now.checked_add(SignedDuration::from_hours(24 * i64::from(args.days)));
     let end = end
         .context("--days: that time is too far in the future; use fewer days")?
         .round(jiff::Unit::Second)?;
     let random =
         towpath_service::random().context("cannot read random bytes for the token's serial")?;
     let serial = token::serial(&random);
-    let (grant, whose) = match enrolment {
-        Some(enrolment) => {
-            let Enrolment {
-                organisation,
-                name,
-                id,
-            } = &enrolment;
-            let whose = format!("cluster {name} of organisation {organisation} (id {id})");
-            (Grant::Cluster(enrolment), whose)
-        }
-        _ if args.admin => match &args.name {
-            Some(name) => {
-                let whose = format!("administrator {name}");
-                (Grant::NamedAdmin(name.clone()), whose)
-            }
-            None => (Grant::Admin, "an administrator".to_owned()),
-        },
-        _ if args.name.is_some() => bail!("--name is for --cluster and --admin"),
-        _ if args.reload => (
-            Grant::Reload,
-            "a pipeline that announces changed sources".to_owned(),
-        ),
-        _ if args.read => (Grant::Read, "a reader of the fleet".to_owned()),
-        _ => bail!(
-            "name a cluster with --cluster ID --org ID --name NAME, or use --admin, --read or --reload"
-        ),
+    let (grant, whose) = args.grant(enrolment)?;
+    let keys = args.keys_for(&grant)?;
+    crate::secrets::tell_of_open_file(keys);
+    let keys = crate::token_keys::read(keys)?;
+    let claims = Claims {
+        grant,
+        made: Some(now),
+        end,
+        serial,
     };
-    let claims = Claims { grant, end, serial };
     let token = keys
         .issue(&claims)
         .map_err(|problem| anyhow::anyhow!("cannot make the token: {problem}"))?;
@@ -718,4 +711,67 @@ pub(super) fn issue(args: &TokenArgs, enrolment: Option<Enrolment>) -> anyhow::R
         claims.serial
     )?;
     yes(&format!("{token}\n"))
+}
+
+impl TokenArgs {
+    /// What the token is for, and how people say it.
+    fn grant(&self, enrolment: Option<Enrolment>) -> anyhow::Result<(Grant, String)> {
+        if let Some(enrolment) = enrolment {
+            let Enrolment {
+                organisation,
+                name,
+                id,
+            } = &enrolment;
+            let whose = format!("cluster {name} of organisation {organisation} (id {id})");
+            return Ok((Grant::Cluster(enrolment), whose));
+        }
+        if self.reload {
+            ensure!(
+                self.name.is_none(),
+                "--name is for clusters and people; leave it out"
+            );
+            let whose = "a pipeline that announces changed sources".to_owned();
+            return Ok((Grant::Reload, whose));
+        }
+        let roles: BTreeSet<Role> = match (self.admin, self.read) {
+            (true, _) => Role::OF_PEOPLE.into(),
+            (false, true) => [Role::Viewer].into(),
+            (false, false) => self.roles.iter().copied().collect(),
+        };
+        ensure!(
+            !roles.is_empty(),
+            "name a cluster with --cluster ID --org ID --name NAME, or use --role, --admin, --read or --reload"
+        );
+        let name = self.name.clone().context(
+            "whose token is it? The log needs a name: add --name NAME (a program has one too, as in --name prometheus)",
+        )?;
+        let names: Vec<&str> = roles.iter().map(|role| role.name()).collect();
+        let place = match &self.org {
+            None => "everywhere".to_owned(),
+            Some(organisation) => format!("in organisation {organisation}"),
+        };
+        let whose = format!("{name}: {} {place}", names.join(", "));
+        let organisation = self.org.clone();
+        let person = Person {
+            name,
+            roles,
+            organisation,
+        };
+        Ok((Grant::Person(person), whose))
+    }
+
+    /// The file with the keys of such tokens.
+    fn keys_for(&self, grant: &Grant) -> anyhow::Result<&std::path::Path> {
+        let (keys, problem) = match grant {
+            Grant::Person(_) => (
+                &self.people_keys,
+                "the tokens of people have keys of their own; add --people-keys FILE",
+            ),
+            Grant::Cluster(_) | Grant::Reload => (
+                &self.keys,
+                "the tokens of clusters and pipelines are made with --keys FILE; add it",
+            ),
+        };
+        keys.as_deref().context(problem)
+    }
 }

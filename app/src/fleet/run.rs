@@ -11,7 +11,7 @@ use tokio::task::JoinHandle;
 use towpath_core::cluster::Groups;
 use towpath_core::finding::Finding;
 use towpath_core::fleet::{
-    ClusterIdx, ClusterState, Filter, FleetPlanner, PUNCTUALITY, UpgradeState, history,
+    ClusterIdx, ClusterState, Filter, FleetPlanner, Name, PUNCTUALITY, UpgradeState, history,
     name_clashes,
 };
 use towpath_core::retry::Backoff;
@@ -28,12 +28,12 @@ use super::facts::NO_POLICY;
 use super::fleet_backend::{FleetBackend, FleetBackendSlot};
 use super::outcomes_query::{BackgroundQuery, OutcomesQuery};
 use super::published_fleet::{DecidedFleet, GraphSource, PassOutcome, PublishedFleet};
+use super::revocations;
 use super::scheduler::Scheduler;
 use super::{facts, needed, open_or_make};
 use crate::config::{FleetSettings, Settings};
 use crate::feedback::{self, BackgroundWatch};
 use crate::sources::{Access, HaltsFeed};
-use crate::token_keys;
 
 /// A cluster that was seen since then reports lately.
 const LATELY: SignedDuration = SignedDuration::from_hours(24);
@@ -242,11 +242,6 @@ pub(crate) fn in_background(
     access: Access,
     clock: Clock,
 ) -> anyhow::Result<BackgroundFleet> {
-    let keys = fleet
-        .token_keys
-        .as_deref()
-        .map(|path| token_keys::read(path, fleet.unbound_until))
-        .transpose()?;
     let feedback = feedback::read(fleet.feedback.as_deref())?;
     service.set_feedback(feedback.policy.clone());
     let address = fleet.store_address();
@@ -258,9 +253,9 @@ pub(crate) fn in_background(
     let api = Arc::new(FleetBackendSlot::default());
     service.fleet(Fleet {
         desk: api.clone(),
-        keys,
         reads: fleet.reads,
     });
+    service.expect_revoked_in_store();
     // Until the fleet has been read once, nobody knows who is managed: too many blocks can be undone.
     service.enrolment().start();
     let stop = Arc::new(Notify::new());
@@ -274,7 +269,12 @@ pub(crate) fn in_background(
             () = stopped.notified() => return,
         };
         let followed = store.clone();
-        let following = tokio::spawn(async move { halts.follow(&followed).await });
+        let checks_tokens = service.clone();
+        let following = tokio::spawn(async move {
+            let halts = halts.follow(&followed);
+            let revoked = revocations::follow(&followed, &checks_tokens);
+            tokio::join!(halts, revoked);
+        });
         let published_fleet = Arc::new(PublishedFleet::default());
         let graph = GraphSource::Served(service.clone());
         api.take(FleetBackend::new(
@@ -323,6 +323,14 @@ const STORE_BACKOFF: Backoff = Backoff {
     first: Duration::from_secs(1),
     longest: Duration::from_secs(30),
 };
+
+/// The organisations that a policy or a cluster names.
+fn organisations(published: &DecidedFleet) -> BTreeSet<Name> {
+    let of_policies = published.policy.organisations.keys().cloned();
+    let clusters = published.planner.roster().clusters();
+    let of_clusters = clusters.map(|(state, _)| state.organisation.clone());
+    of_policies.chain(of_clusters).collect()
+}
 
 /// Opens the store; while that fails, graphs are served and the fleet waits.
 async fn open_at_last(
@@ -390,6 +398,7 @@ async fn pass_until(
                 if let Some(published) = scheduler.published_fleet.published() {
                     let published = published.read().unwrap_or_else(PoisonError::into_inner);
                     tokio::task::block_in_place(|| {
+                        service.set_organisations(organisations(&published));
                         service
                             .enrolment()
                             .publish(Arc::new(managed(&published)), number);

@@ -17,6 +17,8 @@ pub(crate) struct Fleet<'a> {
     address: String,
 }
 
+const PEOPLE_KEYS: &str = "of people: 0123456789abcdef0123456789abcdef\n";
+
 impl<'a> Fleet<'a> {
     pub(crate) fn new(site: &'a Site) -> Self {
         example(&site.path("data"));
@@ -27,6 +29,7 @@ impl<'a> Fleet<'a> {
             "0123456789abcdef0123456789abcdef0123456789abcdef\n",
         )
         .unwrap();
+        std::fs::write(site.path("people-keys"), PEOPLE_KEYS).unwrap();
         let keys = site.path("keys").display().to_string();
         let token = [
             "fleet",
@@ -62,9 +65,10 @@ impl<'a> Fleet<'a> {
 
     /// Posts as an administrator.
     pub(crate) fn post(&self, service: &Towpath, target: &str, body: &Value) -> Response {
-        let keys = self.site.path("keys").display().to_string();
+        let keys = self.site.path("people-keys").display().to_string();
         let made = Command::new(env!("CARGO_BIN_EXE_towpath"))
-            .args(["fleet", "token", "--keys", &keys, "--admin"])
+            .args(["fleet", "token", "--people-keys", &keys])
+            .args(["--admin", "--name", "ada"])
             .output()
             .unwrap();
         let token = String::from_utf8(made.stdout).unwrap();
@@ -96,6 +100,8 @@ impl<'a> Fleet<'a> {
             &path("fleet"),
             "--token-keys",
             &path("keys"),
+            "--people-keys",
+            &path("people-keys"),
             "--open-reads",
         ];
         let towpath = Towpath::serve_at(&self.address, &[&options[..], &more, last].concat());

@@ -28,6 +28,8 @@ pub(crate) struct Site {
     watched: Towpath,
     hostile: Towpath,
     administrator: String,
+    /// May undo halts, and not halt.
+    signer: String,
     reader: String,
     /// Administrators with names.
     ada: String,
@@ -69,8 +71,9 @@ impl Site {
             bob,
             rollout,
             halted,
-            administrator: token(&keys, &["--admin"]),
-            reader: token(&keys, &["--read"]),
+            administrator: token(&keys, &["--admin", "--name", "ann"]),
+            reader: token(&keys, &["--read", "--name", "rae"]),
+            signer: token(&keys, &["--role", "second-signer", "--name", "sue"]),
             _data: [demo, evil, rolling],
         })
     }
@@ -87,7 +90,7 @@ impl Site {
             "watched": url(&self.watched),
             "ada": self.ada,
             "bob": self.bob,
-            "unnamed": self.administrator,
+            "signer": self.signer,
             "rollout": self.rollout,
             "halted": self.halted,
             "administrator": self.administrator,
@@ -108,7 +111,7 @@ fn serve(folder: &Path, store: &str, more: &[&str]) -> Towpath {
         &clusters,
         "--store",
         &store,
-        "--token-keys",
+        "--people-keys",
         &keys,
         "--pass-every",
         "1s",
@@ -189,7 +192,7 @@ fn halt(towpath: &Towpath, token: &str, rollout: &Value) -> Value {
 
 fn token(keys: &Path, arguments: &[&str]) -> String {
     let done = Command::new(binary())
-        .args(["fleet", "token", "--keys"])
+        .args(["fleet", "token", "--people-keys"])
         .arg(keys)
         .args(arguments)
         .output()

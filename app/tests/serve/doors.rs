@@ -137,7 +137,7 @@ fn a_secret_file_that_others_can_read_is_told_and_used() {
     std::fs::set_permissions(&keys, std::fs::Permissions::from_mode(0o644)).expect("its mode");
     let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_towpath"));
     command
-        .args(["fleet", "token", "--admin", "--keys"])
+        .args(["fleet", "token", "--reload", "--keys"])
         .arg(&keys);
     let done = command.output().expect("towpath runs");
     assert!(

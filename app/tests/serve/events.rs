@@ -5,6 +5,7 @@ use std::io::{BufRead, BufReader, Read};
 use std::net::TcpStream;
 
 use rustix::process::Signal;
+use serde_json::{Value, json};
 use towpath_testing_services::{Response, Towpath, example};
 
 use crate::fleet::{Fleet, PROD};
@@ -124,9 +125,7 @@ fn acts_of_people_are_told_without_names() {
     };
     towpath.until("there is a graph", |t| t.get("/readyz").status == 200);
     assert_eq!(pause("{}"), 400);
-    towpath.until("it is paused", |_| {
-        pause(r#"{"by": "ann", "why": "INC-1"}"#) == 200
-    });
+    towpath.until("it is paused", |_| pause(r#"{"why": "INC-1"}"#) == 200);
     listener.until("event: act\n");
     for name in ["demo", "ann", "INC-1", PROD] {
         assert!(!listener.said.contains(name), "{}", listener.said);
@@ -174,18 +173,29 @@ fn a_session_says_what_the_token_may() {
         answer.json()
     };
     let (admin, reader) = (fleet.token(&["--admin"]), fleet.token(&["--read"]));
-    for (token, role, read_only, problem) in [
-        ("", "nobody", true, None),
-        (&*reader, "reader", true, None),
-        (&*admin, "administrator", false, None),
-        ("nonsense", "nobody", true, Some("malformed_token")),
+    let roles = |told: &Value| {
+        let roles = told["roles"].as_array().expect("a list").iter();
+        let names = roles.map(|role| role["role"].as_str().expect("a name").to_owned());
+        names.collect::<Vec<_>>()
+    };
+    let all = [
+        "viewer",
+        "operator",
+        "release-administrator",
+        "second-signer",
+        "fleet-administrator",
+    ];
+    for (token, held, read_only, problem) in [
+        ("", &[][..], true, None),
+        (&*reader, &["viewer"], true, None),
+        (&*admin, &all, false, None),
+        ("nonsense", &[], true, Some("malformed_token")),
     ] {
         let told = session(token);
-        assert_eq!(
-            (&told["role"], &told["readOnly"]),
-            (&role.into(), &read_only.into()),
-            "{told}"
-        );
+        assert_eq!(roles(&told), held, "{told}");
+        assert_eq!(told["readOnly"], read_only, "{told}");
+        let name = told["identity"]["name"].as_str();
+        assert_eq!(name, (!held.is_empty()).then_some("ada"), "{told}");
         assert_eq!(told["tokenProblem"]["kind"].as_str(), problem, "{told}");
         assert_eq!(
             (&told["hasFleet"], &told["needsToken"]),
@@ -194,7 +204,8 @@ fn a_session_says_what_the_token_may() {
     }
     let example = Towpath::serve(&[]).get("/api/v1/session").json();
     assert_eq!(
-        (&example["example"], &example["hasFleet"], &example["role"]),
-        (&true.into(), &false.into(), &"reader".into())
+        (&example["example"], &example["hasFleet"]),
+        (&true.into(), &false.into())
     );
+    assert_eq!(example["permissions"], json!(["readFleet"]));
 }

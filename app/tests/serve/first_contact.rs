@@ -27,6 +27,7 @@ fn fleet(policy: &str) -> Fleet {
 /// Serves, and makes no second pass while a test runs. The first may be still to come.
 fn with_one_pass(fleet: &Fleet) -> Towpath {
     let (policy, keys, store) = (fleet.path("policy"), fleet.path("keys"), fleet.sqlite());
+    let people = fleet.path("people-keys");
     let options = [
         "--fleet",
         text(&policy),
@@ -34,6 +35,8 @@ fn with_one_pass(fleet: &Fleet) -> Towpath {
         &store,
         "--token-keys",
         text(&keys),
+        "--people-keys",
+        text(&people),
     ];
     let once = [
         "--now",

@@ -34,6 +34,10 @@ upgradePolicyClusters:
 "#,
         );
         fleet.write("keys", "0123456789abcdef0123456789abcdef0123456789abcdef\n");
+        fleet.write(
+            "people-keys",
+            "of people: 0123456789abcdef0123456789abcdef\n",
+        );
         fleet
     }
 
@@ -58,6 +62,7 @@ upgradePolicyClusters:
     /// The same, with that much time between passes.
     fn serve_every(&self, every: &str, store: &str, more: &[&str]) -> Towpath {
         let (policy, keys) = (self.path("policy"), self.path("keys"));
+        let people = self.path("people-keys");
         let options = [
             "--fleet",
             text(&policy),
@@ -65,6 +70,8 @@ upgradePolicyClusters:
             store,
             "--token-keys",
             text(&keys),
+            "--people-keys",
+            text(&people),
             "--pass-every",
             every,
         ];
@@ -79,9 +86,19 @@ upgradePolicyClusters:
         format!("sqlite:{}", self.path("fleet.db").display())
     }
 
+    /// A token. A person's is ada's, unless the arguments name somebody.
     pub(crate) fn token(&self, arguments: &[&str]) -> String {
-        let keys = self.path("keys");
-        run(&[&["fleet", "token", "--keys", text(&keys)], arguments].concat())
+        let (keys, people) = (self.path("keys"), self.path("people-keys"));
+        let files = ["--keys", text(&keys), "--people-keys", text(&people)];
+        let is_nameless = !arguments
+            .iter()
+            .any(|one| ["--name", "--reload", "--store", "--server"].contains(one));
+        let name = if is_nameless {
+            &["--name", "ada"][..]
+        } else {
+            &[]
+        };
+        run(&[&["fleet", "token"], &files[..], arguments, name].concat())
             .trim()
             .to_owned()
     }
@@ -273,7 +290,7 @@ fn a_cluster_writes_only_its_own_and_only_administrators_change_things() {
         "nothing",
         "what is older changes nothing"
     );
-    let pause = json!({"organisation": "demo", "by": "ada", "why": "INC-1"});
+    let pause = json!({"organisation": "demo", "why": "INC-1"});
     assert_eq!(
         post(&towpath, "/api/v1/fleet/pause", &own, &pause).status,
         403
@@ -288,7 +305,7 @@ fn a_cluster_writes_only_its_own_and_only_administrators_change_things() {
         (paused.status, paused.json()["clusters"].clone()),
         (200, json!(1))
     );
-    let misspelt = json!({"organisation": "dmeo", "by": "ada", "why": "INC-1"});
+    let misspelt = json!({"organisation": "dmeo", "why": "INC-1"});
     let nobody = post(&towpath, "/api/v1/fleet/pause", &admin, &misspelt);
     assert_eq!(nobody.status, 404, "{}", nobody.json());
     for (organisation, cluster, status) in [
@@ -296,7 +313,8 @@ fn a_cluster_writes_only_its_own_and_only_administrators_change_things() {
         ("demo", Some("nobody"), 404),
         ("demo", None, 200),
     ] {
-        let approval = json!({"organisation": organisation, "cluster": cluster, "version": "4.20.2", "by": "ada"});
+        let approval =
+            json!({"organisation": organisation, "cluster": cluster, "version": "4.20.2"});
         let answer = post(&towpath, "/api/v1/fleet/approve", &admin, &approval);
         assert_eq!(answer.status, status, "{approval}");
     }
@@ -322,16 +340,12 @@ fn a_cluster_writes_only_its_own_and_only_administrators_change_things() {
     assert_eq!(act("import", json!({"nonsense": 1})).0, 422);
     towpath.until("a pass knows the listed cluster", |t| {
         t.get("/api/v1/clusters/listed/why").status == 404
-            && act(
-                "acknowledge",
-                json!({"gate": "g", "cluster": "listed", "by": "ada"}),
-            )
-            .1["value"]
+            && act("acknowledge", json!({"gate": "g", "cluster": "listed"})).1["value"]
                 .as_str()
                 .is_some_and(|problem| problem.contains("there is no gate"))
     });
     for (cluster, status) in [(nobody, 404), ("listed", 200)] {
-        let body = json!({"gate": "gate-1", "cluster": cluster, "by": "ada"});
+        let body = json!({"gate": "gate-1", "cluster": cluster});
         assert_eq!(act("acknowledge", body).0, 404, "nobody knows a gate");
         assert_eq!(act("forget", json!({"cluster": cluster})).0, status);
     }

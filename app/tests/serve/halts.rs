@@ -20,6 +20,7 @@ fn replica(fleet: &Fleet, store: &str, more: &[&str]) -> Towpath {
 
 fn starting(fleet: &Fleet, store: &str, more: &[&str]) -> Towpath {
     let (policy, keys) = (fleet.path("policy"), fleet.path("keys"));
+    let people = fleet.path("people-keys");
     let files = Towpath::files(&fleet.path("data"));
     let files: Vec<&str> = files.iter().map(String::as_str).collect();
     let options = [
@@ -29,6 +30,8 @@ fn starting(fleet: &Fleet, store: &str, more: &[&str]) -> Towpath {
         store,
         "--token-keys",
         text(&keys),
+        "--people-keys",
+        text(&people),
         "--open-reads",
     ];
     Towpath::serve(&[&files, &options[..], more].concat())
@@ -69,10 +72,10 @@ fn two_replicas(store: impl Fn(&Fleet) -> String) {
     assert!(!is_halted(&one) && !is_halted(&other));
     let (ada, bob) = (admin(&fleet, "ada"), admin(&fleet, "bob"));
 
-    let unnamed = fleet.token(&["--admin"]);
+    let signer = fleet.token(&["--role", "second-signer", "--name", "eve"]);
     let body = json!({"release": RELEASE, "why": "x"});
-    let refused = post(&one, "/api/v1/rollouts/halt", &unnamed, &body);
-    assert_eq!((refused.status, &*refused.kind()), (403, "unnamed_token"));
+    let refused = post(&one, "/api/v1/rollouts/halt", &signer, &body);
+    assert_eq!((refused.status, &*refused.kind()), (403, "no_role"));
     let nowhere = json!({"release": "4.99.1", "why": "x"});
     assert_eq!(
         post(&one, "/api/v1/rollouts/halt", &ada, &nowhere).status,
@@ -109,7 +112,8 @@ fn two_replicas(store: impl Fn(&Fleet) -> String) {
         assert_eq!(noted.status, 202, "{}", noted.text());
         assert_eq!(noted.json()["act"], "undo-noted");
     }
-    assert_eq!(undo(&one, &unnamed, id).status, 403);
+    let operator = fleet.token(&["--role", "operator", "--name", "eve"]);
+    assert_eq!(undo(&one, &operator, id).status, 403);
     let listed = one.get("/api/v1/rollouts/halts").json();
     for halt in listed["halts"].as_array().expect("a list") {
         assert_eq!(halt["standing"], true, "{listed}");

@@ -149,7 +149,7 @@ fn explain_and_path_show_the_service_a_token() {
     let fleet = Fleet::new();
     let towpath = fleet.serve_closed(&fleet.sqlite(), &[]);
     let (keys, token_file, server) = (
-        fleet.path("keys"),
+        fleet.path("people-keys"),
         fleet.path("token"),
         format!("http://{}", towpath.address),
     );
@@ -164,7 +164,8 @@ fn explain_and_path_show_the_service_a_token() {
             String::from_utf8(output.stderr).unwrap(),
         )
     };
-    let made = run(&["fleet", "token", "--keys", text(&keys), "--read"]);
+    let person = ["fleet", "token", "--name", "bob", "--read", "--people-keys"];
+    let made = run(&[&person[..], &[text(&keys)]].concat());
     std::fs::write(&token_file, &made.1).unwrap();
     assert_eq!(
         fleet.report(&towpath, PROD, &on("p1", "4.20.1")).status,

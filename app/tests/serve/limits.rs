@@ -300,7 +300,15 @@ fn a_client_that_asks_too_often_is_told_when_to_come_back() {
     std::fs::write(&keys, "0123456789abcdef0123456789abcdef\n").expect("keys");
     let keys = keys.to_str().expect("UTF-8");
     let made = std::process::Command::new(towpath_testing_services::binary())
-        .args(["fleet", "token", "--admin", "--name", "ada", "--keys", keys])
+        .args([
+            "fleet",
+            "token",
+            "--admin",
+            "--name",
+            "ada",
+            "--people-keys",
+            keys,
+        ])
         .output()
         .expect("it runs");
     assert!(made.status.success(), "{made:?}");
@@ -310,7 +318,7 @@ fn a_client_that_asks_too_often_is_told_when_to_come_back() {
         "3",
         "--trusted-proxies",
         "127.0.0.0/8",
-        "--token-keys",
+        "--people-keys",
         keys,
     ];
     let towpath = Towpath::serve(&options);

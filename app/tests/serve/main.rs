@@ -22,6 +22,7 @@ mod orders;
 mod outcomes;
 mod page;
 mod path;
+mod people;
 mod picture;
 mod prometheus;
 mod proposals;

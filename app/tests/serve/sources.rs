@@ -29,6 +29,8 @@ impl Site {
             "0123456789abcdef0123456789abcdef\n",
         )
         .expect("keys");
+        let people = "of people: 0123456789abcdef0123456789abcdef\n";
+        fs::write(folder.path().join("people-keys"), people).expect("keys");
         let mut site = Self {
             folder,
             token: String::new(),
@@ -38,13 +40,18 @@ impl Site {
         site
     }
 
-    /// A token of that kind.
+    /// A token of that kind. A person's is ada's.
     pub(crate) fn token(&self, kind: &str) -> String {
         let mut token = Command::new(env!("CARGO_BIN_EXE_towpath"));
         let token = token
             .args(["fleet", "token", kind, "--keys"])
             .arg(self.path("keys"))
-            .output();
+            .arg("--people-keys")
+            .arg(self.path("people-keys"));
+        let token = match kind {
+            "--reload" => token.output(),
+            _ => token.args(["--name", "ada"]).output(),
+        };
         String::from_utf8(token.expect("towpath runs").stdout)
             .expect("text")
             .trim()
@@ -61,7 +68,7 @@ impl Site {
 
     /// Serves these sources; nothing is read but when it is asked for, or changes on disk.
     pub(crate) fn serve(&self, graph_data: &str, releases: &str, options: &[&str]) -> Towpath {
-        let keys = self.text("keys");
+        let (keys, people) = (self.text("keys"), self.text("people-keys"));
         let own = [
             "--graph-data",
             graph_data,
@@ -69,6 +76,8 @@ impl Site {
             releases,
             "--token-keys",
             &keys,
+            "--people-keys",
+            &people,
         ];
         let seldom = ["--refresh-every", "3600s", "--poll-every", "3600s"];
         let towpath = Towpath::serve(&[&own[..], &seldom, options].concat());
@@ -658,7 +667,7 @@ fn only_who_may_wakes_the_readers() {
     };
     assert_eq!(
         kind(&asked(&site.token("--read"))),
-        (403, "wrong_token".to_owned())
+        (403, "no_role".to_owned())
     );
     assert_eq!(
         kind(&asked(&format!("tpr_{}", "A".repeat(43)))),

@@ -4,6 +4,7 @@
 use jiff::Timestamp;
 
 use super::{Name, UpgradeId};
+use crate::access::Identity;
 use crate::cluster::ClusterId;
 use crate::version::Version;
 
@@ -11,8 +12,17 @@ use crate::version::Version;
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Actor {
     pub name: Name,
-    /// `token`, `local`, …
+    /// In words: `token AbC…`, `a command on the store`, …
     pub known_by: Name,
+}
+
+impl From<&Identity> for Actor {
+    fn from(identity: &Identity) -> Self {
+        Self {
+            name: identity.name.clone(),
+            known_by: identity.source.to_string().into(),
+        }
+    }
 }
 
 impl Actor {
@@ -31,7 +41,7 @@ impl Actor {
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Said {
     pub by: Name,
-    /// How the name was known: `token`, `local`, …; empty: nobody recorded it.
+    /// How the name was known, in words; empty: nobody recorded it.
     pub known_by: Name,
     pub at: Timestamp,
     pub why: Name,

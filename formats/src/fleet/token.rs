@@ -5,6 +5,7 @@
 //! payload)). The payload is compact JSON. The code covers the bytes as received, so nothing needs
 //! a canonical form. An unknown field is refused: a later format has another prefix.
 
+use std::collections::BTreeSet;
 use std::fmt;
 
 use base64::Engine;
@@ -13,6 +14,7 @@ use hmac::{Hmac, KeyInit, Mac};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use sha2::Sha256;
+use towpath_core::access::{Grants, Reach, Role, TokenFacts};
 use towpath_core::cluster::ClusterId;
 
 use crate::graph::data::parse_time;
@@ -54,6 +56,8 @@ pub struct KeyId(String);
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Claims {
     pub grant: Grant,
+    /// None: a token from before tokens said it.
+    pub made: Option<Timestamp>,
     pub end: Timestamp,
     /// What tells it apart from others, so that it can be revoked.
     pub serial: String,
@@ -64,14 +68,19 @@ pub struct Claims {
 pub enum Grant {
     /// One cluster reports with it.
     Cluster(Enrolment),
-    /// People change things with it.
-    Admin,
-    /// The same, in the name of one person. What takes two people takes two of these.
-    NamedAdmin(String),
     /// A pipeline says with it that a source has changed.
     Reload,
-    /// Its holder may look at the fleet.
-    Read,
+    /// One person acts with it. Keys of its own make it.
+    Person(Person),
+}
+
+/// A person, or a program with a name of its own.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Person {
+    pub name: String,
+    pub roles: BTreeSet<Role>,
+    /// The roles count there alone. None: everywhere.
+    pub organisation: Option<String>,
 }
 
 /// A cluster, as an administrator has enrolled it.
@@ -103,11 +112,15 @@ struct Payload {
     role: String,
     key: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    roles: Option<Vec<String>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     organisation: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     name: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     id: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    made: Option<String>,
     end: String,
     serial: String,
 }
@@ -143,22 +156,34 @@ impl Key {
 
     /// Makes a token; else what is wrong with what it should say.
     pub fn sign(&self, claims: &Claims) -> Result<String, Malformed> {
-        let enrolment = match &claims.grant {
-            Grant::Cluster(enrolment) => Some(enrolment),
-            Grant::Admin | Grant::NamedAdmin(_) | Grant::Reload | Grant::Read => None,
-        };
-        let person = match &claims.grant {
-            Grant::NamedAdmin(name) => Some(name.clone()),
-            Grant::Cluster(_) | Grant::Admin | Grant::Reload | Grant::Read => None,
-        };
-        let payload = Payload {
+        let blank = Payload {
             role: claims.grant.role().to_owned(),
             key: self.id.0.clone(),
-            organisation: enrolment.map(|of| of.organisation.clone()),
-            name: enrolment.map(|of| of.name.clone()).or(person),
-            id: enrolment.map(|of| of.id.as_str().to_owned()),
+            roles: None,
+            organisation: None,
+            name: None,
+            id: None,
+            made: claims.made.map(|made| made.to_string()),
             end: claims.end.to_string(),
             serial: claims.serial.clone(),
+        };
+        let payload = match claims.grant.clone() {
+            Grant::Reload => blank,
+            Grant::Cluster(enrolment) => Payload {
+                organisation: Some(enrolment.organisation),
+                name: Some(enrolment.name),
+                id: Some(enrolment.id.as_str().to_owned()),
+                ..blank
+            },
+            Grant::Person(person) => {
+                let roles = person.roles.iter().map(|role| role.name().to_owned());
+                Payload {
+                    roles: Some(roles.collect()),
+                    organisation: person.organisation,
+                    name: Some(person.name),
+                    ..blank
+                }
+            }
         };
         let payload =
             serde_json::to_vec(&payload).unwrap_or_else(|_| unreachable!("texts can be written"));
@@ -238,25 +263,19 @@ impl Token {
 impl Payload {
     fn claims(&self) -> Result<Claims, Malformed> {
         let wrong = |problem: &str| Malformed(problem.to_owned());
-        let enrolment = match (&self.organisation, &self.name, &self.id) {
-            (Some(organisation), Some(name), Some(id)) => Some(enrolment(organisation, name, id)?),
-            (None, None, None) => None,
-            (None, Some(name), None) if self.role == "admin" => {
-                check_names(&[name])?;
-                None
+        let grant = match &*self.role {
+            "person" => Grant::Person(self.person()?),
+            "admin" | "read" => {
+                return Err(wrong(
+                    "it is of an earlier version, and people's tokens have names and roles now; make one with `towpath fleet token --people-keys FILE --name NAME --role ROLE`",
+                ));
             }
-            _ => return Err(wrong("organisation, name and id go together")),
-        };
-        let grant = match (&*self.role, enrolment) {
-            ("cluster", Some(enrolment)) => Grant::Cluster(enrolment),
-            ("cluster", None) => return Err(wrong("it does not say which cluster it is for")),
-            (_, Some(_)) => return Err(wrong("only a cluster's token names a cluster")),
-            ("admin", None) => match &self.name {
-                Some(name) => Grant::NamedAdmin(name.clone()),
-                None => Grant::Admin,
-            },
-            ("reload", None) => Grant::Reload,
-            ("read", None) => Grant::Read,
+            _ if self.roles.is_some() => return Err(wrong("only a person's token has roles")),
+            "cluster" => Grant::Cluster(self.enrolment()?),
+            _ if self.id.is_some() || self.name.is_some() || self.organisation.is_some() => {
+                return Err(wrong("only a cluster's or a person's token has a name"));
+            }
+            "reload" => Grant::Reload,
             _ => return Err(wrong("its role is not known here")),
         };
         let of_base64url = |text: &str| {
@@ -270,11 +289,46 @@ impl Payload {
             return Err(wrong("its serial is not one"));
         }
         let end = parse_time(&self.end).map_err(|_| wrong("its end is no time"))?;
+        let made = self.made.as_deref().map(parse_time).transpose();
+        let made = made.map_err(|_| wrong("the time when it was made is no time"))?;
         Ok(Claims {
             grant,
+            made,
             end,
             serial: self.serial.clone(),
         })
+    }
+
+    fn enrolment(&self) -> Result<Enrolment, Malformed> {
+        match (&self.organisation, &self.name, &self.id) {
+            (Some(organisation), Some(name), Some(id)) => enrolment(organisation, name, id),
+            _ => Err(Malformed(
+                "it does not say which cluster it is for: organisation, name and id".to_owned(),
+            )),
+        }
+    }
+
+    fn person(&self) -> Result<Person, Malformed> {
+        let wrong = |problem: &str| Malformed(problem.to_owned());
+        let (Some(name), Some(names), None) = (&self.name, &self.roles, &self.id) else {
+            return Err(wrong("a person's token has a name and roles"));
+        };
+        check_names(&[name])?;
+        if let Some(organisation) = &self.organisation {
+            check_names(&[organisation])?;
+        }
+        let roles = names.iter().map(|name| Role::of_people(name));
+        let roles: Option<BTreeSet<Role>> = roles.collect();
+        match roles {
+            Some(roles) if !roles.is_empty() && roles.len() == names.len() => Ok(Person {
+                name: name.clone(),
+                roles,
+                organisation: self.organisation.clone(),
+            }),
+            _ => Err(wrong(
+                "it has no role, one twice, or one that is not known here",
+            )),
+        }
     }
 }
 
@@ -315,9 +369,42 @@ impl Grant {
     pub fn role(&self) -> &'static str {
         match self {
             Self::Cluster(_) => "cluster",
-            Self::Admin | Self::NamedAdmin(_) => "admin",
             Self::Reload => "reload",
-            Self::Read => "read",
+            Self::Person(_) => "person",
+        }
+    }
+
+    /// What its holder may do besides speaking for a cluster.
+    pub fn grants(&self) -> Grants {
+        match self {
+            Self::Cluster(_) => Grants::default(),
+            Self::Reload => Grants::from_iter([(Role::Pipeline, Reach::Everywhere)]),
+            Self::Person(person) => {
+                let reach = match &person.organisation {
+                    None => Reach::Everywhere,
+                    Some(name) => Reach::Organisation(name.as_str().into()),
+                };
+                let roles = person.roles.iter();
+                roles.map(|role| (*role, reach.clone())).collect()
+            }
+        }
+    }
+}
+
+impl Claims {
+    /// What decides whether the token was revoked.
+    pub fn facts(&self) -> TokenFacts<'_> {
+        TokenFacts {
+            serial: &self.serial,
+            made: self.made,
+            person: match &self.grant {
+                Grant::Person(person) => Some(&person.name),
+                Grant::Cluster(_) | Grant::Reload => None,
+            },
+            cluster: match &self.grant {
+                Grant::Cluster(enrolment) => Some(&enrolment.id),
+                Grant::Person(_) | Grant::Reload => None,
+            },
         }
     }
 }
@@ -363,6 +450,7 @@ mod tests {
         let end = "2027-01-01T00:00:00Z".parse().unwrap();
         Claims {
             grant: Grant::Cluster(enrolment),
+            made: None,
             end,
             serial: "AAAAAAAAAAAAAAAA".into(),
         }
@@ -460,16 +548,23 @@ mod tests {
             (written("{"), "not JSON"),
             (set("scope", "all".into()), "unknown"),
             (written(r#"{"role":"admin","role":"admin"}"#), "doubled"),
-            (without("id"), "go together"),
+            (without("id"), "which cluster it is for"),
             (set("id", "".into()), "its id is not"),
             (set("name", long.into()), "1 to 256 bytes"),
             (set("organisation", "".into()), "1 to 256 bytes"),
             (set("name", "a\nb".into()), "control characters"),
+            (set("role", "admin".into()), "people's tokens have names"),
+            (set("role", "root".into()), "or a person's token has a name"),
             (
-                set("role", "admin".into()),
-                "only a cluster's token names a cluster",
+                set("role", "reload".into()),
+                "or a person's token has a name",
             ),
-            (set("role", "root".into()), "only a cluster's token"),
+            (set("role", "person".into()), "has a name and roles"),
+            (
+                set("roles", serde_json::json!(["viewer"])),
+                "only a person's token has roles",
+            ),
+            (set("made", "today".into()), "when it was made"),
             (set("end", "tomorrow".into()), "its end"),
             (set("serial", "x".into()), "its serial"),
             (set("key", "x".into()), "the id of its key"),
@@ -480,6 +575,71 @@ mod tests {
                 "{text}: {problem}"
             );
         }
+    }
+
+    fn ada(roles: &[Role], organisation: Option<&str>) -> Claims {
+        let made = "2026-11-19T12:00:00.5Z".parse().unwrap();
+        Claims {
+            grant: Grant::Person(Person {
+                name: "ada".into(),
+                roles: roles.iter().copied().collect(),
+                organisation: organisation.map(str::to_owned),
+            }),
+            made: Some(made),
+            ..claims()
+        }
+    }
+
+    #[test]
+    fn a_persons_token_says_who_may_what_and_where() {
+        let claims = ada(&[Role::Operator, Role::Viewer], Some("acme"));
+        let text = Key::new(KEY).sign(&claims).unwrap();
+        let payload = r#"{"role":"person","key":"KEYID","roles":["viewer","operator"],"organisation":"acme","name":"ada","made":"2026-11-19T12:00:00.5Z","end":"2027-01-01T00:00:00Z","serial":"AAAAAAAAAAAAAAAA"}"#;
+        assert_eq!(
+            text,
+            written(&payload.replace("KEYID", Key::new(KEY).id().as_str()))
+        );
+        assert_eq!(Token::parse(&text).unwrap().claims(), &claims);
+        let acme = Reach::Organisation("acme".into());
+        let grants = [(Role::Viewer, acme.clone()), (Role::Operator, acme)];
+        assert_eq!(claims.grant.grants(), Grants::from_iter(grants));
+    }
+
+    #[test]
+    fn a_persons_token_without_a_name_or_a_known_role_is_none() {
+        let payload = |name: &str, roles: &str, more: &str| {
+            written(&format!(
+                r#"{{"role":"person","key":"AAAAAAAA","roles":{roles},{name}{more}"end":"2027-01-01T00:00:00Z","serial":"AAAAAAAAAAAAAAAA"}}"#
+            ))
+        };
+        let name = r#""name":"ada","#;
+        assert!(Token::parse(&payload(name, r#"["viewer"]"#, "")).is_ok());
+        for (text, expected) in [
+            (payload("", r#"["viewer"]"#, ""), "has a name and roles"),
+            (
+                payload(r#""name":"","#, r#"["viewer"]"#, ""),
+                "1 to 256 bytes",
+            ),
+            (payload(name, "[]", ""), "no role"),
+            (
+                payload(name, r#"["viewer","viewer"]"#, ""),
+                "no role, one twice",
+            ),
+            (payload(name, r#"["pipeline"]"#, ""), "not known here"),
+            (payload(name, r#"["root"]"#, ""), "not known here"),
+            (
+                payload(name, r#"["viewer"]"#, r#""id":"0f3a","#),
+                "has a name and roles",
+            ),
+            (
+                payload(name, r#"["viewer"]"#, r#""organisation":"","#),
+                "1 to 256 bytes",
+            ),
+        ] {
+            let problem = Token::parse(&text).unwrap_err().to_string();
+            assert!(problem.contains(expected), "{problem} / {expected}");
+        }
+        assert!(Key::new(KEY).sign(&ada(&[], None)).is_err());
     }
 
     #[test]

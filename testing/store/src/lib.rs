@@ -85,6 +85,7 @@ impl Place {
 /// Makes a store what it was under schema 6.
 pub const SCHEMA_SIX: &[&str] = &[
     "DROP TABLE acts",
+    "DROP TABLE revocations",
     "DELETE FROM counters WHERE name = 'acts'",
     "ALTER TABLE towpath_schema DROP COLUMN newest",
     "DROP TABLE watch_answers",
@@ -97,6 +98,7 @@ pub const SCHEMA_SIX: &[&str] = &[
 /// Makes a store what it was under schema 9, the last before people's acts were kept.
 pub const SCHEMA_NINE: &[&str] = &[
     "DROP TABLE acts",
+    "DROP TABLE revocations",
     "DELETE FROM counters WHERE name = 'acts'",
     "ALTER TABLE towpath_schema DROP COLUMN newest",
     "UPDATE towpath_schema SET version = 9",
@@ -105,6 +107,7 @@ pub const SCHEMA_NINE: &[&str] = &[
 /// Makes a store what it was under schema 2.
 pub const SCHEMA_TWO: &[&str] = &[
     "DROP TABLE acts",
+    "DROP TABLE revocations",
     "DELETE FROM counters WHERE name = 'acts'",
     "ALTER TABLE towpath_schema DROP COLUMN newest",
     "ALTER TABLE upgrades DROP COLUMN channel",

@@ -38,7 +38,12 @@ export interface Risk {
 
 export interface Session {
   readOnly: boolean;
-  role: "nobody" | "reader" | "administrator";
+  /** Null without a token. */
+  identity: { name: string; source: string } | null;
+  /** Each in one organisation, or in all. */
+  roles: { role: string; organisation: string | null }[];
+  /** What the caller may do in some organisation at least. */
+  permissions: string[];
   needsToken: boolean;
   hasFleet: boolean;
   example: boolean;

@@ -3,7 +3,7 @@
 import { signal } from "@preact/signals";
 import type { JSX } from "preact";
 import { token, useToken } from "../api/client";
-import { session } from "../session";
+import { roleWords, session } from "../session";
 import { Dialog } from "./dialog";
 
 const open = signal(false);
@@ -25,15 +25,15 @@ export function TokenDialog(): JSX.Element | null {
     <Dialog title="Token" onClose={close}>
       <form onSubmit={submit} class="stack">
         <p>
-          <code>towpath fleet token</code> makes tokens: a reader's to look at the fleet, an administrator's to act as well. The token stays in
-          this tab, and is sent to this service only.
+          <code>towpath fleet token</code> makes tokens, each with a name and roles: a viewer looks at the fleet, an operator acts as well. The
+          token stays in this tab, and is sent to this service only.
         </p>
         <label class="field">
           <span>Token</span>
           <input name="token" type="password" autoComplete="off" spellcheck={false} defaultValue={token.value} autofocus />
         </label>
         {session.value?.tokenProblem && <p class="note note-failing" role="alert">{session.value.tokenProblem.value}</p>}
-        {session.value && <p class="muted">Now: {ROLES[session.value.role] ?? session.value.role}.</p>}
+        {session.value && <p class="muted">Now: {roleWords()}.</p>}
         <div class="buttons">
           <button type="submit" class="primary">Use it</button>
           {token.value && <button type="button" onClick={() => { useToken(""); close(); }}>Forget it</button>}
@@ -43,9 +43,3 @@ export function TokenDialog(): JSX.Element | null {
     </Dialog>
   );
 }
-
-const ROLES: Record<string, string> = {
-  nobody: "without a token, what is open to everybody",
-  reader: "a reader, who may look at everything",
-  administrator: "an administrator, who may act",
-};

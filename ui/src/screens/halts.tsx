@@ -1,4 +1,4 @@
-// Halts: to stop a release at once, to see which are stopped and by whom, and to undo that, which takes two administrators.
+// Halts: to stop a release at once, to see which are stopped and by whom, and to undo that, which takes two people.
 
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
@@ -9,7 +9,7 @@ import { touch } from "../api/live";
 import { Code, Mark, Section, Time } from "../components/basics";
 import { Dialog } from "../components/dialog";
 import { askForToken } from "../components/token";
-import { session } from "../session";
+import { may as mayDo, session } from "../session";
 
 interface Sign {
   by: string;
@@ -51,7 +51,7 @@ export function StandingHalts(): JSX.Element | null {
               <li key={halt.id} class="note note-blocked">
                 <p class="row"><Mark kind="blocked">halted</Mark> <strong>{halt.release}</strong> <span class="muted">by {halt.by}, <Time at={halt.at} exactly /></span></p>
                 <p>{halt.why}</p>
-                {halt.firstUndo && <p class="small-text">{halt.firstUndo.by} wants it undone. One more administrator has to.</p>}
+                {halt.firstUndo && <p class="small-text">{halt.firstUndo.by} wants it undone. Somebody else has to as well.</p>}
                 <div class="buttons"><button type="button" class="small" onClick={() => change({ undo: String(halt.id) })}>Undo the halt of {halt.release}…</button></div>
               </li>
             ))}
@@ -63,10 +63,10 @@ export function StandingHalts(): JSX.Element | null {
   );
 }
 
-/** The first administrator is noted, the second one undoes. */
+/** The first person is noted, the second one undoes. */
 function UndoDialog({ halt }: { halt: Halt }): JSX.Element {
   const [state, setState] = useState<ActState>({});
-  const may = session.value?.role === "administrator";
+  const may = mayDo("undoHalt");
   const close = () => change({ undo: null });
   const submit = (event: Event) => {
     event.preventDefault();
@@ -76,9 +76,9 @@ function UndoDialog({ halt }: { halt: Halt }): JSX.Element {
     <Dialog title={`Undo the halt of ${halt.release}`} onClose={close}>
       <form class="act-form" onSubmit={submit}>
         <p>{halt.release} was halted by {halt.by}, <Time at={halt.at} exactly />: {halt.why}</p>
-        <p>It takes two administrators whose tokens have different names. Then {halt.release} is offered again at once to everybody whom its windows have reached.</p>
+        <p>It takes two people with different names, each a release administrator or a second signer. Then {halt.release} is offered again at once to everybody whom its windows have reached.</p>
         {halt.firstUndo && <p class="note">{halt.firstUndo.by} is the first who wants it undone.</p>}
-        {!may && <NotAllowed />}
+        {!may && <NotAllowed who="a release administrator or a second signer" />}
         <Outcome state={state} />
         <Code text={`towpath rollouts resume ${halt.release} --server ${location.origin} --token-file TOKEN`} label="The command that does the same" />
         <div class="buttons">
@@ -90,12 +90,12 @@ function UndoDialog({ halt }: { halt: Halt }): JSX.Element {
   );
 }
 
-/** A halt that every replica serves within a second. Undoing it takes two administrators. */
+/** A halt that every replica serves within a second. Undoing it takes two people. */
 export function HaltAtOnce({ release }: { release: string }): JSX.Element | null {
   const [why, setWhy] = useState("");
   const [state, setState] = useState<ActState>({});
   if (!session.value?.hasFleet) return null;
-  const may = session.value.role === "administrator";
+  const may = mayDo("halt");
   const submit = (event: Event) => {
     event.preventDefault();
     if (why.trim() && may && !state.doing) void act("/api/v1/rollouts/halt", { release, why: why.trim() }, setState);
@@ -103,8 +103,8 @@ export function HaltAtOnce({ release }: { release: string }): JSX.Element | null
   return (
     <form class="act-form" aria-label="Halt at once" onSubmit={submit}>
       <h3>Halt it at once</h3>
-      <p>Every replica stops offering {release} to every cluster, within a second. Clusters that have begun the update go on. Two administrators of different names have to undo it.</p>
-      {!may && <NotAllowed />}
+      <p>Every replica stops offering {release} to every cluster, within a second. Clusters that have begun the update go on. Two people of different names have to undo it.</p>
+      {!may && <NotAllowed who="a release administrator" />}
       <label class="field wide"><span>Reason, for clusters and for whoever asks later</span><input name="why" value={why} onInput={(event) => setWhy(event.currentTarget.value)} required maxLength={160} autoComplete="off" placeholder="INC-123: …" /></label>
       <Outcome state={state} />
       <div class="buttons"><button type="submit" class="primary" disabled={!why.trim() || !may || state.doing || state.done !== undefined}>Halt {release} now</button></div>
@@ -112,10 +112,10 @@ export function HaltAtOnce({ release }: { release: string }): JSX.Element | null
   );
 }
 
-function NotAllowed(): JSX.Element {
+function NotAllowed({ who }: { who: string }): JSX.Element {
   return (
     <p class="note note-conditional">
-      Only an administrator whose token has a name may do this. <button type="button" class="text" onClick={askForToken}>Enter an administrator's token</button>
+      Only {who} may do this. <button type="button" class="text" onClick={askForToken}>Enter another token</button>
     </p>
   );
 }

@@ -128,6 +128,7 @@ async fn a_token_that_says_whose_it_is_goes_nowhere_else() {
         Key::new("0123456789abcdef0123456789abcdef")
             .sign(&Claims {
                 grant,
+                made: None,
                 end,
                 serial: "AAAAAAAA".into(),
             })
@@ -149,8 +150,8 @@ async fn a_token_that_says_whose_it_is_goes_nowhere_else() {
             "has the token of cluster another, and this is 0f3a",
         ),
         (
-            token(Grant::Admin),
-            "has a token of role admin, not a cluster's",
+            token(Grant::Reload),
+            "has a token of role reload, not a cluster's",
         ),
         (
             token(of(id())).replace('.', ""),

@@ -7,10 +7,9 @@ mod answer;
 mod aus_metrics;
 mod metrics;
 pub(crate) mod query;
+mod reach;
 pub(crate) mod receive;
-mod rotation;
 pub(crate) mod stamp;
-mod tokens;
 
 use std::fmt;
 use std::pin::Pin;
@@ -25,23 +24,21 @@ use towpath_core::fleet::{Actor, Authority, ClusterSort, Filter, MatrixBy};
 use towpath_core::version::Version;
 use towpath_formats::fleet::report::Report;
 
-pub(crate) use answer::{
-    ClaimedCluster, MAX_ANSWERS, answer, check_token, claimed_cluster, genuine_token,
-    may_ask_about, sight, sight_of,
-};
+pub(crate) use answer::{MAX_ANSWERS, answer, no_fleet};
 pub use aus_metrics::{AusCluster, AusMetrics, AusOrganisation, AusRemaining, AusSoak};
 pub use metrics::{Bounded, ClusterCount, FleetMetrics, RemainingSoak};
 pub(crate) use metrics::{FleetCollector, ReportResults};
-pub(crate) use tokens::Purpose;
-pub use tokens::TokenKeys;
+
+use crate::access::Admitted;
 
 /// The app's side of the fleet API.
 pub trait FleetApi: Send + Sync + 'static {
     /// Answers a request, on the runtime that [`Server::serve`](crate::Server::serve) was called on. Long computations belong
-    /// on a blocking thread.
+    /// on a blocking thread. Whether `caller` may touch the one cluster that a request names, it checks itself.
     fn answer(
         &self,
         request: FleetRequest,
+        caller: Admitted,
         form: FleetForm,
     ) -> Pin<Box<dyn Future<Output = FleetAnswer> + Send>>;
 }
@@ -247,6 +244,14 @@ pub enum FleetRequest {
         cluster: String,
         actor: Actor,
     },
+    /// Tokens that were revoked.
+    Revocations,
+    /// Ends tokens before their time.
+    Revoke {
+        which: RevokeWhich,
+        why: String,
+        by: String,
+    },
     /// Record the clusters and the soak of a list.
     Import {
         /// The list as received.
@@ -260,6 +265,15 @@ pub enum UpgradeChoice {
     /// The one of the cluster with this name or id.
     Of(String),
     Number(i64),
+}
+
+/// Which tokens somebody revokes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum RevokeWhich {
+    /// The one with this serial.
+    Serial(String),
+    /// All of this person that were made until now.
+    Person(String),
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -289,8 +303,6 @@ pub enum FleetAnswer {
 /// A fleet and its access rules.
 pub struct Fleet {
     pub desk: Arc<dyn FleetApi>,
-    /// The keys of tokens. Without any, reports and changes are refused.
-    pub keys: Option<TokenKeys>,
     /// Who may read it.
     pub reads: Reads,
 }
@@ -298,10 +310,10 @@ pub struct Fleet {
 /// Who may read the fleet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Reads {
-    /// Holders of a reader's or administrator's token. Without keys: anybody.
+    /// Whoever has a role that permits it.
     #[default]
     WithToken,
-    /// Anybody, even with keys.
+    /// Anybody.
     Open,
 }
 
@@ -334,7 +346,7 @@ pub struct FleetHealth {
 impl fmt::Debug for Fleet {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Fleet")
-            .field("keys", &self.keys)
+            .field("reads", &self.reads)
             .finish_non_exhaustive()
     }
 }

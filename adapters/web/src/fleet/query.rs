@@ -7,14 +7,15 @@ use jiff::Timestamp;
 use percent_encoding::percent_decode_str;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
+use towpath_core::access::Identity;
 use towpath_core::agent::OrdersUse;
-use towpath_core::fleet::{Actor, ClusterSort, Cursor, Filter, MatrixBy};
+use towpath_core::fleet::{ClusterSort, Cursor, Filter, MatrixBy};
 use towpath_core::version::Version;
 use towpath_formats::agent::stamp::Nonce;
 use towpath_formats::fleet::cursor;
 use towpath_formats::graph::data::{self, parse_time};
 
-use super::{FleetForm, FleetRequest, UpgradeChoice};
+use super::{FleetForm, FleetRequest, RevokeWhich, UpgradeChoice};
 use crate::refusal::{OrRefusal, Refusal};
 
 /// The longest text in a query or a body.
@@ -169,17 +170,17 @@ pub(crate) fn decision(number: &str, query: &str) -> Result<FleetRequest, String
 
 // Each reads the body of a change that people make, or says in a sentence what is wrong.
 
-pub(crate) fn pause(_: &str, body: &str, actor: Actor) -> Result<FleetRequest, String> {
+pub(crate) fn pause(_: &str, body: &str, by: &Identity) -> Result<FleetRequest, String> {
     let body: PauseBody = body_of(body)?;
     Ok(FleetRequest::Pause {
         organisation: optional("organisation", body.organisation)?,
         sector: optional("sector", body.sector)?,
-        actor,
+        actor: by.into(),
         why: text("why", body.why)?,
     })
 }
 
-pub(crate) fn resume(_: &str, body: &str, actor: Actor) -> Result<FleetRequest, String> {
+pub(crate) fn resume(_: &str, body: &str, by: &Identity) -> Result<FleetRequest, String> {
     let body: ResumeBody = body_of(body)?;
     let why = reason(body.why)?;
     let (organisation, sector) = (body.organisation, body.sector);
@@ -187,14 +188,14 @@ pub(crate) fn resume(_: &str, body: &str, actor: Actor) -> Result<FleetRequest, 
         (None, None) => Ok(FleetRequest::Resume {
             organisation: optional("organisation", organisation)?,
             sector: optional("sector", sector)?,
-            actor,
+            actor: by.into(),
             why,
         }),
         (Some(cluster), to) if organisation.is_none() && sector.is_none() => {
             Ok(FleetRequest::Lift {
                 cluster: text("cluster", cluster)?,
                 version: to.as_deref().map(version).transpose()?,
-                actor,
+                actor: by.into(),
                 why,
             })
         }
@@ -210,7 +211,7 @@ pub(crate) fn halts(_: &str, query: &str) -> Result<FleetRequest, String> {
     }
 }
 
-pub(crate) fn halt(_: &str, body: &str, by: Actor) -> Result<FleetRequest, String> {
+pub(crate) fn halt(_: &str, body: &str, by: &Identity) -> Result<FleetRequest, String> {
     let body: HaltBody = body_of(body)?;
     let HaltScopeBody {
         from,
@@ -226,7 +227,7 @@ pub(crate) fn halt(_: &str, body: &str, by: Actor) -> Result<FleetRequest, Strin
     })
 }
 
-pub(crate) fn undo_halt(halt: &str, body: &str, by: Actor) -> Result<FleetRequest, String> {
+pub(crate) fn undo_halt(halt: &str, body: &str, by: &Identity) -> Result<FleetRequest, String> {
     let NothingBody {} = body_of(body)?;
     let halt = halt.parse::<i64>().ok().filter(|number| *number > 0);
     let halt =
@@ -235,18 +236,18 @@ pub(crate) fn undo_halt(halt: &str, body: &str, by: Actor) -> Result<FleetReques
     Ok(FleetRequest::UndoHalt { halt, by })
 }
 
-pub(crate) fn approve(_: &str, body: &str, actor: Actor) -> Result<FleetRequest, String> {
+pub(crate) fn approve(_: &str, body: &str, by: &Identity) -> Result<FleetRequest, String> {
     let body: ApproveBody = body_of(body)?;
     Ok(FleetRequest::Approve {
         organisation: text("organisation", body.organisation)?,
         cluster: optional("cluster", body.cluster)?,
         version: version(&body.version)?,
-        actor,
+        actor: by.into(),
         why: reason(body.why)?,
     })
 }
 
-pub(crate) fn withdraw(_: &str, body: &str, actor: Actor) -> Result<FleetRequest, String> {
+pub(crate) fn withdraw(_: &str, body: &str, by: &Identity) -> Result<FleetRequest, String> {
     let body: WithdrawBody = body_of(body)?;
     let why = text("why", body.why)?;
     let missing =
@@ -264,7 +265,7 @@ pub(crate) fn withdraw(_: &str, body: &str, actor: Actor) -> Result<FleetRequest
                 organisation: text("organisation", organisation)?,
                 cluster: optional("cluster", body.cluster)?,
                 version: version(&body.version.ok_or_else(|| missing("version"))?)?,
-                actor,
+                actor: by.into(),
                 why,
             })
         }
@@ -273,7 +274,7 @@ pub(crate) fn withdraw(_: &str, body: &str, actor: Actor) -> Result<FleetRequest
         "acknowledgement" => Ok(FleetRequest::WithdrawAcknowledgement {
             gate: text("gate", body.gate.ok_or_else(|| missing("gate"))?)?,
             cluster: text("cluster", body.cluster.ok_or_else(|| missing("cluster"))?)?,
-            actor,
+            actor: by.into(),
             why,
         }),
         other => Err(format!(
@@ -283,7 +284,7 @@ pub(crate) fn withdraw(_: &str, body: &str, actor: Actor) -> Result<FleetRequest
     }
 }
 
-pub(crate) fn cancel(_: &str, body: &str, actor: Actor) -> Result<FleetRequest, String> {
+pub(crate) fn cancel(_: &str, body: &str, by: &Identity) -> Result<FleetRequest, String> {
     let body: CancelBody = body_of(body)?;
     let which = match (body.cluster, body.upgrade) {
         (Some(cluster), None) => UpgradeChoice::Of(text("cluster", cluster)?),
@@ -297,30 +298,51 @@ pub(crate) fn cancel(_: &str, body: &str, actor: Actor) -> Result<FleetRequest, 
     };
     Ok(FleetRequest::Cancel {
         which,
-        actor,
+        actor: by.into(),
         why: text("why", body.why)?,
     })
 }
 
-pub(crate) fn acknowledge(_: &str, body: &str, actor: Actor) -> Result<FleetRequest, String> {
+pub(crate) fn acknowledge(_: &str, body: &str, by: &Identity) -> Result<FleetRequest, String> {
     let body: AcknowledgeBody = body_of(body)?;
     Ok(FleetRequest::Acknowledge {
         gate: text("gate", body.gate)?,
         cluster: text("cluster", body.cluster)?,
-        actor,
+        actor: by.into(),
         why: reason(body.why)?,
     })
 }
 
-pub(crate) fn forget(_: &str, body: &str, actor: Actor) -> Result<FleetRequest, String> {
+pub(crate) fn forget(_: &str, body: &str, by: &Identity) -> Result<FleetRequest, String> {
     let body: ForgetBody = body_of(body)?;
     Ok(FleetRequest::Forget {
         cluster: text("cluster", body.cluster)?,
-        actor,
+        actor: by.into(),
     })
 }
 
-pub(crate) fn preflight(_: &str, body: &str, actor: Actor) -> Result<FleetRequest, String> {
+pub(crate) fn revocations(_: &str, query: &str) -> Result<FleetRequest, String> {
+    match form_urlencoded::parse(query.as_bytes()).next() {
+        None => Ok(FleetRequest::Revocations),
+        Some((key, _)) => Err(no_parameter(&key, "")),
+    }
+}
+
+pub(crate) fn revoke(_: &str, body: &str, by: &Identity) -> Result<FleetRequest, String> {
+    let body: RevokeBody = body_of(body)?;
+    let which = match (body.serial, body.person) {
+        (Some(serial), None) => RevokeWhich::Serial(text("serial", serial)?),
+        (None, Some(person)) => RevokeWhich::Person(text("person", person)?),
+        _ => return Err("name one token with serial, or a person with person".to_owned()),
+    };
+    Ok(FleetRequest::Revoke {
+        which,
+        why: text("why", body.why)?,
+        by: by.name.to_string(),
+    })
+}
+
+pub(crate) fn preflight(_: &str, body: &str, by: &Identity) -> Result<FleetRequest, String> {
     let body: PreflightBody = body_of(body)?;
     let at_once = body.at_once.unwrap_or(PREFLIGHTS_AT_ONCE);
     if !(1..=MAX_AT_ONCE).contains(&at_once) {
@@ -338,12 +360,12 @@ pub(crate) fn preflight(_: &str, body: &str, actor: Actor) -> Result<FleetReques
             ..Filter::default()
         },
         at_once,
-        actor,
+        actor: by.into(),
     })
 }
 
 /// The list itself is read where it is recorded.
-pub(crate) fn import(_: &str, body: &str, _: Actor) -> Result<FleetRequest, String> {
+pub(crate) fn import(_: &str, body: &str, _: &Identity) -> Result<FleetRequest, String> {
     Ok(FleetRequest::Import { list: body.into() })
 }
 
@@ -692,8 +714,18 @@ struct ForgetBody {
     cluster: String,
 }
 
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, expecting = "tokens to revoke: an object")]
+struct RevokeBody {
+    serial: Option<String>,
+    person: Option<String>,
+    why: String,
+}
+
 #[cfg(test)]
 mod tests {
+    use towpath_core::access::Source;
+
     use super::*;
 
     #[test]
@@ -794,12 +826,12 @@ mod tests {
 
     #[test]
     fn bodies() {
-        let ada = || Actor {
+        let ada = &Identity {
             name: "ada".into(),
-            known_by: "token".into(),
+            source: Source::Store,
         };
-        let paused = pause("", r#"{"organisation": "o", "why": "etcd"}"#, ada());
-        let (organisation, actor, why) = (Some("o".into()), ada(), "etcd".into());
+        let paused = pause("", r#"{"organisation": "o", "why": "etcd"}"#, ada);
+        let (organisation, actor, why) = (Some("o".into()), ada.into(), "etcd".into());
         assert_eq!(
             paused,
             Ok(FleetRequest::Pause {
@@ -810,11 +842,11 @@ mod tests {
             })
         );
         assert_eq!(
-            resume("", "{}", ada()),
+            resume("", "{}", ada),
             Ok(FleetRequest::Resume {
                 organisation: None,
                 sector: None,
-                actor: ada(),
+                actor: ada.into(),
                 why: "no reason was given".into(),
             })
         );
@@ -822,20 +854,20 @@ mod tests {
             resume(
                 "",
                 r#"{"cluster": "c", "version": "4.16.1", "why": "ok"}"#,
-                ada()
+                ada
             ),
             Ok(FleetRequest::Lift {
                 cluster: "c".into(),
                 version: Some("4.16.1".parse().unwrap()),
-                actor: ada(),
+                actor: ada.into(),
                 why: "ok".into(),
             })
         );
         assert_eq!(
-            cancel("", r#"{"upgrade": 7, "why": "INC-1"}"#, ada()),
+            cancel("", r#"{"upgrade": 7, "why": "INC-1"}"#, ada),
             Ok(FleetRequest::Cancel {
                 which: UpgradeChoice::Number(7),
-                actor: ada(),
+                actor: ada.into(),
                 why: "INC-1".into(),
             })
         );
@@ -843,16 +875,16 @@ mod tests {
             withdraw(
                 "",
                 r#"{"act": "acknowledgement", "gate": "g", "cluster": "c", "why": "INC-1"}"#,
-                ada()
+                ada
             ),
             Ok(FleetRequest::WithdrawAcknowledgement {
                 gate: "g".into(),
                 cluster: "c".into(),
-                actor: ada(),
+                actor: ada.into(),
                 why: "INC-1".into(),
             })
         );
-        type BodyReader = fn(&str, &str, Actor) -> Result<FleetRequest, String>;
+        type BodyReader = fn(&str, &str, &Identity) -> Result<FleetRequest, String>;
         let cases: [(BodyReader, &str, &str); 16] = [
             (pause, "{}", "missing field `why`"),
             (pause, r#"{"why": "", "sector": null}"#, "why is \"\""),
@@ -916,7 +948,7 @@ mod tests {
             (cancel, r#"{"upgrade": 0, "why": "w"}"#, "upgrade is 0"),
         ];
         for (read, body, expected) in cases {
-            let error = read("", body, ada()).unwrap_err();
+            let error = read("", body, ada).unwrap_err();
             assert!(error.contains(expected), "{error} / {expected}");
         }
     }

@@ -7,8 +7,8 @@ use towpath_core::agent;
 use towpath_core::intake::Freshness;
 use towpath_formats::agent::stamp;
 
-use super::answer::speaking;
 use super::query;
+use crate::access::speaking;
 use crate::body::{self, AnswerBody};
 use crate::refusal::{OrRefusal, Refusal};
 use crate::{Service, SourceHealth};
@@ -18,8 +18,8 @@ pub(crate) fn answer(
     head: &Parts,
     cluster: &str,
 ) -> OrRefusal<Response<AnswerBody>> {
-    let (keys, stamped_at) = (service.token_keys(), service.now());
-    let (cluster, speaker) = speaking(keys.as_ref(), cluster, &head.headers, stamped_at)?;
+    let stamped_at = service.now();
+    let (cluster, speaker) = speaking(service, cluster, &head.headers)?;
     let nonce = query::nonce(head.uri.query().unwrap_or_default());
     let nonce = nonce.map_err(Refusal::invalid_params)?;
     let no_stamp =

@@ -3,13 +3,14 @@
 //! [`ROUTES`] lists each once. Dispatch, 404, 405 and `Allow`, the reserve for probes, metric labels,
 //! `/api/v1/openapi.json` and the table in docs/serve.md come from it.
 
+mod access;
 mod table;
 
 use std::sync::Arc;
 
 use http::request::Parts;
 use http::{HeaderValue, Method, Response, StatusCode};
-use towpath_core::fleet::Actor;
+use towpath_core::access::{Identity, Permission, Role};
 
 use crate::body::AnswerBody;
 use crate::contract::GRAPH_PREFIX;
@@ -18,6 +19,7 @@ use crate::questions::Work;
 use crate::refusal::{OrRefusal, Refusal};
 use crate::{Service, server};
 
+pub use access::access_rows;
 pub use table::ROUTES;
 
 #[derive(Debug)]
@@ -40,33 +42,29 @@ pub enum Verb {
     Post,
 }
 
-/// Who may use a route. Without keys, or with open reads, everybody counts as a reader.
+/// Who may use a route. With open reads, everybody counts as somebody who may read the fleet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Who {
     Anyone,
-    /// Anyone; only readers see names of the fleet.
+    /// Anyone; only readers of the fleet see names of it.
     AnyoneInPart,
     /// Anyone; only readers and the cluster itself see what is known of the cluster.
     AnyoneOrClusterInPart,
     /// Anyone; only readers and the cluster itself may ask about a cluster of the fleet by its id.
     AnyoneOrClusterById,
-    Reader,
     /// The cluster that the path names.
     Cluster,
-    Pipeline,
-    Administrator,
+    /// Whoever has a role that permits it.
+    May(Permission),
 }
 
-/// The role of a token.
+/// What somebody who asks can be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Role {
+pub enum Party {
     /// Has no token.
     Nobody,
-    Reader,
     Cluster,
-    /// A pipeline that changes sources.
-    Pipeline,
-    Administrator,
+    Role(Role),
 }
 
 /// What an answer costs. It decides where answers are made, and how many at once.
@@ -101,8 +99,8 @@ pub(crate) enum Handler {
     Question(QueuedHandler),
     /// Parses a question to the fleet from the path and the query.
     Read(fn(&str, &str) -> Result<FleetRequest, String>),
-    /// Parses a change to the fleet from the name in the path, the body, and who the caller is.
-    Signed(fn(&str, &str, Actor) -> Result<FleetRequest, String>),
+    /// Parses a change to the fleet: from the name in the path, the body, and who answers for it.
+    Change(fn(&str, &str, &Identity) -> Result<FleetRequest, String>),
     Report,
     /// Answers the cluster in the path, sealed for it alone.
     Orders,
@@ -188,7 +186,7 @@ impl Route {
             Handler::Scrape(_) => Cost::Scrape,
             Handler::Light(_) | Handler::Page(_) | Handler::Reload => Cost::Light,
             Handler::Question(_) => Cost::Question,
-            Handler::Read(_) | Handler::Signed(_) | Handler::Orders => Cost::Fleet,
+            Handler::Read(_) | Handler::Change(_) | Handler::Orders => Cost::Fleet,
             Handler::Report => Cost::Report,
             Handler::Events => Cost::Stream,
         }
@@ -228,19 +226,26 @@ impl Verb {
 }
 
 impl Who {
-    /// The roles that it admits or shows more to.
-    pub fn roles(self) -> &'static [Role] {
-        use Role::{Administrator, Cluster, Nobody, Pipeline, Reader};
+    /// Whom it admits, or shows more to.
+    pub fn parties(self) -> Vec<Party> {
+        let of = |permission: Permission| permission.roles().iter().copied().map(Party::Role);
+        let readers = || std::iter::once(Party::Nobody).chain(of(Permission::ReadFleet));
         match self {
-            Self::Anyone => &[Nobody],
-            Self::AnyoneInPart | Self::Reader => &[Nobody, Reader, Administrator],
+            Self::Anyone => vec![Party::Nobody],
+            Self::AnyoneInPart => readers().collect(),
             Self::AnyoneOrClusterInPart | Self::AnyoneOrClusterById => {
-                &[Nobody, Reader, Administrator, Cluster]
+                readers().chain([Party::Cluster]).collect()
             }
-            Self::Cluster => &[Cluster],
-            Self::Pipeline => &[Pipeline, Administrator],
-            Self::Administrator => &[Administrator],
+            Self::Cluster => vec![Party::Cluster],
+            // Reads may be open.
+            Self::May(Permission::ReadFleet) => readers().collect(),
+            Self::May(permission) => of(permission).collect(),
         }
+    }
+
+    /// Whether a cluster's token opens or shows something here.
+    pub(crate) fn knows_clusters(self) -> bool {
+        self.parties().contains(&Party::Cluster)
     }
 
     /// Whether a request can be refused for its token, or for a missing one.
@@ -251,20 +256,22 @@ impl Who {
         )
     }
 
-    pub fn words(self) -> &'static str {
+    pub fn words(self) -> String {
         match self {
-            Self::Anyone => "anyone",
-            Self::AnyoneInPart => "anyone; names in the fleet: readers",
+            Self::Anyone => "anyone".to_owned(),
+            Self::AnyoneInPart => "anyone; names in the fleet: readers".to_owned(),
             Self::AnyoneOrClusterInPart => {
-                "anyone; what is known of a cluster: readers, and the cluster"
+                "anyone; what is known of a cluster: readers, and the cluster".to_owned()
             }
             Self::AnyoneOrClusterById => {
-                "anyone; about a cluster of the fleet: readers, and the cluster"
+                "anyone; about a cluster of the fleet: readers, and the cluster".to_owned()
             }
-            Self::Reader => "readers",
-            Self::Cluster => "the cluster",
-            Self::Pipeline => "pipelines",
-            Self::Administrator => "administrators",
+            Self::Cluster => "the cluster".to_owned(),
+            Self::May(Permission::ReadFleet) => "readers".to_owned(),
+            Self::May(permission) => {
+                let roles = permission.roles().iter().map(|role| role.name());
+                roles.collect::<Vec<_>>().join(", ")
+            }
         }
     }
 }

@@ -75,7 +75,7 @@ fn a_route_takes_a_body_only_by_post_and_no_path_fits_two() {
     for route in ROUTES {
         let takes_a_body = matches!(
             route.handler,
-            Handler::Change(_) | Handler::Signed(_) | Handler::Report | Handler::Reload
+            Handler::Change(_) | Handler::Report | Handler::Reload
         );
         assert_eq!(route.verb == Verb::Post, takes_a_body, "{}", route.path);
         assert!(std::ptr::eq(

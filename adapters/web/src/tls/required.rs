@@ -6,9 +6,10 @@ use http::{HeaderMap, StatusCode};
 
 use super::PeerCertificate;
 use crate::Service;
-use crate::fleet::{self, ClaimedCluster};
+use crate::access::{self, ClaimedCluster};
+use crate::fleet;
 use crate::refusal::{OrRefusal, Refusal};
-use crate::routes::{Role, RouteMatch, Who};
+use crate::routes::{RouteMatch, Who};
 
 const NONE: &str = "this takes the cluster's certificate, besides its token; start the agent with --client-cert and --client-key";
 const OTHER: &str =
@@ -34,7 +35,7 @@ pub(crate) fn check(
             let named = fleet::query::named(found.named()).map_err(Refusal::invalid_params)?;
             ClaimedCluster::Id(named)
         }
-        who if who.roles().contains(&Role::Cluster) => match fleet::claimed_cluster(headers) {
+        who if who.knows_clusters() => match access::claimed_cluster(headers) {
             Some(claimed) => claimed,
             None => return Ok(()),
         },

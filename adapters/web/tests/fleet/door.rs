@@ -9,15 +9,19 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use serde_json::Value;
+use towpath_core::access::Role;
 use towpath_core::cluster::ClusterId;
-use towpath_formats::fleet::token::{Claims, Enrolment, Grant};
+use towpath_formats::fleet::token::{Claims, Enrolment, Grant, Person};
 use towpath_web::{
-    Fleet, FleetAnswer, FleetApi, FleetForm, FleetRequest, Limits, Reads, Server, Service,
-    TokenKeys,
+    AccessKeys, Admitted, Fleet, FleetAnswer, FleetApi, FleetForm, FleetRequest, Limits, Reads,
+    Server, Service, TokenKeys,
 };
 
 pub(crate) const NOW: &str = "2026-05-12T10:30:00Z";
+/// Makes the tokens of clusters and pipelines, …
 pub(crate) const KEY: &str = "0123456789abcdef0123456789abcdef";
+/// … and this one those of people.
+pub(crate) const PEOPLE_KEY: &str = "of people: 0123456789abcdef01234";
 
 type AnswerFn = dyn Fn(&FleetRequest) -> FleetAnswer + Send + Sync;
 
@@ -31,6 +35,7 @@ impl FleetApi for FakeFleet {
     fn answer(
         &self,
         request: FleetRequest,
+        _: Admitted,
         form: FleetForm,
     ) -> Pin<Box<dyn Future<Output = FleetAnswer> + Send>> {
         let answer = match form {
@@ -97,23 +102,28 @@ impl Door {
             asked: self.asked.clone(),
             answering: Box::new(answering),
         });
-        self.service.fleet(Fleet {
-            desk,
-            keys: keys.map(|text| TokenKeys::parse(text).unwrap()),
-            reads,
-        });
+        self.keys(keys);
+        self.service.fleet(Fleet { desk, reads });
+    }
+
+    /// Checks the tokens of machines with these keys; without any, no tokens at all.
+    pub(crate) fn keys(&self, keys: Option<&str>) {
+        let machines = keys.map(|text| TokenKeys::parse(text).unwrap());
+        let people = keys.map(|_| TokenKeys::parse(PEOPLE_KEY).unwrap());
+        let keys = AccessKeys::new(machines, people).unwrap();
+        self.service.set_access_keys(keys);
     }
 
     /// A fleet with these keys, which takes everything.
-    pub(crate) fn fleet_with(&self, keys: TokenKeys) {
+    pub(crate) fn fleet_with(&self, keys: AccessKeys) {
         let answering = Box::new(|_: &FleetRequest| FleetAnswer::Json("{}".to_owned()));
         let desk = Arc::new(FakeFleet {
             asked: self.asked.clone(),
             answering,
         });
+        self.service.set_access_keys(keys);
         self.service.fleet(Fleet {
             desk,
-            keys: Some(keys),
             reads: Reads::Open,
         });
     }
@@ -233,8 +243,18 @@ pub(crate) fn cluster_token(id: &str) -> String {
     )
 }
 
+/// Of somebody with every role.
 pub(crate) fn admin_token() -> String {
-    token_by(KEY, Grant::Admin)
+    person_token("ada", &Role::OF_PEOPLE, None)
+}
+
+pub(crate) fn person_token(name: &str, roles: &[Role], organisation: Option<&str>) -> String {
+    let person = Person {
+        name: name.into(),
+        roles: roles.iter().copied().collect(),
+        organisation: organisation.map(str::to_owned),
+    };
+    token_by(PEOPLE_KEY, Grant::Person(person))
 }
 
 /// A token that is good until the day after.
@@ -244,6 +264,7 @@ pub(crate) fn token_by(keys: &str, grant: Grant) -> String {
         .unwrap()
         .issue(&Claims {
             grant,
+            made: None,
             end,
             serial: "AAAAAAAAAAAAAAAA".into(),
         })

@@ -11,20 +11,24 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::json;
+use towpath_core::access::{Permission, Role};
 use towpath_core::finding::{Finding, Place, Severity};
 use towpath_core::fleet::{
-    AgentOutcome, Authority, ClusterRow, ClusterSort, Filter, HistoryRow, MatrixBy,
+    Actor, AgentOutcome, Authority, ClusterRow, ClusterSort, Filter, HistoryRow, MatrixBy,
     UnknownClusters, UpgradeState,
 };
 use towpath_formats::fleet::token::{Claims, Enrolment, Grant};
 use towpath_web::{
-    AllowedUpdates, AusCluster, AusMetrics, AusOrganisation, AusRemaining, AusSoak, ClusterCount,
-    ClusterPlace, Cost, FleetAnswer, FleetHealth, FleetMetrics, FleetRequest, Limits, Managed,
-    OutcomesQueryMetrics, ROUTES, Reads, ReloadDoor, RemainingSoak, Role, TokenKeys, WakeOutcome,
-    WatchMetrics, Who,
+    AccessKeys, AllowedUpdates, AusCluster, AusMetrics, AusOrganisation, AusRemaining, AusSoak,
+    ClusterCount, ClusterPlace, Cost, FleetAnswer, FleetHealth, FleetMetrics, FleetRequest, Limits,
+    Managed, OutcomesQueryMetrics, Party, ROUTES, Reads, ReloadDoor, RemainingSoak, TokenKeys,
+    UpgradeChoice, WakeOutcome, WatchMetrics, Who,
 };
 
-use door::{Door, KEY, NOW, Response, admin_token, bearer, cluster, cluster_token, token_by, told};
+use door::{
+    Door, KEY, NOW, Response, admin_token, bearer, cluster, cluster_token, person_token, token_by,
+    told,
+};
 
 const REPORT: &str = r#"{"organisation": "o", "version": "4.16.1"}"#;
 const REPORT_PATH: &str = "/api/v1/clusters/0f3a/report";
@@ -46,17 +50,22 @@ const READS: [&str; 16] = [
     "/api/v1/clusters/c",
     "/api/v1/clusters/c/why",
 ];
-const WRITES: [(&str, &str); 6] = [
-    ("/api/v1/fleet/pause", r#"{"by": "me", "why": "etcd"}"#),
+const WRITES: [(&str, &str); 8] = [
+    ("/api/v1/fleet/pause", r#"{"why": "etcd"}"#),
     ("/api/v1/fleet/resume", "{}"),
     (
         "/api/v1/fleet/approve",
-        r#"{"organisation": "o", "version": "4.16.2", "by": "me"}"#,
+        r#"{"organisation": "o", "version": "4.16.2"}"#,
     ),
     (
         "/api/v1/fleet/acknowledge",
-        r#"{"gate": "g", "cluster": "c", "by": "me"}"#,
+        r#"{"gate": "g", "cluster": "c"}"#,
     ),
+    (
+        "/api/v1/fleet/withdraw",
+        r#"{"act": "approval", "organisation": "o", "version": "4.16.2", "why": "etcd"}"#,
+    ),
+    ("/api/v1/fleet/cancel", r#"{"cluster": "c", "why": "etcd"}"#),
     ("/api/v1/fleet/forget", r#"{"cluster": "c"}"#),
     ("/api/v1/fleet/import", r#"{"clusters": []}"#),
 ];
@@ -147,6 +156,7 @@ fn ended(id: &str) -> String {
         .unwrap()
         .issue(&Claims {
             grant: of_cluster(id),
+            made: None,
             end,
             serial,
         })
@@ -188,7 +198,7 @@ fn tokens_of_the_first_version_are_taken_until_a_day_that_was_named() {
         ("2026-05-12T10:30:01Z", Some(Authority::Claim)),
     ] {
         let door = Door::accepting();
-        let keys = TokenKeys::parse(KEY)
+        let keys = AccessKeys::new(Some(TokenKeys::parse(KEY).unwrap()), None)
             .unwrap()
             .accepting_unbound_until(Some(until.parse().unwrap()));
         door.fleet_with(keys);
@@ -271,6 +281,14 @@ fn keys_can_be_rotated() {
     );
 }
 
+/// Whose the administrator's token is.
+fn ada() -> Actor {
+    Actor {
+        name: "ada".into(),
+        known_by: "token AAAAAAAAAAAAAAAA".into(),
+    }
+}
+
 #[test]
 fn changes_need_the_administrators_token() {
     let door = Door::accepting();
@@ -282,37 +300,55 @@ fn changes_need_the_administrators_token() {
         );
         assert_eq!(
             door.post(path, &cluster_token("0f3a"), body).told(),
-            told(403, "wrong_token"),
+            told(403, "no_role"),
             "{path}"
         );
         assert_eq!(door.post(path, &admin_token(), body).status, 200, "{path}");
     }
-    let (by, why) = ("me".to_owned(), "etcd".to_owned());
+    let (actor, why) = (ada(), "etcd".to_owned());
+    let no_reason = || "no reason was given".to_owned();
     let version = "4.16.2".parse().unwrap();
     let expected = [
         FleetRequest::Pause {
             organisation: None,
             sector: None,
-            by: by.clone(),
+            actor: actor.clone(),
             why,
         },
         FleetRequest::Resume {
             organisation: None,
             sector: None,
+            actor: actor.clone(),
+            why: no_reason(),
         },
         FleetRequest::Approve {
             organisation: "o".into(),
             cluster: None,
-            version,
-            by: by.clone(),
+            version: version.clone(),
+            actor: actor.clone(),
+            why: no_reason(),
         },
         FleetRequest::Acknowledge {
             gate: "g".into(),
             cluster: "c".into(),
-            by,
+            actor: actor.clone(),
+            why: no_reason(),
+        },
+        FleetRequest::WithdrawApproval {
+            organisation: "o".into(),
+            cluster: None,
+            version,
+            actor: actor.clone(),
+            why: "etcd".into(),
+        },
+        FleetRequest::Cancel {
+            which: UpgradeChoice::Of("c".into()),
+            actor: actor.clone(),
+            why: "etcd".into(),
         },
         FleetRequest::Forget {
             cluster: "c".into(),
+            actor,
         },
         FleetRequest::Import {
             list: r#"{"clusters": []}"#.into(),
@@ -356,7 +392,10 @@ fn reading_needs_a_token_only_if_that_is_wanted() {
             from: None,
             until: None,
         },
-        FleetRequest::Acts(filter()),
+        FleetRequest::Acts {
+            filter: filter(),
+            standing: false,
+        },
         FleetRequest::Decisions {
             before: None,
             limit: None,
@@ -382,7 +421,7 @@ fn reading_needs_a_token_only_if_that_is_wanted() {
         assert_eq!(door.get(path).told(), told(401, "no_token"), "{path}");
         assert_eq!(
             door.get_with(path, &bearer(&cluster_token("c"))).told(),
-            told(403, "wrong_token"),
+            told(403, "no_role"),
             "{path}"
         );
         assert_eq!(
@@ -391,7 +430,7 @@ fn reading_needs_a_token_only_if_that_is_wanted() {
             "{path}"
         );
         assert_eq!(
-            door.get_with(path, &bearer(&token_by(KEY, Grant::Read)))
+            door.get_with(path, &bearer(&person_token("bob", &[Role::Viewer], None)))
                 .status,
             200,
             "{path}"
@@ -412,20 +451,20 @@ fn who_may_is_what_the_table_says() {
         FleetAnswer::Json("{}".to_owned())
     });
     door.service.reload_door(ReloadDoor {
-        keys: Some(TokenKeys::parse(KEY).unwrap()),
         wake: std::sync::Arc::new(|_| WakeOutcome::Sources(Vec::new())),
     });
-    let tokens = [
-        (Role::Nobody, String::new()),
-        (Role::Reader, bearer(&token_by(KEY, Grant::Read))),
-        (Role::Cluster, bearer(&cluster_token("0f3a"))),
-        (Role::Pipeline, bearer(&token_by(KEY, Grant::Reload))),
-        // What a person answers for needs a name.
+    let mut tokens = vec![
+        (Party::Nobody, String::new()),
+        (Party::Cluster, bearer(&cluster_token("0f3a"))),
         (
-            Role::Administrator,
-            bearer(&token_by(KEY, Grant::NamedAdmin("ada".into()))),
+            Party::Role(Role::Pipeline),
+            bearer(&token_by(KEY, Grant::Reload)),
         ),
     ];
+    tokens.extend(Role::OF_PEOPLE.map(|role| {
+        let token = bearer(&person_token("ada", &[role], None));
+        (Party::Role(role), token)
+    }));
     for route in ROUTES {
         let methods: Vec<&str> = route.verb.allow().split(", ").collect();
         // With GET, a stream would not end.
@@ -434,7 +473,7 @@ fn who_may_is_what_the_table_says() {
             _ => methods[0],
         };
         let path = route.path.replace("{cluster}", "0f3a");
-        for (role, token) in &tokens {
+        for (party, token) in &tokens {
             let head = format!("{method} {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n");
             let status = door.send(&format!("{head}{token}\r\n")).status;
             let is_refused = [401, 403].contains(&status);
@@ -442,10 +481,10 @@ fn who_may_is_what_the_table_says() {
                 // No id is asked about.
                 Who::AnyoneOrClusterById => true,
                 // Here, reading takes a token.
-                Who::Reader if *role == Role::Nobody => false,
-                who => !who.refuses() || who.roles().contains(role),
+                Who::May(Permission::ReadFleet) if *party == Party::Nobody => false,
+                who => !who.refuses() || who.parties().contains(party),
             };
-            assert_eq!(!is_refused, may, "{method} {path} as {role:?}: {status}");
+            assert_eq!(!is_refused, may, "{method} {path} as {party:?}: {status}");
         }
     }
 }

@@ -7,8 +7,8 @@ use towpath_core::graph::Graph;
 use towpath_core::intake::Ages;
 use towpath_formats::agent::stamp::{self, Nonce};
 use towpath_web::{
-    FleetAnswer, Limits, Reads, ReloadDoor, Snapshot, SourceHealth, SourceReads, TokenKeys,
-    WakeOutcome, WindowChanges,
+    FleetAnswer, Limits, Reads, ReloadDoor, Snapshot, SourceHealth, SourceReads, WakeOutcome,
+    WindowChanges,
 };
 
 use crate::door::{Door, KEY, NOW, Response, admin_token, bearer, cluster, cluster_token, told};
@@ -66,9 +66,8 @@ fn stamping(sources: &[Option<i64>]) -> Door {
 }
 
 fn keep_keys(door: &Door, keys: Option<&str>) {
-    let keys = keys.map(|text| TokenKeys::parse(text).unwrap());
+    door.keys(keys);
     door.service.reload_door(ReloadDoor {
-        keys,
         wake: std::sync::Arc::new(|_| WakeOutcome::Sources(Vec::new())),
     });
 }

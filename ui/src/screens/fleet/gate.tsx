@@ -4,13 +4,13 @@ import type { ComponentChildren, JSX } from "preact";
 import { token } from "../../api/client";
 import { Code, Shape } from "../../components/basics";
 import { askForToken } from "../../components/token";
-import { session } from "../../session";
+import { may, session } from "../../session";
 
 /** Draws its children if there is a fleet to look at. Otherwise what there could be, or nothing if it is `quiet`; `fallback` comes before that. */
 export function FleetGate({ children, quiet, fallback }: { children: ComponentChildren; quiet?: boolean; fallback?: ComponentChildren }): JSX.Element | null {
   const now = session.value;
   if (now && !now.hasFleet) return quiet ? null : <>{fallback}<NoFleet /></>;
-  if (now?.role === "nobody" && now.needsToken) return quiet ? null : <>{fallback}<NoToken /></>;
+  if (now?.needsToken && !may("readFleet")) return quiet ? null : <>{fallback}<NoToken /></>;
   return <>{children}</>;
 }
 
@@ -18,8 +18,8 @@ function NoToken(): JSX.Element {
   return (
     <div class="state">
       <p class="state-title">Only readers may look at this fleet.</p>
-      <p>{token.value ? "The token that you entered is not accepted here: it may be of another service, or have ended." : "Enter a reader's or an administrator's token."} An administrator of this service makes one:</p>
-      <Code text="towpath fleet token --keys token-keys --read" label="The command that makes a token" />
+      <p>{token.value ? "The token that you entered is not accepted here: it may be of another service, or have ended." : "Enter a token with the role viewer, or another one."} Who has the keys of this service makes one:</p>
+      <Code text="towpath fleet token --people-keys people-keys --role viewer --name NAME" label="The command that makes a token" />
       <button type="button" class="primary" onClick={askForToken}>Enter a token</button>
     </div>
   );
