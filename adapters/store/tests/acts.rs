@@ -81,7 +81,8 @@ fn a_second_approval_does_not_overwrite_the_first() {
             ]
         );
         let said = said("eve", "INC-1", 3);
-        let withdraw = || store.withdraw_approval("acme", None, &version("4.9.2"), &said);
+        let to = version("4.9.2");
+        let withdraw = || store.withdraw_approval("acme", None, &to, &said);
         let WithdrawOutcome::Withdrawn(given) = withdraw().await.unwrap() else {
             panic!("nothing was withdrawn")
         };
@@ -133,7 +134,8 @@ fn a_withdrawn_acknowledgement_closes_the_gate_again() {
         let a = id("a");
         let mark = store.act_mark().await.unwrap();
         for by in ["ann", "bob"] {
-            let acknowledged = store.acknowledge_gate(&a, "gate-1", &said(by, "true", 1));
+            let said = said(by, "true", 1);
+            let acknowledged = store.acknowledge_gate(&a, "gate-1", &said);
             acknowledged.await.unwrap();
         }
         assert_ne!(store.act_mark().await.unwrap(), mark);
@@ -159,8 +161,8 @@ fn a_withdrawn_acknowledgement_closes_the_gate_again() {
 
 #[test]
 fn a_start_that_was_decided_before_a_withdrawal_is_refused() {
-    both(async |place| {
-        let (store, lease) = fleet(place).await;
+    both(async |where_| {
+        let (store, lease) = fleet(where_).await;
         store
             .approve(&approval(None, "ann", 1), "token", "")
             .await
@@ -171,8 +173,8 @@ fn a_start_that_was_decided_before_a_withdrawal_is_refused() {
             known,
             ..place("acme", None)
         };
-        let said = said("eve", "INC-1", 2);
-        let withdrawn = store.withdraw_approval("acme", None, &version("4.9.2"), &said);
+        let (to, said) = (version("4.9.2"), said("eve", "INC-1", 2));
+        let withdrawn = store.withdraw_approval("acme", None, &to, &said);
         withdrawn.await.unwrap();
         let mut late = claim("a", "4.9.1", "4.9.2", &[]);
         late.place = place.clone();
@@ -228,14 +230,12 @@ fn a_cancelled_upgrade_never_starts_and_is_not_claimed_again_until_it_is_lifted(
             ["started"],
             "another version is free"
         );
-        let lift = |version| {
-            let store = store.clone();
-            async move {
-                let said = said("bob", "fixed", 4);
-                store.lift(&id("a"), version, &said).await.unwrap().len()
-            }
+        let lift = async |to: Option<&str>| {
+            let (said, to) = (said("bob", "fixed", 4), to.map(version));
+            let lifted = store.lift(&id("a"), to.as_ref(), &said).await;
+            lifted.unwrap().len()
         };
-        assert_eq!(lift(Some(&version("4.9.9"))).await, 0);
+        assert_eq!(lift(Some("4.9.9")).await, 0);
         assert_eq!(lift(None).await, 1);
         assert_eq!(lift(None).await, 0);
         assert_eq!(try_again("4.9.2").await, ["under-way"]);
@@ -339,6 +339,7 @@ fn a_cancellation_that_races_with_the_start_says_which_was_first() {
 fn what_was_ended_long_ago_is_pruned_and_what_holds_stays() {
     both(async |where_| {
         let (store, lease) = fleet(where_).await;
+        planned(&store, &lease, "a").await;
         store
             .approve(&approval(None, "ann", 0), "token", "")
             .await
@@ -347,10 +348,9 @@ fn what_was_ended_long_ago_is_pruned_and_what_holds_stays() {
             .approve(&approval(Some("a"), "ann", 0), "token", "")
             .await
             .unwrap();
-        let said_so = said("eve", "INC-1", 1);
-        let withdrawn = store.withdraw_approval("acme", None, &version("4.9.2"), &said_so);
+        let (to, said_so) = (version("4.9.2"), said("eve", "INC-1", 1));
+        let withdrawn = store.withdraw_approval("acme", None, &to, &said_so);
         withdrawn.await.unwrap();
-        planned(&store, &lease, "a").await;
         store
             .cancel(&CancelWhich::Of(id("a")), &said("ann", "INC-1", 1))
             .await

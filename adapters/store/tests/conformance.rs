@@ -829,7 +829,8 @@ fn people_are_heard() {
             ((None, None), 1),
             ((Some("acme"), None), 1),
         ] {
-            let resume = store.resume(place.0, place.1, &said("bob", "", 1));
+            let said = said("bob", "", 1);
+            let resume = store.resume(place.0, place.1, &said);
             assert_eq!(resume.await.unwrap(), resumed);
         }
         let mut blue = claim("a", "4.9.1", "4.9.2", &[]);

@@ -18,6 +18,10 @@ fn a_withdrawn_approval_holds_and_says_who_withdrew_it() {
         cluster c at 4.9.1 offers 4.9.2
     ",
         expect![[r#"
+            a  start 4.9.2 at 18:07
+            b  yes
+                 4.9.2: no: bob withdrew its approval at 2021-08-30 18:00Z: an incident
+            c  start 4.9.2 at 18:07
         "#]],
     );
 }
@@ -33,6 +37,11 @@ fn a_plan_whose_approval_was_withdrawn_is_cancelled_and_what_runs_goes_on() {
         upgrade b to 4.9.2 started
     ",
         expect![[r#"
+            a  wait: its upgrade to 4.9.2 is planned for 2021-08-30 18:30Z
+                 4.9.2: no: bob withdrew its approval at 2021-08-30 18:00Z: an incident
+            b  wait: its upgrade to 4.9.2 has been under way since 2021-08-30 18:30Z
+                 4.9.2: no: bob withdrew its approval at 2021-08-30 18:00Z: an incident
+            cancel 1: no: bob withdrew its approval at 2021-08-30 18:00Z: an incident
         "#]],
     );
 }
@@ -48,6 +57,11 @@ fn a_gate_says_who_withdrew_its_acknowledgement() {
         cluster c at 4.9.1 offers 4.10.1
     ",
         expect![[r#"
+            a  yes
+                 4.10.1: no: gate g1 (api.openshift.com/gate-ocp) has not been acknowledged; bob withdrew it at 2021-08-30 18:00Z: an incident
+            b  start 4.10.1 at 18:07
+            c  yes
+                 4.10.1: no: gate g1 (api.openshift.com/gate-ocp) has not been acknowledged
         "#]],
     );
 }
@@ -64,6 +78,11 @@ fn a_cancelled_upgrade_is_not_planned_again_and_another_version_is() {
         upgrade b to 4.9.2 planned
     ",
         expect![[r#"
+            a  start 4.9.2 at 18:07
+            b  wait: its upgrade to 4.9.2 is planned for 2021-08-30 18:30Z
+                 4.9.2: wait: bob cancelled this upgrade at 2021-08-30 18:00Z: an incident
+            c  start 4.9.3 at 18:07
+            cancel 1: wait: bob cancelled this upgrade at 2021-08-30 18:00Z: an incident
         "#]],
     );
 }
@@ -77,6 +96,9 @@ fn a_cancelled_node_pool_waits_and_its_control_plane_with_it() {
         cluster b at 4.9.2 offers 4.9.3 pools np0=4.9.1
     ",
         expect![[r#"
+            a  wait: node pool np0 is on 4.9.1 and comes first; bob cancelled this upgrade of node pool np0 at 2021-08-30 18:00Z: an incident
+                 4.9.3: yes
+            b  start np0 4.9.2 at 18:06
         "#]],
     );
 }

@@ -8,7 +8,7 @@ use hyper::body::Incoming;
 use jiff::Timestamp;
 use tokio::sync::OwnedSemaphorePermit;
 use towpath_core::cluster::ClusterId;
-use towpath_core::fleet::{Actor, Authority};
+use towpath_core::fleet::Authority;
 use towpath_formats::agent::orders;
 use towpath_formats::fleet::report::{self, Report};
 use towpath_formats::fleet::token::Enrolment;

@@ -307,7 +307,7 @@ fn changes_need_the_administrators_token() {
     }
     let (actor, why) = (ada(), "etcd".to_owned());
     let no_reason = || "no reason was given".to_owned();
-    let version = "4.16.2".parse().unwrap();
+    let version: towpath_core::version::Version = "4.16.2".parse().unwrap();
     let expected = [
         FleetRequest::Pause {
             organisation: None,

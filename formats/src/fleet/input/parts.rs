@@ -157,7 +157,7 @@ fn append<'a, D, W: Stored<'a, D>>(
     Ok(())
 }
 
-fn sorted<'a, T: Ord>(values: impl IntoIterator<Item = &'a T>) -> Vec<&'a T> {
+pub(super) fn sorted<'a, T: Ord>(values: impl IntoIterator<Item = &'a T>) -> Vec<&'a T> {
     let mut sorted: Vec<&T> = values.into_iter().collect();
     sorted.sort();
     sorted

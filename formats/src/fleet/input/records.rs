@@ -10,7 +10,8 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use towpath_core::{finding, fleet as core, version};
 
-use super::stored::{Join, Parallel, Risk, Stored, Tables, Text, ThePart};
+use super::parts::sorted;
+use super::stored::{Join, Parallel, Risk, Stored, Tables, Text, ThePart, store_all};
 
 /// Objects: their fields are named and ordered as in the JSON, and each keeps the field of that name.
 macro_rules! objects {
@@ -235,12 +236,6 @@ objects! {
         why: Text<'a>,
     }
 
-    core::TakenBack as TakenBack {
-        approvals: Vec<WithdrawnApproval<'a>>,
-        acknowledgements: Vec<WithdrawnAcknowledgement<'a>>,
-        upgrades: Vec<CancelledUpgrade<'a>>,
-    }
-
     core::Preflight as Preflight {
         cluster: Text<'a>,
         version: Text<'a>,
@@ -280,6 +275,31 @@ objects! {
         hosted_kubelet_skew: Option<u8>,
         is_eus: bool,
         unverified: Vec<Text<'a>>,
+    }
+}
+
+/// What people have taken back; every list sorted.
+#[derive(Serialize, Deserialize)]
+pub(super) struct TakenBack<'a> {
+    approvals: Vec<WithdrawnApproval<'a>>,
+    acknowledgements: Vec<WithdrawnAcknowledgement<'a>>,
+    upgrades: Vec<CancelledUpgrade<'a>>,
+}
+
+impl<'a> Stored<'a, core::TakenBack> for TakenBack<'a> {
+    fn store(from: &'a core::TakenBack, tables: &Tables<'a>) -> Self {
+        Self {
+            approvals: store_all(sorted(&from.approvals), tables),
+            acknowledgements: store_all(sorted(&from.acknowledgements), tables),
+            upgrades: store_all(sorted(&from.upgrades), tables),
+        }
+    }
+    fn restore(self, join: &mut Join) -> Result<core::TakenBack, String> {
+        Ok(core::TakenBack {
+            approvals: self.approvals.restore(join)?,
+            acknowledgements: self.acknowledgements.restore(join)?,
+            upgrades: self.upgrades.restore(join)?,
+        })
     }
 }
 
