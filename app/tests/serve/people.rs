@@ -70,6 +70,15 @@ impl Site {
             .collect()
     }
 
+    /// A version that waits for nothing but an approval.
+    fn waits_for_approval(&self) -> String {
+        let why = self.get("/api/v1/clusters/s1/why");
+        let candidates = why["candidates"].as_array().expect("a list").iter();
+        let mut versions = candidates.map(|one| one["to"].as_str().expect("a version"));
+        let waits = versions.find(|to| self.codes(to) == ["NotApproved"]);
+        waits.unwrap_or_else(|| panic!("{why}")).to_owned()
+    }
+
     /// The state of the newest upgrade, its number and its version.
     fn newest(&self) -> (String, i64, String) {
         let entry = self.get("/api/v1/fleet/upgrades")["entries"][0].clone();
@@ -85,8 +94,9 @@ impl Site {
 #[test]
 fn an_approval_is_withdrawn_over_http_and_everybody_sees_by_whom() {
     let site = Site::new(true);
-    let approval = json!({"organisation": "demo", "version": "4.20.2", "why": "tested"});
-    let with_name = json!({"organisation": "demo", "version": "4.20.2", "by": "eve"});
+    let to = site.waits_for_approval();
+    let approval = json!({"organisation": "demo", "version": to, "why": "tested"});
+    let with_name = json!({"organisation": "demo", "version": to, "by": "eve"});
     let (status, refused) = site.act(&site.ada, "approve", &with_name);
     assert_eq!(status, 400);
     let sentence = refused["value"].as_str().expect("a sentence");
@@ -98,7 +108,7 @@ fn an_approval_is_withdrawn_over_http_and_everybody_sees_by_whom() {
         assert_eq!(site.act(token, "approve", &approval).0, 200);
     }
     site.until("it is planned", |site| site.newest().0 == "planned");
-    assert_eq!(site.newest().2, "4.20.2");
+    assert_eq!(site.newest().2, to);
 
     let mut withdrawal = approval.clone();
     withdrawal["act"] = json!("approval");
@@ -119,8 +129,7 @@ fn an_approval_is_withdrawn_over_http_and_everybody_sees_by_whom() {
         site.newest().0 == "cancelled"
     });
     site.until("why says who withdrew it", |site| {
-        site.codes("4.20.2")
-            .contains(&"ApprovalWithdrawn".to_owned())
+        site.codes(&to).contains(&"ApprovalWithdrawn".to_owned())
     });
     let why = site
         .towpath
