@@ -60,7 +60,7 @@ async function anAdministratorPauses({ site, open, visit, close, ask, hold }) {
 /** Who approved this for the bank? And take it back, by keyboard alone. */
 async function whoApprovedThis({ site, open, visit, settled, close, ask, hold }) {
   const approve = { organisation: "acme", cluster: "bank", version: "4.20.4", why: "tested on <i>stage</i>" };
-  const headers = { authorization: `Bearer ${site.administrator}` };
+  const headers = { authorization: `Bearer ${site.administrator}`, "content-type": "application/json" };
   const answer = await fetch(`${site.fleet}/api/v1/fleet/approve`, { method: "POST", headers, body: JSON.stringify(approve) });
   hold(answer.ok, `it cannot be approved: ${answer.status}`);
   const approvals = async () => (await ask(`${site.fleet}/api/v1/fleet/acts`)).acts.filter((act) => act.kind === "approval" && act.name === "bank");
