@@ -287,7 +287,7 @@ async fn speak(door: &Store, begins: bool, pause: &Pause, witness: &RefCell<Witn
                 .resume(
                     pause.organisation.as_deref(),
                     pause.sector.as_deref(),
-                    &said("bob", "", 0),
+                    &towpath_testing_store::said("bob", "", 0),
                 )
                 .await;
             done.map(|_| witness.borrow_mut().resumed(pause))

@@ -290,9 +290,9 @@ fn claim(start: &Start) -> Claim {
             channel: start.channel.clone(),
             start_at: start.at,
         },
-        place: StartPlace {
+        place: towpath_store::StartPlace {
             sector: start.sector.clone(),
-            ..place(&start.organisation, None)
+            ..towpath_testing_store::place(&start.organisation, None)
         },
         takes: start
             .locks
