@@ -8,6 +8,7 @@ use towpath_formats::access::{revoked, table};
 use towpath_web::{RevokeWhich, access_rows};
 
 use crate::example::Origin;
+use crate::fleet::local_user::local_user;
 use crate::fleet::{self, StoreArgs, revocations};
 use crate::output::{Output, OutputArgs};
 use crate::server::{Question, ServerArgs};
@@ -49,9 +50,6 @@ struct RevokeArgs {
     /// The reason, for whoever asks later.
     #[arg(long)]
     why: String,
-    /// Who revokes it. A service takes the name in the token.
-    #[arg(long, env = "USER", default_value = "somebody")]
-    by: String,
     #[command(flatten)]
     output: OutputArgs,
     #[command(flatten)]
@@ -93,7 +91,7 @@ fn revoke(args: &RevokeArgs) -> anyhow::Result<bool> {
         (Some(serial), _) => RevokeWhich::Serial(serial.clone()),
         (None, name) => RevokeWhich::Person(name.clone().unwrap_or_default()),
     };
-    let revocation = revocations::wanted(which, &args.by, &args.why, Timestamp::now());
+    let revocation = revocations::wanted(which, &local_user().name, &args.why, Timestamp::now());
     fleet::on_store(&args.store, async |store| {
         Ok(store.revoke(&revocation).await?)
     })?;

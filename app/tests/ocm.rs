@@ -161,6 +161,26 @@ fn a_version_that_gets_blocked_cancels_what_is_planned_there() {
     );
 }
 
+/// A person cancels one upgrade: it is taken back there, is not scheduled again, and another cluster gets its turn.
+#[test]
+fn an_upgrade_that_a_person_cancels_is_taken_back_there() {
+    let world = World::new();
+    assert!(world.pass("12:00").contains("1 planned"));
+    let store = world.store();
+    world.towpath(&["fleet", "cancel", "1", "--why", "INC-1", "--store", &store]);
+    let told = world.pass("12:01");
+    assert!(told.contains("1 cancelled"), "{told}");
+    let of_it = || {
+        let scheduled = world.scheduled().into_iter();
+        scheduled
+            .filter(|(cluster, version, _)| (&**cluster, &**version) == ("ocm-a", "4.12.3"))
+            .count()
+    };
+    assert_eq!(of_it(), 0, "{:?}", world.scheduled());
+    world.pass("12:20");
+    assert_eq!(of_it(), 0, "it is not scheduled again");
+}
+
 #[test]
 fn an_upgrade_of_somebody_else_is_left_alone_and_counts() {
     let world = World::new();

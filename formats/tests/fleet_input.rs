@@ -73,7 +73,7 @@ fn any_input() -> impl Strategy<Value = FleetInput> {
         vec(any_upgrade(), 0..4),
         vec(any_soak(), 0..4),
         vec(any_gate(), 0..3),
-        vec(any_approval(), 0..3),
+        (vec(any_approval(), 0..3), any_taken_back()),
     );
     let rest = (
         vec(any_pause(), 0..3),
@@ -86,7 +86,7 @@ fn any_input() -> impl Strategy<Value = FleetInput> {
         |(
             organisations,
             clusters,
-            (upgrades, soak, gates, approvals),
+            (upgrades, soak, gates, (approvals, taken_back)),
             (pauses, preflights, inherited, minors),
         )| {
             let organisations = organisations
@@ -104,6 +104,7 @@ fn any_input() -> impl Strategy<Value = FleetInput> {
                 soak,
                 gates,
                 approvals,
+                taken_back,
                 pauses,
                 preflights,
                 inherited,
@@ -594,6 +595,51 @@ fn any_gate() -> impl Strategy<Value = VersionGate> {
         id,
         version_prefix,
         label,
+    })
+}
+
+fn any_taken_back() -> impl Strategy<Value = TakenBack> {
+    let cluster = || "[a-d]".prop_map(|id| ClusterId::new(&id).expect("good"));
+    let said = || (any_name(), any_time(), any_name());
+    let approval = (any_name(), of(any_name()), any_version(), said()).prop_map(
+        |(organisation, cluster, version, (by, at, why))| WithdrawnApproval {
+            organisation,
+            cluster,
+            version,
+            by,
+            at,
+            why,
+        },
+    );
+    let acknowledgement =
+        (cluster(), any_name(), said()).prop_map(|(cluster, gate, (by, at, why))| {
+            WithdrawnAcknowledgement {
+                cluster,
+                gate,
+                by,
+                at,
+                why,
+            }
+        });
+    let upgrade = (cluster(), of(any_name()), any_version(), said()).prop_map(
+        |(cluster, pool, version, (by, at, why))| CancelledUpgrade {
+            cluster,
+            pool,
+            version,
+            by,
+            at,
+            why,
+        },
+    );
+    let lists = (
+        vec(approval, 0..3),
+        vec(acknowledgement, 0..3),
+        vec(upgrade, 0..3),
+    );
+    lists.prop_map(|(approvals, acknowledgements, upgrades)| TakenBack {
+        approvals,
+        acknowledgements,
+        upgrades,
     })
 }
 

@@ -84,6 +84,7 @@ impl Store {
         schema::migrate(&backup).await?;
         let mut target = backup.write().await?;
         copy(&mut source, &mut target).await?;
+        schema::need_all(&mut target).await?;
         target.commit().await?;
         backup.close().await;
         Ok(())

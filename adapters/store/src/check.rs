@@ -12,7 +12,7 @@ use crate::attempts::{ATTEMPT, followed};
 use crate::rows::{
     self, CLUSTER, CLUSTER_BEFORE_BINDINGS, Interner, SPAN, UPGRADE, UPGRADE_BEFORE_CHANNELS,
 };
-use crate::{Backend, Result, Store, Tx, decisions, halts, schema};
+use crate::{Backend, Result, Store, Tx, acts, decisions, halts, schema};
 
 /// The most problems that one query reports.
 const MAX_PROBLEMS: usize = 100;
@@ -71,6 +71,19 @@ const NEVER: &[(&str, &str)] = &[
         "SELECT CAST(id AS TEXT) FROM halts WHERE undone_at IS NOT NULL \
          AND (first_undo_by IS NULL OR undone_by IS NULL OR first_undo_by = undone_by)",
     ),
+    (
+        "the act of a person has a number that was not given out",
+        "SELECT CAST(seq AS TEXT) FROM acts WHERE COALESCE(ended_seq, seq) > \
+         COALESCE((SELECT value FROM counters WHERE name = 'acts'), 0)",
+    ),
+    (
+        "the act of a person ended before it began",
+        "SELECT CAST(seq AS TEXT) FROM acts WHERE ended_seq <= seq",
+    ),
+    (
+        "the same upgrade is cancelled twice",
+        "SELECT cluster FROM acts WHERE kind = 'cancellation' AND ended_seq IS NULL GROUP BY cluster, pool, version HAVING COUNT(*) > 1",
+    ),
 ];
 
 impl Store {
@@ -91,8 +104,10 @@ pub(crate) async fn check(tx: &mut Tx) -> Result<Vec<String>> {
             .execute(tx.on())
             .await?;
     }
-    let found = schema::found(tx).await?;
-    // A backup may be older; what came since is not looked at here.
+    // A backup may be older; what came since is not looked at here. A newer program may have added tables.
+    let versions = schema::versions(tx).await?;
+    let found = schema::usable(versions).map(|found| found.min(schema::KNOWN));
+    let found = found.unwrap_or(schema::KNOWN + 1);
     if !(1..=schema::KNOWN).contains(&found) {
         problems.push(format!("the schema is {found}, not {}", schema::KNOWN));
         return Ok(problems);
@@ -101,7 +116,10 @@ pub(crate) async fn check(tx: &mut Tx) -> Result<Vec<String>> {
         let lacks = |table: &str, column: &str| {
             found < schema::since(table, column) && query.contains(&format!("FROM {table}"))
         };
-        !lacks("soak_sums", "cluster") && !lacks("attempts", "cluster") && !lacks("halts", "id")
+        !lacks("soak_sums", "cluster")
+            && !lacks("attempts", "cluster")
+            && !lacks("halts", "id")
+            && !lacks("acts", "seq")
     };
     for (what, query) in NEVER.iter().filter(|(_, query)| is_there(query)) {
         let rows = sqlx::query(*query).fetch_all(tx.on()).await?;
@@ -138,6 +156,13 @@ async fn readable(tx: &mut Tx, found: i64, problems: &mut Vec<String>) -> Result
         let query = format!("SELECT {columns} FROM halts");
         read_all(tx, &query, problems, |row: &AnyRow| {
             halts::stored(row).map(drop)
+        })
+        .await?;
+    }
+    if found >= schema::since("acts", "seq") {
+        let query = format!("SELECT {} FROM acts", acts::COLUMNS);
+        read_all(tx, &query, problems, |row: &AnyRow| {
+            acts::act(row).map(drop)
         })
         .await?;
     }

@@ -1,8 +1,8 @@
 //! Claims: upgrade starts, checked again and written in one transaction.
 //!
 //! The scheduler decides on an earlier snapshot, so a claim checks the same conditions on the current data. Claims lock the
-//! lease's row and then the counter of upgrades, so they run one after the other. Pauses, active upgrades and locks change
-//! only under that counter, so they stay true until the commit. Versions may change at any time; checking them avoids
+//! lease's row and then the counter of upgrades, so they run one after the other. Pauses, cancellations, withdrawals, active
+//! upgrades and locks change only under that counter, so they stay true until the commit. Versions may change at any time; checking them avoids
 //! starting an upgrade that has already happened.
 //!
 //! A call is one transaction for all its claims, in order: each sees the locks of earlier ones. On an error, none is written.
@@ -13,13 +13,16 @@ use jiff::Timestamp;
 use serde_json::json;
 use sqlx::Row;
 use towpath_core::cluster::ClusterId;
-use towpath_core::fleet::{Name, Owner, Pause, Upgrade, UpgradeId, UpgradeState};
+use towpath_core::fleet::{
+    CancelledUpgrade, Name, Owner, Pause, TakenBack, Upgrade, UpgradeId, UpgradeState,
+};
 use towpath_core::graph::ChannelName;
 use towpath_core::version::Version;
 
+use crate::acts::{standing_cancellations, withdrawn_since};
 use crate::people::read_pauses;
 use crate::rows::{self, checked, nanoseconds};
-use crate::{Lease, Result, Store, StoreError, Tx, bounded};
+use crate::{ActMark, Lease, Result, Store, StoreError, Tx, bounded};
 
 /// The most claims in one call, and the most locks and needs of one claim.
 const MAX_CLAIMS: usize = 10_000;
@@ -37,15 +40,23 @@ pub struct Start {
     pub start_at: Timestamp,
 }
 
+/// Where a start would be: what people did there stops it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StartPlace {
+    pub organisation: Name,
+    pub sector: Option<Name>,
+    /// The cluster's name, by which it is approved.
+    pub name: Name,
+    /// What people had done when it was decided. A consent to it that was withdrawn since then stops it.
+    pub known: ActMark,
+}
+
 /// A start and its conditions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Claim {
     /// The upgrade to start.
     pub start: Start,
-    /// The cluster's organisation: a pause there stops it.
-    pub organisation: Name,
-    /// The cluster's sector: a pause there stops it.
-    pub sector: Option<Name>,
+    pub place: StartPlace,
     /// The mutexes that it holds until it ends.
     pub takes: Vec<Lock>,
     /// The limits on other holders.
@@ -99,6 +110,10 @@ pub enum Refusal {
     Moved { version: Version },
     /// The cluster is not known, or was forgotten.
     Unknown,
+    /// A person has cancelled this upgrade.
+    Cancelled { by: Name },
+    /// A person has withdrawn an approval or an acknowledgement since it was decided.
+    Withdrawn { by: Name },
 }
 
 impl Refusal {
@@ -110,6 +125,8 @@ impl Refusal {
             Self::Held { .. } => "held",
             Self::Moved { .. } => "moved",
             Self::Unknown => "unknown",
+            Self::Cancelled { .. } => "cancelled",
+            Self::Withdrawn { .. } => "withdrawn",
         }
     }
 }
@@ -197,9 +214,55 @@ impl Claim {
     }
 }
 
+/// What people did that stops starts.
+pub(crate) struct Stops {
+    pauses: Vec<Pause>,
+    cancelled: Vec<CancelledUpgrade>,
+    withdrawn: TakenBack,
+}
+
+impl Stops {
+    /// The caller has the counter of upgrades, so this stays true until it commits.
+    pub(crate) async fn read(tx: &mut Tx, clusters: &[&ClusterId], since: ActMark) -> Result<Self> {
+        Ok(Self {
+            pauses: read_pauses(tx).await?,
+            cancelled: standing_cancellations(tx, clusters).await?,
+            withdrawn: withdrawn_since(tx, since).await?,
+        })
+    }
+
+    pub(crate) fn refusal(
+        &self,
+        place: &StartPlace,
+        (cluster, pool, to): (&ClusterId, Option<&Name>, &Version),
+    ) -> Option<Refusal> {
+        let covers = |pause: &&Pause| pause.covers(&place.organisation, place.sector.as_deref());
+        if let Some(pause) = self.pauses.iter().find(covers) {
+            return Some(Refusal::Paused(pause.clone()));
+        }
+        let mut cancelled = self.cancelled.iter();
+        let is_it = |one: &&CancelledUpgrade| {
+            one.cluster == *cluster && one.pool.as_ref() == pool && one.version == *to
+        };
+        if let Some(CancelledUpgrade { by, .. }) = cancelled.find(is_it) {
+            return Some(Refusal::Cancelled { by: by.clone() });
+        }
+        let mut approvals = self.withdrawn.approvals.iter();
+        let approval = approvals.find(|one| {
+            let of_cluster = one.cluster.as_ref().is_none_or(|name| *name == place.name);
+            of_cluster && one.organisation == place.organisation && one.version == *to
+        });
+        let mut acknowledgements = self.withdrawn.acknowledgements.iter();
+        let acknowledgement = acknowledgements.find(|one| one.cluster == *cluster);
+        let by = approval.map(|one| &one.by);
+        let by = by.or_else(|| acknowledgement.map(|one| &one.by))?;
+        Some(Refusal::Withdrawn { by: by.clone() })
+    }
+}
+
 /// The current data that the claims depend on.
 struct CurrentState {
-    pauses: Vec<Pause>,
+    stops: Stops,
     active: BTreeMap<ClusterId, UpgradeId>,
     versions: BTreeMap<ClusterId, Version>,
     /// Who holds a mutex, and in which sector.
@@ -218,8 +281,11 @@ impl CurrentState {
             .flat_map(|c| &c.needs)
             .map(|need| [&*need.mutex])
             .collect();
+        let clusters: Vec<&ClusterId> = claims.iter().map(|claim| &claim.start.cluster).collect();
+        // What one claim does not know of is at worst in the way of another until the next pass.
+        let since = claims.iter().map(|claim| claim.place.known).min();
         let mut present = Self {
-            pauses: read_pauses(tx).await?,
+            stops: Stops::read(tx, &clusters, since.unwrap_or_default()).await?,
             active: [].into(),
             versions: [].into(),
             holders: [].into(),
@@ -251,10 +317,10 @@ impl CurrentState {
     }
 
     fn refusal(&self, claim: &Claim) -> Option<Refusal> {
-        let cluster = &claim.start.cluster;
-        let covers = |pause: &&Pause| pause.covers(&claim.organisation, claim.sector.as_deref());
-        if let Some(pause) = self.pauses.iter().find(covers) {
-            return Some(Refusal::Paused(pause.clone()));
+        let (cluster, start) = (&claim.start.cluster, &claim.start);
+        let stopped = (cluster, start.pool.as_ref(), &start.to);
+        if let Some(refusal) = self.stops.refusal(&claim.place, stopped) {
+            return Some(refusal);
         }
         if let Some(&id) = self.active.get(cluster) {
             return Some(Refusal::UnderWay(id));

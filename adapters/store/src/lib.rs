@@ -10,21 +10,24 @@
 //!
 //! 1. the lease: every act of the scheduler locks it and compares its token. So a scheduler that lost the lease can do
 //!    nothing, and acts of one lease run one after the other;
-//! 2. the counter of upgrades: [`Store::claim`], [`Store::adopt`], [`Store::transition`] and [`Store::pause`] lock it, so
-//!    they run one after the other even under different leases. A claim reads the pauses after it has the row. So once
-//!    `pause` has returned, no claim that it covers can succeed;
-//! 3. the counter of decisions;
-//! 4. the counter of halts: [`Store::halt`] and [`Store::undo_halt`] lock it, and nothing else.
+//! 2. the counter of upgrades: [`Store::claim`], [`Store::begin`], [`Store::adopt`], [`Store::transition`], [`Store::pause`],
+//!    [`Store::withdraw_approval`] and [`Store::cancel`] lock it, so they run one after the other even under different leases.
+//!    A claim reads what people did after it has the row. So once `pause` has returned, no claim that it covers can succeed;
+//! 3. the counter of people's acts;
+//! 4. the counter of decisions;
+//! 5. the counter of halts: [`Store::halt`] and [`Store::undo_halt`] lock it, and nothing else.
 //!
 //! Reports lock none of these. They lock the rows of their clusters, in the order of their ids.
 //!
 //! **Lost answers.** If a write fails, nothing was written, unless the connection broke during the commit: then the result
 //! is unknown. Reports can be sent again; a scheduler first reads the active upgrades.
 
+mod acts;
 mod agent_updates;
 mod attempts;
 mod backend;
 mod backup;
+mod cancel;
 mod changes;
 mod check;
 mod claims;
@@ -54,10 +57,12 @@ use std::time::Duration;
 use sqlx::any::AnyRow;
 use sqlx::{Any, AnyConnection, AnyPool, Transaction};
 
+pub use acts::ActMark;
 pub use attempts::{AttemptChanges, MAX_TESTIMONIES};
 pub use backend::Backend;
+pub use cancel::{CancelOutcome, CancelWhich};
 pub use changes::{ChangeMark, Changes};
-pub use claims::{Claim, ClaimOutcome, Lock, Need, Refusal, Start};
+pub use claims::{Claim, ClaimOutcome, Lock, Need, Refusal, Start, StartPlace};
 pub use clusters::{DepartedCluster, StoredCluster};
 pub use decisions::{ChainCheckpoint, ChainState, InputPart, MAX_PART_BYTES, StoredDecision};
 pub use error::{Result, StoreError};
@@ -66,7 +71,7 @@ pub use halts::{
 };
 pub use lease::Lease;
 pub use password::StoreAddress;
-pub use people::Acknowledgement;
+pub use people::{Acknowledgement, WithdrawOutcome};
 pub use prune::{PruningCounts, PruningTimes, Retention};
 pub use reports::{BatchOutcome, ClusterReport, MAX_BATCH, RecordOutcome};
 pub use revocations::{MAX_REVOCATIONS, RevocationMark};
@@ -272,7 +277,7 @@ mod tests {
                 .unwrap();
             let full = write_much(&store).await.unwrap_err();
             assert_eq!(full.code(), "unavailable", "{full}");
-            store.pause(&everywhere(round)).await.unwrap();
+            store.pause(&everywhere(round), "token").await.unwrap();
             assert!(
                 store
                     .acquire("scheduler", "me", Duration::from_secs(60))

@@ -7,6 +7,8 @@
 //!   the chain can be verified from there. The newest decision always stays.
 //! - **Attempts** are removed once what is known of them is older than is taken from reports. So none comes back.
 //! - **Halts** that were undone are removed. Those that stand always stay.
+//! - **Acts of people** that were ended are removed. So are cancellations of versions that their cluster has passed. What holds
+//!   stays.
 
 use std::collections::BTreeSet;
 
@@ -54,6 +56,8 @@ pub struct PruningCounts {
     pub attempts: u64,
     /// Halts that were undone long ago.
     pub halts: u64,
+    /// What people did and somebody ended long ago.
+    pub acts: u64,
     /// The new checkpoint of the chain, if decisions were removed.
     pub checkpoint: Option<ChainCheckpoint>,
 }
@@ -117,12 +121,14 @@ impl Store {
         let (decisions, checkpoint) = bounded(self.drop_old_decisions(lease, keep)).await?;
         let attempts = bounded(self.drop_old_attempts(lease, keep)).await?;
         let halts = bounded(self.drop_old_halts(lease, keep)).await?;
+        let acts = bounded(self.drop_old_acts(lease, keep)).await?;
         Ok(PruningCounts {
             spans,
             sums,
             decisions,
             attempts,
             halts,
+            acts,
             checkpoint,
         })
     }
@@ -161,6 +167,14 @@ impl Store {
         let before = nanoseconds(keep.before)?;
         let mut tx = self.act(lease).await?;
         let dropped = crate::halts::drop_undone(&mut tx, before).await?;
+        tx.commit().await?;
+        Ok(dropped)
+    }
+
+    async fn drop_old_acts(&self, lease: &Lease, keep: &Retention) -> Result<u64> {
+        let before = nanoseconds(keep.before)?;
+        let mut tx = self.act(lease).await?;
+        let dropped = crate::acts::drop_ended(&mut tx, before).await?;
         tx.commit().await?;
         Ok(dropped)
     }

@@ -3,6 +3,9 @@
 //! A migration is a list of statements. It never changes after a release; new ones are added at the end. All run in one
 //! transaction under a lock: if many replicas start at once, one migrates and the others wait.
 //!
+//! A store says two things: which migrations it has had, and how many of them a program must know to use it. So the program
+//! before this one runs on a store that this one has migrated, as long as migrations only add.
+//!
 //! Times are nanoseconds since 1970, so that they are exact. Lists and sets are JSON.
 
 use sqlx::Row;
@@ -11,6 +14,9 @@ use crate::{Backend, Result, Store, StoreError, Tx};
 
 /// The newest schema that this program knows.
 pub(crate) const KNOWN: i64 = MIGRATIONS.len() as i64;
+
+/// How many migrations a program must know to use a store with all of them. What came later only adds tables.
+const NEEDED: i64 = 9;
 
 /// The key of the lock under which PostgreSQL migrates: "towpath" in ASCII.
 const MIGRATION_LOCK: i64 = 0x0074_6f77_7061_7468;
@@ -26,6 +32,7 @@ const MIGRATIONS: &[&[&str]] = &[
     HALTS,
     WATCHES,
     REVOCATIONS,
+    ACTS,
 ];
 
 const FIRST: &[&str] = &[
@@ -148,6 +155,16 @@ const REVOCATIONS: &[&str] = &[
     // Which tokens end before their time. Without made_before it is one token; with it, all of somebody's that are older.
     "CREATE TABLE revocations (kind KEY NOT NULL, name KEY NOT NULL, made_before BIGINT, by_whom TEXT NOT NULL, \
      at BIGINT NOT NULL, why TEXT NOT NULL, PRIMARY KEY (kind, name))",
+];
+
+const ACTS: &[&str] = &[
+    // What people did, and who ended it. '' where an act has no such place. Numbers grow, also when acts end.
+    "CREATE TABLE acts (seq BIGINT PRIMARY KEY, kind KEY NOT NULL, organisation KEY NOT NULL, sector KEY NOT NULL, \
+     cluster KEY NOT NULL, pool KEY NOT NULL, version KEY NOT NULL, gate KEY NOT NULL, upgrade BIGINT, by_whom TEXT NOT NULL, \
+     known_by TEXT NOT NULL, at BIGINT NOT NULL, why TEXT NOT NULL, ended_seq BIGINT, ended_by TEXT, ended_known_by TEXT, \
+     ended_at BIGINT, ended_why TEXT)",
+    "CREATE INDEX acts_of ON acts (kind, cluster, version)",
+    "CREATE INDEX acts_ended ON acts (ended_seq)",
 ];
 
 /// Migrates clusters from before bindings existed: those last seen in a list are bound, with all their time. Their rows
@@ -380,6 +397,29 @@ pub(crate) const TABLES: &[(&str, &[(&str, Kind)])] = {
                 ("why", Text),
             ],
         ),
+        (
+            "acts",
+            &[
+                ("seq", Int),
+                ("kind", Text),
+                ("organisation", Text),
+                ("sector", Text),
+                ("cluster", Text),
+                ("pool", Text),
+                ("version", Text),
+                ("gate", Text),
+                ("upgrade", Int),
+                ("by_whom", Text),
+                ("known_by", Text),
+                ("at", Int),
+                ("why", Text),
+                ("ended_seq", Int),
+                ("ended_by", Text),
+                ("ended_known_by", Text),
+                ("ended_at", Int),
+                ("ended_why", Text),
+            ],
+        ),
     ]
 };
 
@@ -409,6 +449,7 @@ pub(crate) fn since(table: &str, column: &str) -> i64 {
         ("halts", _) => 8,
         ("watch_answers", _) => 9,
         ("revocations", _) => 10,
+        ("acts", _) => 11,
         ("imported_soak" | "kept_lists", _) => 4,
         ("agent_updates", "reported_at")
         | ("leases", "term_ms")
@@ -421,7 +462,7 @@ pub(crate) fn since(table: &str, column: &str) -> i64 {
 /// Brings the schema up to date.
 pub(crate) async fn migrate(store: &Store) -> Result<()> {
     // Most of the time there is nothing to do, and then nobody needs to wait for anybody.
-    if found(&mut store.snapshot().await?).await? == KNOWN {
+    if usable(versions(&mut store.snapshot().await?).await?)? >= KNOWN {
         return Ok(());
     }
     let mut tx = store.write().await?;
@@ -431,12 +472,10 @@ pub(crate) async fn migrate(store: &Store) -> Result<()> {
             .execute(tx.on())
             .await?;
     }
-    let found = found(&mut tx).await?;
-    if found > KNOWN {
-        return Err(StoreError::NewerSchema {
-            found,
-            known: KNOWN,
-        });
+    let before = versions(&mut tx).await?;
+    let found = usable(before)?;
+    if found >= KNOWN {
+        return Ok(());
     }
     if found == 0 {
         sqlx::query("CREATE TABLE towpath_schema (version BIGINT NOT NULL)")
@@ -455,15 +494,59 @@ pub(crate) async fn migrate(store: &Store) -> Result<()> {
             sqlx::query(statement).execute(tx.on()).await?;
         }
     }
-    sqlx::query("UPDATE towpath_schema SET version = $1")
+    if !has_newest(&mut tx).await? {
+        let text = "ALTER TABLE towpath_schema ADD COLUMN newest BIGINT";
+        sqlx::query(text).execute(tx.on()).await?;
+    }
+    sqlx::query("UPDATE towpath_schema SET version = $1, newest = $2")
+        .bind(NEEDED)
         .bind(KNOWN)
         .execute(tx.on())
         .await?;
     tx.commit().await
 }
 
-/// The store's schema version; 0 if it has none.
+/// Marks a backup: a program that does not know all of its tables would lose them, and must refuse it.
+pub(crate) async fn need_all(tx: &mut Tx) -> Result<()> {
+    let text = "UPDATE towpath_schema SET version = newest";
+    sqlx::query(text).execute(tx.on()).await?;
+    Ok(())
+}
+
+/// What a store says of its schema.
+#[derive(Clone, Copy)]
+pub(crate) struct Versions {
+    /// How many migrations a program must know.
+    needed: i64,
+    /// How many it has had. None: as many as a program must know.
+    newest: Option<i64>,
+}
+
+/// How many migrations the store has had, if this program can use it.
+pub(crate) fn usable(versions: Versions) -> Result<i64> {
+    match versions.needed > KNOWN {
+        true => Err(StoreError::NewerSchema {
+            found: versions.needed,
+            known: KNOWN,
+        }),
+        false => Ok(versions.newest.unwrap_or(versions.needed)),
+    }
+}
+
+/// How many migrations the store has had; 0 if it has no schema.
 pub(crate) async fn found(tx: &mut Tx) -> Result<i64> {
+    let versions = versions(tx).await?;
+    Ok(versions
+        .newest
+        .unwrap_or(versions.needed)
+        .max(versions.needed))
+}
+
+pub(crate) async fn versions(tx: &mut Tx) -> Result<Versions> {
+    let nothing = Versions {
+        needed: 0,
+        newest: None,
+    };
     let exists = match tx.backend {
         Backend::Sqlite => {
             "SELECT COUNT(*) FROM sqlite_master WHERE type = 'table' AND name = 'towpath_schema'"
@@ -472,16 +555,40 @@ pub(crate) async fn found(tx: &mut Tx) -> Result<i64> {
     };
     let exists: i64 = sqlx::query(exists).fetch_one(tx.on()).await?.try_get(0)?;
     match exists {
-        0 => Ok(0),
+        0 => Ok(nothing),
         // Another replica may be making the table: PostgreSQL shows the table at once, and its row only to later snapshots.
-        _ => match sqlx::query("SELECT version FROM towpath_schema")
-            .fetch_optional(tx.on())
-            .await?
-        {
-            Some(row) => Ok(row.try_get(0)?),
-            None => Ok(0),
-        },
+        _ => {
+            let newest = has_newest(tx).await?;
+            let text = match newest {
+                true => "SELECT version, newest FROM towpath_schema",
+                false => "SELECT version FROM towpath_schema",
+            };
+            match sqlx::query(text).fetch_optional(tx.on()).await? {
+                Some(row) => Ok(Versions {
+                    needed: row.try_get(0)?,
+                    newest: if newest { row.try_get(1)? } else { None },
+                }),
+                None => Ok(nothing),
+            }
+        }
     }
+}
+
+async fn has_newest(tx: &mut Tx) -> Result<bool> {
+    let text = match tx.backend {
+        Backend::Sqlite => {
+            "SELECT COUNT(*) FROM pragma_table_info('towpath_schema') WHERE name = 'newest'"
+        }
+        Backend::Postgres => {
+            "SELECT COUNT(*) FROM pg_attribute WHERE attrelid = to_regclass('towpath_schema') AND attname = 'newest' \
+             AND NOT attisdropped"
+        }
+    };
+    Ok(sqlx::query(text)
+        .fetch_one(tx.on())
+        .await?
+        .try_get::<i64, _>(0)?
+        > 0)
 }
 
 #[cfg(test)]

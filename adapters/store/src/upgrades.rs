@@ -5,8 +5,7 @@ use sqlx::{AssertSqlSafe, Row};
 use towpath_core::cluster::ClusterId;
 use towpath_core::fleet::{Upgrade, UpgradeId, UpgradeState};
 
-use crate::claims::{ClaimOutcome, Lock, Refusal, Start, lock_starts, put};
-use crate::people::read_pauses;
+use crate::claims::{ClaimOutcome, Lock, Refusal, Start, StartPlace, Stops, lock_starts, put};
 use crate::rows::{self, UPGRADE, checked, nanoseconds};
 use crate::{Lease, Result, Store, StoreError, bounded};
 
@@ -180,21 +179,28 @@ impl Store {
         .await
     }
 
-    /// Starts a planned upgrade, unless a person has paused its cluster. Returns whether it started. After a pause has returned,
-    /// nothing that it covers starts.
+    /// Starts a planned upgrade, unless a person has paused its cluster, cancelled it, or withdrawn a consent to it. Returns whether
+    /// it started. After a pause or a cancellation has returned, nothing that it covers starts.
     pub async fn begin(
         &self,
         lease: &Lease,
         id: UpgradeId,
-        organisation: &str,
-        sector: Option<&str>,
+        place: &StartPlace,
         at: Timestamp,
     ) -> Result<bool> {
         let at = nanoseconds(at)?;
         bounded(async {
             let mut tx = self.act(lease).await?;
             lock_starts(&mut tx).await?;
-            if read_pauses(&mut tx).await?.iter().any(|pause| pause.covers(organisation, sector)) {
+            let text = format!("SELECT {UPGRADE} FROM upgrades WHERE id = $1");
+            let row = sqlx::query(AssertSqlSafe(text)).bind(id.0);
+            let Some(row) = row.fetch_optional(tx.on()).await? else {
+                return Ok(false);
+            };
+            let upgrade = rows::upgrade(&row)?;
+            let stops = Stops::read(&mut tx, &[&upgrade.cluster], place.known).await?;
+            let start = (&upgrade.cluster, upgrade.pool.as_ref(), &upgrade.to);
+            if stops.refusal(place, start).is_some() {
                 return Ok(false);
             }
             let text = "UPDATE upgrades SET state = 'started', changed_at = $1 WHERE id = $2 AND state = 'planned'";

@@ -287,7 +287,7 @@ fn changes_are_told_once_they_are_there() {
         assert_eq!(ids(&changes.clusters), ["b"]);
         let mark = settle(&store, changes.mark).await;
         store
-            .acknowledge_gate(&id("a"), "gate", "ann", at(1))
+            .acknowledge_gate(&id("a"), "gate", &said("ann", "", 1))
             .await
             .unwrap();
         store
@@ -366,7 +366,7 @@ fn an_id_that_was_kept_in_upper_case_is_still_found() {
             .await
             .unwrap();
         store
-            .acknowledge_gate(&id(lower), "g", "me", at(0))
+            .acknowledge_gate(&id(lower), "g", &said("me", "", 0))
             .await
             .unwrap();
         // As an older program has left it.
@@ -814,8 +814,8 @@ fn people_are_heard() {
             pause(Some("acme"), Some("blue")),
         ];
         for (number, place) in places.iter().enumerate() {
-            store.pause(place).await.unwrap();
-            store.pause(place).await.unwrap();
+            store.pause(place, "token").await.unwrap();
+            store.pause(place, "token").await.unwrap();
             assert_eq!(store.pauses().await.unwrap().len(), number + 1);
         }
         assert_eq!(store.pauses().await.unwrap(), places);
@@ -824,18 +824,24 @@ fn people_are_heard() {
             .await
             .unwrap();
         assert_eq!(words(&claimed), ["paused"]);
-        assert_eq!(store.resume(Some("acme"), Some("red")).await.unwrap(), 0);
-        assert_eq!(store.resume(None, None).await.unwrap(), 1);
-        assert_eq!(store.resume(Some("acme"), None).await.unwrap(), 1);
+        for (place, resumed) in [
+            ((Some("acme"), Some("red")), 0),
+            ((None, None), 1),
+            ((Some("acme"), None), 1),
+        ] {
+            let said = said("bob", "", 1);
+            let resume = store.resume(place.0, place.1, &said);
+            assert_eq!(resume.await.unwrap(), resumed);
+        }
         let mut blue = claim("a", "4.9.1", "4.9.2", &[]);
-        blue.sector = Some("blue".into());
+        blue.place.sector = Some("blue".into());
         let claims = [blue, claim("b", "4.9.1", "4.9.2", &[])];
         assert_eq!(
             words(&store.claim(&lease, &claims, at(1)).await.unwrap()),
             ["paused", "started"]
         );
         assert!(matches!(
-            store.pause(&pause(Some(""), None)).await,
+            store.pause(&pause(Some(""), None), "token").await,
             Err(StoreError::Bad(_))
         ));
 
@@ -847,7 +853,10 @@ fn people_are_heard() {
             at: at(1),
         };
         for cluster in [None, Some("a"), None] {
-            store.approve(&approval(cluster)).await.unwrap();
+            store
+                .approve(&approval(cluster), "token", "")
+                .await
+                .unwrap();
         }
         assert_eq!(
             store.approvals().await.unwrap(),
@@ -856,7 +865,7 @@ fn people_are_heard() {
 
         for by in ["ann", "bob"] {
             store
-                .acknowledge_gate(&id("a"), "gate-2", by, at(1))
+                .acknowledge_gate(&id("a"), "gate-2", &said(by, "", 1))
                 .await
                 .unwrap();
         }
@@ -1070,7 +1079,7 @@ fn a_newer_schema_is_refused() {
             refused,
             StoreError::NewerSchema {
                 found: 99,
-                known: 10
+                known: 11
             }
         );
     });

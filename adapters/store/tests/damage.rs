@@ -325,7 +325,7 @@ fn a_connection_that_breaks_in_mid_transaction_is_dropped() {
                 .record(&[seen("a", "4.9.1", hour)], TWO_HOURS)
                 .await
                 .unwrap();
-            store.pause(&pause(None, None)).await.unwrap();
+            store.pause(&pause(None, None), "token").await.unwrap();
         }
         assert_eq!(store.check().await.unwrap(), [""; 0]);
     });
@@ -384,7 +384,7 @@ fn the_password_is_in_a_file_and_may_change() {
         let all = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'app'";
         server.sql("postgres", all);
         // Connections that have just broken may still be found out one by one.
-        while let Err(error) = store.pause(&pause(None, None)).await {
+        while let Err(error) = store.pause(&pause(None, None), "token").await {
             assert!(Instant::now() < deadline, "{error}");
         }
         assert_eq!(store.check().await.unwrap(), [""; 0]);
@@ -410,7 +410,10 @@ async fn fill(store: &Store) {
         .forget(&id("gone"), "ada", jiff::Timestamp::UNIX_EPOCH)
         .await
         .unwrap();
-    store.pause(&pause(Some("elsewhere"), None)).await.unwrap();
+    store
+        .pause(&pause(Some("elsewhere"), None), "token")
+        .await
+        .unwrap();
     let approval = Approval {
         organisation: "acme".into(),
         cluster: None,
@@ -418,9 +421,9 @@ async fn fill(store: &Store) {
         by: "ann".into(),
         at: at(0),
     };
-    store.approve(&approval).await.unwrap();
+    store.approve(&approval, "token", "").await.unwrap();
     store
-        .acknowledge_gate(&id("a"), "gate", "ann", at(0))
+        .acknowledge_gate(&id("a"), "gate", &said("ann", "", 0))
         .await
         .unwrap();
     let lease = lease(store).await;
@@ -489,6 +492,7 @@ async fn everything(store: &Store) -> String {
         store.approvals().await.unwrap(),
         store.acknowledgements().await.unwrap()
     );
+    all += &format!("{:#?}\n", store.acts().await.unwrap());
     all + &format!(
         "{:#?}\n{:#?}\n",
         store.upgrades(&UpgradeSelection::Recent(99)).await,

@@ -184,7 +184,9 @@ fn a_store_and_a_backup_of_schema_four_are_brought_up_to_date() {
             directory: tempfile::tempdir().unwrap(),
         };
         let schema_four = [
+            "DROP TABLE acts",
             "DROP TABLE revocations",
+            "ALTER TABLE towpath_schema DROP COLUMN newest",
             "DROP TABLE attempts",
             "DROP TABLE preflights",
             "DROP TABLE halts",

@@ -262,7 +262,10 @@ fn after_a_pause_nothing_starts() {
         {
             tokio::task::yield_now().await;
         }
-        other.pause(&pause(Some("acme"), None)).await.unwrap();
+        other
+            .pause(&pause(Some("acme"), None), "token")
+            .await
+            .unwrap();
         paused.store(true, Ordering::SeqCst);
         let there_when_paused = other
             .upgrades(&UpgradeSelection::Active)

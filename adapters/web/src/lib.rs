@@ -79,7 +79,7 @@ pub use enrolment::{Enrolment, PassNumber};
 pub use fleet::{
     AusCluster, AusMetrics, AusOrganisation, AusRemaining, AusSoak, Bounded, ClusterCount, Fleet,
     FleetAnswer, FleetApi, FleetForm, FleetHealth, FleetMetrics, FleetRequest, Reads,
-    RemainingSoak, RevokeWhich,
+    RemainingSoak, RevokeWhich, UpgradeChoice,
 };
 pub use login::{IssuerHealth, LoggedIn, LoginOffer, LoginProvider, LoginRefusal, Redemption};
 pub use managed::{AllowedUpdates, ClusterPlace, Managed};

@@ -74,7 +74,7 @@ pub(crate) enum FleetCommand {
         #[command(flatten)]
         part: FleetPartArgs,
     },
-    /// List what people have decided and still stands: pauses, approvals and acknowledgements, with who, why and when.
+    /// List what people did: pauses, approvals, acknowledgements and cancelled upgrades, with who, why and when, and who ended it.
     #[command(
         after_help = "Example:\n  towpath fleet acts --fleet ./fleet --store sqlite:towpath.db"
     )]
@@ -157,8 +157,10 @@ pub(crate) enum FleetCommand {
         after_help = "Example:\n  towpath fleet pause --org acme --sector prod --fleet ./fleet --why INC-1234"
     )]
     Pause(operator_acts::PauseArgs),
-    /// End a pause, so that upgrades may start again.
-    #[command(after_help = "Example:\n  towpath fleet resume --org acme --sector prod")]
+    /// End a pause, so that upgrades may start again. Or let cancelled upgrades of a cluster be planned again.
+    #[command(
+        after_help = "Examples:\n  towpath fleet resume --org acme --sector prod\n  towpath fleet resume --cluster bank --to 4.20.5"
+    )]
     Resume(operator_acts::ResumeArgs),
     /// Approve a version where the policy requires approval.
     #[command(after_help = "Example:\n  towpath fleet approve 4.20.5 --org acme --cluster bank")]
@@ -168,6 +170,13 @@ pub(crate) enum FleetCommand {
         after_help = "Example:\n  towpath fleet acknowledge gate-1 --cluster 11111111-0000-4000-8000-000000000005"
     )]
     Acknowledge(operator_acts::AcknowledgeArgs),
+    /// Withdraw an approval or an acknowledgement. It holds clusters that have not begun; running upgrades continue.
+    Withdraw(operator_acts::WithdrawArgs),
+    /// Cancel one planned upgrade. It is not planned again until somebody lifts that (`towpath fleet resume --cluster`).
+    ///
+    /// Other clusters, and other versions for this one, are not held. An upgrade that is under way is not stopped.
+    #[command(after_help = "Example:\n  towpath fleet cancel bank --why INC-1234")]
+    Cancel(operator_acts::CancelArgs),
     /// Ask clusters to run the checks of a version, without updating. Without a version: list what became of preflights.
     ///
     /// A cluster's agent runs it inside the cluster's windows.
@@ -293,6 +302,9 @@ pub(crate) struct ActsArgs {
     /// Only what concerns the cluster of this name or id.
     #[arg(long, value_name = "CLUSTER")]
     cluster: Option<String>,
+    /// Only what still holds.
+    #[arg(long)]
+    pub(super) standing: bool,
     /// The most rows to show.
     #[arg(long, value_name = "N")]
     limit: Option<NonZeroUsize>,
@@ -312,8 +324,12 @@ impl ActsArgs {
         }
     }
 
-    pub(super) fn words(&self) -> [(&'static str, Option<String>); 2] {
-        [("org", self.org.clone()), ("cluster", self.cluster.clone())]
+    pub(super) fn words(&self) -> [(&'static str, Option<String>); 3] {
+        [
+            ("org", self.org.clone()),
+            ("cluster", self.cluster.clone()),
+            ("standing", self.standing.then(|| "true".to_owned())),
+        ]
     }
 
     pub(super) fn limit(&self) -> Option<usize> {

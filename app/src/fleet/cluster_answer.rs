@@ -12,7 +12,6 @@ use towpath_store::{Result, Store, UpgradeSelection};
 use towpath_web::FleetForm;
 
 use super::answers::{Made, not_found, room};
-use super::log_answers::standing_acts;
 use super::published_fleet::DecidedFleet;
 use towpath_web::FleetAnswer;
 
@@ -39,7 +38,7 @@ pub(super) async fn records(store: &Store, id: &ClusterId, seen: Timestamp) -> R
         report: store.last_report(id).await?,
         upgrades,
         updates: store.agent_updates(id, seen).await?,
-        acts: standing_acts(store).await?,
+        acts: store.acts().await?,
     })
 }
 

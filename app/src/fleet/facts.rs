@@ -11,7 +11,7 @@ use towpath_core::finding::{Finding, Place};
 use towpath_core::fleet::upgrade::REFUSAL_MEMORY;
 use towpath_core::fleet::{
     Approval, ChannelFollowers, ClusterState, FleetInput, FleetPolicy, Ledger, Name, OfferBook,
-    Pause, Preflight, SoakSum, Tenure, UnknownClusters, Upgrade, beyond_own, told_once,
+    Pause, Preflight, SoakSum, TakenBack, Tenure, UnknownClusters, Upgrade, beyond_own, told_once,
 };
 use towpath_core::graph::Graph;
 use towpath_core::version::Minors;
@@ -22,7 +22,7 @@ use towpath_formats::fleet::cluster_list::{
 use towpath_formats::fleet::policy::{self, PolicyRead};
 use towpath_formats::words::counted;
 use towpath_sources::{Contents, Directory};
-use towpath_store::{Store, StoreError, UpgradeSelection};
+use towpath_store::{ActMark, Store, StoreError, UpgradeSelection};
 
 use crate::example;
 use crate::input::read_input;
@@ -184,7 +184,10 @@ pub(crate) struct StoredFleet {
     /// What the last list told besides the clusters.
     pub(crate) kept: ClusterList,
     pub(crate) upgrades: Vec<Upgrade>,
+    /// Up to where it is known what people did.
+    pub(crate) acts: ActMark,
     pub(crate) approvals: Vec<Approval>,
+    pub(crate) taken_back: TakenBack,
     pub(crate) pauses: Vec<Pause>,
     pub(crate) preflights: Vec<Preflight>,
 }
@@ -429,7 +432,10 @@ impl StoredFleet {
         if let Ok(since) = now.checked_sub(REFUSAL_MEMORY) {
             self.upgrades.extend(store.refusals(since).await?);
         }
+        // The mark first: what is withdrawn while the rest is read stops the starts of this pass.
+        self.acts = store.act_mark().await?;
         self.approvals = store.approvals().await?;
+        self.taken_back = store.taken_back().await?;
         self.pauses = store.pauses().await?;
         self.preflights = store.preflights().await?;
         Ok(())
@@ -509,6 +515,7 @@ pub(crate) fn input(
         soak,
         gates: list.gates.clone(),
         approvals: known.approvals.clone(),
+        taken_back: known.taken_back.clone(),
         pauses: known.pauses.clone(),
         preflights: known.preflights.clone(),
         inherited: list.inherited.clone(),

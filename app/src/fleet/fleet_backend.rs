@@ -8,7 +8,7 @@ use tokio::sync::Semaphore;
 use towpath_core::agent::OrdersUse;
 use towpath_core::cluster::ClusterId;
 use towpath_core::finding::Place;
-use towpath_core::fleet::{BadQuestion, Filter, FleetPolicy, KnownFleet, PreflightRequest};
+use towpath_core::fleet::{Actor, BadQuestion, Filter, FleetPolicy, KnownFleet, PreflightRequest};
 use towpath_core::simulate::{MAX_DAYS, Outlook, forecast_days};
 use towpath_core::version::Version;
 use towpath_formats::fleet::acts::{self, Act, PausePlace};
@@ -18,7 +18,9 @@ use towpath_formats::fleet::text::Expectations;
 use towpath_formats::fleet::{json as told, pages, text as said};
 use towpath_formats::words::second;
 use towpath_store::{ClusterReport, Store, StoreError, UpgradeSelection};
-use towpath_web::{Admitted, Clock, Enrolment, FleetAnswer, FleetApi, FleetForm, FleetRequest};
+use towpath_web::{
+    Admitted, Clock, Enrolment, FleetAnswer, FleetApi, FleetForm, FleetRequest, UpgradeChoice,
+};
 
 use super::acts as acts_on;
 use super::acts::{NotDone, People};
@@ -210,9 +212,14 @@ impl FleetBackend {
                 .decision(number, cluster, form)
                 .await
                 .unwrap_or_else(|answer| answer),
-            FleetRequest::Acts(filter) => self
+            FleetRequest::Acts { filter, standing } => self
                 .log
-                .acts(self.questions, self.published_fleet, filter, form)
+                .acts(
+                    self.questions,
+                    self.published_fleet,
+                    (filter, standing),
+                    form,
+                )
                 .await
                 .unwrap_or_else(|answer| answer),
             FleetRequest::Orders { cluster, purpose } => self
@@ -223,12 +230,12 @@ impl FleetBackend {
                 version,
                 filter,
                 at_once,
-                by,
+                actor,
             } => {
                 let request = PreflightRequest {
                     version,
                     id: preflight::request_id(now),
-                    by: by.into(),
+                    by: actor.name,
                     at: now,
                 };
                 self.ask_preflight(request, filter, at_once, form)
@@ -550,7 +557,11 @@ impl FleetBackend {
         };
         let service = graph.service().cloned();
         let graph = graph.now();
+        let Some(actor) = actor_of(&request) else {
+            unreachable!("{request:?} is no act");
+        };
         let people = People {
+            actor,
             store: &store,
             known: &known,
             graph: graph.graph(),
@@ -560,8 +571,8 @@ impl FleetBackend {
             FleetRequest::Pause {
                 organisation,
                 sector,
-                by,
                 why,
+                ..
             } => {
                 let place = PausePlace {
                     organisation,
@@ -571,35 +582,80 @@ impl FleetBackend {
                     let nobody = "nothing was paused: no cluster is there; `towpath fleet clusters` lists organisations and sectors";
                     return Err(FleetAnswer::NotFound(nobody.into()));
                 }
-                people.pause(place, by, why, covered, None).await?
+                people.pause(place, why, covered, None).await?
             }
             FleetRequest::Resume {
                 organisation,
                 sector,
+                why,
+                ..
             } => {
                 let place = PausePlace {
                     organisation,
                     sector,
                 };
-                people.resume(place).await?
+                people.resume(place, &why).await?
             }
+            FleetRequest::Lift {
+                cluster,
+                version,
+                why,
+                ..
+            } => people.lift(&cluster, version.as_ref(), &why).await?,
             FleetRequest::Approve {
                 organisation,
                 cluster,
                 version,
-                by,
-            } => people.approve(organisation, cluster, version, by).await?,
-            FleetRequest::Acknowledge { gate, cluster, by } => {
-                people.acknowledge(&gate, &cluster, &by).await?
+                why,
+                ..
+            } => people.approve(organisation, cluster, version, &why).await?,
+            FleetRequest::Acknowledge {
+                gate, cluster, why, ..
+            } => people.acknowledge(&gate, &cluster, &why).await?,
+            FleetRequest::WithdrawApproval {
+                organisation,
+                cluster,
+                version,
+                why,
+                ..
+            } => {
+                let act = people.withdraw_approval(organisation, cluster, version, &why);
+                act.await?
             }
-            FleetRequest::Forget { cluster, by } => {
-                let act = people.forget(&cluster, &by).await?;
+            FleetRequest::WithdrawAcknowledgement {
+                gate, cluster, why, ..
+            } => {
+                let act = people.withdraw_acknowledgement(&gate, &cluster, &why);
+                act.await?
+            }
+            FleetRequest::Cancel { which, why, .. } => match which {
+                UpgradeChoice::Of(cluster) => people.cancel_of(&cluster, &why).await?,
+                UpgradeChoice::Number(number) => people.cancel_number(number, &why).await?,
+            },
+            FleetRequest::Forget { cluster, actor } => {
+                let act = people.forget(&cluster).await?;
                 revocations::tell(&store, service.as_deref()).await;
-                tracing::info!(%cluster, by, "a cluster was forgotten over HTTP");
+                tracing::info!(%cluster, by = &*actor.name, "a cluster was forgotten over HTTP");
                 act
             }
             question => unreachable!("{question:?} is no act"),
         })
+    }
+}
+
+/// Who acts; none if the request is no act.
+fn actor_of(request: &FleetRequest) -> Option<Actor> {
+    match request {
+        FleetRequest::Pause { actor, .. }
+        | FleetRequest::Resume { actor, .. }
+        | FleetRequest::Lift { actor, .. }
+        | FleetRequest::Approve { actor, .. }
+        | FleetRequest::Acknowledge { actor, .. }
+        | FleetRequest::WithdrawApproval { actor, .. }
+        | FleetRequest::WithdrawAcknowledgement { actor, .. }
+        | FleetRequest::Cancel { actor, .. }
+        | FleetRequest::Forget { actor, .. } => Some(actor.clone()),
+        _ => None,
     }
 }
 
@@ -698,6 +754,7 @@ impl From<NotDone> for FleetAnswer {
     fn from(why: NotDone) -> Self {
         match why {
             NotDone::Unknown(sentence) => Self::NotFound(sentence),
+            NotDone::Refused { kind, sentence } => Self::Refused { kind, sentence },
             NotDone::Store(StoreError::Bad(sentence)) => Self::Refused {
                 kind: "bad_request",
                 sentence,

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use tokio::sync::Semaphore;
-use towpath_core::fleet::{Filter, find_cluster};
+use towpath_core::fleet::{Filter, PersonAct, find_cluster};
 use towpath_formats::fleet::log::{self, LogEntry, Repeated};
-use towpath_formats::fleet::standing::{self, StandingAct, What};
+use towpath_formats::fleet::standing;
 use towpath_store::{Store, StoreError, StoredDecision};
 use towpath_web::{FleetAnswer, FleetForm};
 
@@ -112,15 +112,16 @@ impl LogReader {
         }))
     }
 
-    /// Pauses, approvals and acknowledgements of those who are asked about.
+    /// What people did, of those who are asked about; or what of it still holds.
     pub(super) async fn acts(
         self,
         questions: Arc<Semaphore>,
         published_fleet: Arc<PublishedFleet>,
-        filter: Filter,
+        (filter, standing): (Filter, bool),
         form: FleetForm,
     ) -> Result<FleetAnswer, FleetAnswer> {
-        let acts = standing_acts(&self.store).await.map_err(unavailable)?;
+        let mut acts = self.store.acts().await.map_err(unavailable)?;
+        acts.retain(|act: &PersonAct| !standing || act.ended.is_none());
         let made = worked(&questions, super::fleet_backend::BUSY, move || {
             looked(&published_fleet, |published| {
                 check(published, &filter)?;
@@ -136,23 +137,6 @@ impl LogReader {
         });
         Ok(made.await?.written())
     }
-}
-
-/// All that people have decided and that still stands.
-pub(super) async fn standing_acts(store: &Store) -> Result<Vec<StandingAct>, StoreError> {
-    let mut acts: Vec<StandingAct> = Vec::new();
-    acts.extend(store.pauses().await?.into_iter().map(StandingAct::from));
-    acts.extend(store.approvals().await?.into_iter().map(StandingAct::from));
-    let acknowledged = store.acknowledgements().await?.into_iter();
-    acts.extend(acknowledged.map(|one| StandingAct {
-        at: one.at,
-        by: one.by,
-        what: What::Acknowledgement {
-            cluster: one.cluster,
-            gate: one.gate,
-        },
-    }));
-    Ok(acts)
 }
 
 /// Makes a decision again and tells of it.

@@ -17,6 +17,7 @@ mod import;
 mod kept_attempts;
 mod kept_outlook;
 pub(crate) mod lease;
+pub(crate) mod local_user;
 mod log_answers;
 mod look;
 mod operator_acts;
@@ -132,6 +133,8 @@ async fn answer(command: FleetCommand) -> anyhow::Result<bool> {
         FleetCommand::Resume(args) => operator_acts::resume(args).await,
         FleetCommand::Approve(args) => operator_acts::approve(args).await,
         FleetCommand::Acknowledge(args) => operator_acts::acknowledge(args).await,
+        FleetCommand::Withdraw(args) => operator_acts::withdraw(args).await,
+        FleetCommand::Cancel(args) => operator_acts::cancel(args).await,
         FleetCommand::Preflight(args) => preflight::preflight(args).await,
         FleetCommand::Export(args) => export::export(args).await,
         FleetCommand::Import(args) => import::import(args).await,

@@ -5,7 +5,7 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use anyhow::{Context, anyhow, bail, ensure};
-use clap::Args;
+use clap::{Args, Subcommand};
 use jiff::{RoundMode, SignedDuration, Timestamp, TimestampRound};
 use towpath_core::access::Role;
 use towpath_core::cluster::ClusterId;
@@ -19,8 +19,9 @@ use towpath_formats::fleet::token::{Claims, Enrolment, Grant, Person};
 use towpath_formats::words::second;
 use towpath_store::{Store, StoreAddress, UpgradeSelection};
 
-use super::acts::People;
+use super::acts::{NO_REASON, People};
 use super::facts::{self, Files, StoredFleet};
+use super::local_user::local_user;
 use super::{DEFAULT_STORE, open};
 use crate::cli::{print, terminal_width};
 use crate::clock::NowArgs;
@@ -64,11 +65,8 @@ pub(crate) struct PauseArgs {
     #[arg(long, env = "TOWPATH_FLEET", value_name = "DIR")]
     fleet: Option<PathBuf>,
     /// The reason for the pause, shown to anyone who asks.
-    #[arg(long, default_value = "no reason was given")]
+    #[arg(long, default_value = NO_REASON)]
     pub(super) why: String,
-    /// Who pauses it.
-    #[arg(long, env = "USER", default_value = "somebody")]
-    pub(super) by: String,
     #[command(flatten)]
     pub(super) output: OutputArgs,
     #[command(flatten)]
@@ -85,6 +83,15 @@ pub(crate) struct ResumeArgs {
     /// End the pause of this sector.
     #[arg(long, value_name = "NAME")]
     pub(super) sector: Option<String>,
+    /// Let the cancelled upgrades of the cluster with this name or id be planned again.
+    #[arg(long, value_name = "CLUSTER", conflicts_with_all = ["org", "sector"])]
+    pub(super) cluster: Option<String>,
+    /// Of these, only the upgrade to this version.
+    #[arg(long, value_name = "VERSION", requires = "cluster")]
+    pub(super) to: Option<Version>,
+    /// The reason, kept for whoever asks later.
+    #[arg(long, default_value = NO_REASON)]
+    pub(super) why: String,
     #[command(flatten)]
     pub(super) output: OutputArgs,
     #[command(flatten)]
@@ -104,9 +111,9 @@ pub(crate) struct ApproveArgs {
     /// Only for the cluster of this name or id. [default: all clusters of the organisation]
     #[arg(long, value_name = "CLUSTER")]
     pub(super) cluster: Option<String>,
-    /// Who approves it.
-    #[arg(long, env = "USER", default_value = "somebody")]
-    pub(super) by: String,
+    /// The reason, kept for whoever asks later.
+    #[arg(long, default_value = NO_REASON)]
+    pub(super) why: String,
     #[command(flatten)]
     pub(super) output: OutputArgs,
     #[command(flatten)]
@@ -125,9 +132,9 @@ pub(crate) struct AcknowledgeArgs {
     /// The cluster's name or id.
     #[arg(long, value_name = "CLUSTER")]
     pub(super) cluster: String,
-    /// Who acknowledges it.
-    #[arg(long, env = "USER", default_value = "somebody")]
-    pub(super) by: String,
+    /// The reason, kept for whoever asks later.
+    #[arg(long, default_value = NO_REASON)]
+    pub(super) why: String,
     #[command(flatten)]
     pub(super) output: OutputArgs,
     #[command(flatten)]
@@ -137,12 +144,93 @@ pub(crate) struct AcknowledgeArgs {
 }
 
 #[derive(Debug, Args)]
+pub(crate) struct WithdrawArgs {
+    #[command(subcommand)]
+    pub(super) what: Withdrawn,
+}
+
+/// What is taken back.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Withdrawn {
+    /// Withdraw the approval of a version.
+    #[command(
+        after_help = "Example:\n  towpath fleet withdraw approval 4.20.5 --org acme --why INC-1234"
+    )]
+    Approval(WithdrawApprovalArgs),
+    /// Withdraw the acknowledgement of a gate.
+    #[command(
+        after_help = "Example:\n  towpath fleet withdraw acknowledgement gate-1 --cluster bank --why INC-1234"
+    )]
+    Acknowledgement(WithdrawAcknowledgementArgs),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct WithdrawApprovalArgs {
+    /// The version that was approved.
+    #[arg(value_name = "VERSION")]
+    pub(super) to: Version,
+    /// The organisation.
+    #[arg(long, value_name = "ID")]
+    pub(super) org: String,
+    /// Withdraw the approval that was for this cluster alone. [default: the one for all clusters of the organisation]
+    #[arg(long, value_name = "CLUSTER")]
+    pub(super) cluster: Option<String>,
+    /// The reason, shown to anyone who asks.
+    #[arg(long)]
+    pub(super) why: String,
+    #[command(flatten)]
+    pub(super) output: OutputArgs,
+    #[command(flatten)]
+    pub(super) server: ServerArgs,
+    #[command(flatten)]
+    store: StoreArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct WithdrawAcknowledgementArgs {
+    /// The gate's id.
+    pub(super) gate: String,
+    /// The cluster's name or id.
+    #[arg(long, value_name = "CLUSTER")]
+    pub(super) cluster: String,
+    /// The reason, shown to anyone who asks.
+    #[arg(long)]
+    pub(super) why: String,
+    #[command(flatten)]
+    pub(super) output: OutputArgs,
+    #[command(flatten)]
+    pub(super) server: ServerArgs,
+    #[command(flatten)]
+    store: StoreArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CancelArgs {
+    /// The cluster whose planned upgrade is cancelled, by name or id; or the upgrade's number.
+    #[arg(value_name = "CLUSTER|UPGRADE")]
+    pub(super) which: String,
+    /// The reason, shown to anyone who asks.
+    #[arg(long)]
+    pub(super) why: String,
+    #[command(flatten)]
+    pub(super) output: OutputArgs,
+    #[command(flatten)]
+    pub(super) server: ServerArgs,
+    #[command(flatten)]
+    store: StoreArgs,
+}
+
+impl CancelArgs {
+    /// The upgrade's number, if it is one.
+    pub(super) fn number(&self) -> Option<i64> {
+        self.which.parse().ok().filter(|number| *number > 0)
+    }
+}
+
+#[derive(Debug, Args)]
 pub(crate) struct ForgetArgs {
     /// The cluster's name or id.
     pub(super) cluster: String,
-    /// Who forgets it. A service takes the name in the token.
-    #[arg(long, env = "USER", default_value = "somebody")]
-    pub(super) by: String,
     #[command(flatten)]
     pub(super) output: OutputArgs,
     #[command(flatten)]
@@ -292,6 +380,7 @@ pub(super) async fn pause(args: PauseArgs) -> anyhow::Result<bool> {
         }
     }
     let people = People {
+        actor: local_user(),
         store: &store,
         known: &known,
         graph: None,
@@ -301,7 +390,7 @@ pub(super) async fn pause(args: PauseArgs) -> anyhow::Result<bool> {
         organisation: args.org,
         sector: args.sector,
     };
-    let act = people.pause(place, args.by, args.why, None, unchecked);
+    let act = people.pause(place, args.why, None, unchecked);
     told(args.output, &act.await?)
 }
 
@@ -326,18 +415,27 @@ fn listed(names: &BTreeSet<Name>) -> String {
 }
 
 pub(super) async fn resume(args: ResumeArgs) -> anyhow::Result<bool> {
-    let store = open(&args.store).await?;
-    let people = People {
-        store: &store,
-        known: &KnownFleet::default(),
-        graph: None,
-        now: Timestamp::now(),
+    let (store, now) = (open(&args.store).await?, Timestamp::now());
+    let known = match &args.cluster {
+        Some(_) => known(&store, now).await?,
+        None => KnownFleet::default(),
     };
+    let people = People {
+        actor: local_user(),
+        store: &store,
+        known: &known,
+        graph: None,
+        now,
+    };
+    if let Some(cluster) = &args.cluster {
+        let lifted = people.lift(cluster, args.to.as_ref(), &args.why).await?;
+        return told(args.output, &lifted);
+    }
     let place = PausePlace {
         organisation: args.org,
         sector: args.sector,
     };
-    told(args.output, &people.resume(place).await?)
+    told(args.output, &people.resume(place, &args.why).await?)
 }
 
 pub(super) async fn approve(args: ApproveArgs) -> anyhow::Result<bool> {
@@ -345,12 +443,13 @@ pub(super) async fn approve(args: ApproveArgs) -> anyhow::Result<bool> {
     let known = known(&store, now).await?;
     let graph = graph(&args.sources, now)?;
     let people = People {
+        actor: local_user(),
         store: &store,
         known: &known,
         graph: graph.as_ref(),
         now,
     };
-    let act = people.approve(args.org, args.cluster, args.to, args.by);
+    let act = people.approve(args.org, args.cluster, args.to, &args.why);
     told(args.output, &act.await?)
 }
 
@@ -367,13 +466,57 @@ pub(super) async fn acknowledge(args: AcknowledgeArgs) -> anyhow::Result<bool> {
     let (store, now) = (open(&args.store).await?, Timestamp::now());
     let known = known(&store, now).await?;
     let people = People {
+        actor: local_user(),
         store: &store,
         known: &known,
         graph: None,
         now,
     };
-    let act = people.acknowledge(&args.gate, &args.cluster, &args.by);
+    let act = people.acknowledge(&args.gate, &args.cluster, &args.why);
     told(args.output, &act.await?)
+}
+
+pub(super) async fn withdraw(args: WithdrawArgs) -> anyhow::Result<bool> {
+    let store = match &args.what {
+        Withdrawn::Approval(args) => &args.store,
+        Withdrawn::Acknowledgement(args) => &args.store,
+    };
+    let (store, now) = (open(store).await?, Timestamp::now());
+    let known = known(&store, now).await?;
+    let people = People {
+        actor: local_user(),
+        store: &store,
+        known: &known,
+        graph: None,
+        now,
+    };
+    match args.what {
+        Withdrawn::Approval(args) => {
+            let act = people.withdraw_approval(args.org, args.cluster, args.to, &args.why);
+            told(args.output, &act.await?)
+        }
+        Withdrawn::Acknowledgement(args) => {
+            let act = people.withdraw_acknowledgement(&args.gate, &args.cluster, &args.why);
+            told(args.output, &act.await?)
+        }
+    }
+}
+
+pub(super) async fn cancel(args: CancelArgs) -> anyhow::Result<bool> {
+    let (store, now) = (open(&args.store).await?, Timestamp::now());
+    let known = known(&store, now).await?;
+    let people = People {
+        actor: local_user(),
+        store: &store,
+        known: &known,
+        graph: None,
+        now,
+    };
+    let act = match args.number() {
+        Some(number) => people.cancel_number(number, &args.why).await?,
+        None => people.cancel_of(&args.which, &args.why).await?,
+    };
+    told(args.output, &act)
 }
 
 fn cluster_id(text: &str) -> anyhow::Result<ClusterId> {
@@ -384,12 +527,13 @@ pub(super) async fn forget(args: ForgetArgs) -> anyhow::Result<bool> {
     let (store, now) = (open(&args.store).await?, Timestamp::now());
     let known = known(&store, now).await?;
     let people = People {
+        actor: local_user(),
         store: &store,
         known: &known,
         graph: None,
         now,
     };
-    told(args.output, &people.forget(&args.cluster, &args.by).await?)
+    told(args.output, &people.forget(&args.cluster).await?)
 }
 
 pub(super) async fn upgrades(args: UpgradesArgs) -> anyhow::Result<bool> {

@@ -9,6 +9,7 @@ use towpath_core::version::Version;
 use towpath_formats::fleet::{json, text};
 
 use super::args::FleetReadArgs;
+use super::local_user::local_user;
 use super::{needed, open};
 use crate::cli::terminal_width;
 use crate::server::ServerArgs;
@@ -37,9 +38,6 @@ pub(crate) struct PreflightArgs {
     /// The most clusters that run it at once. [default: 10]
     #[arg(long, value_name = "N", requires = "to", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     at_once: Option<u32>,
-    /// Who asks for it.
-    #[arg(long, env = "USER", default_value = "somebody")]
-    by: String,
     #[command(flatten)]
     pub(super) server: ServerArgs,
     #[command(flatten)]
@@ -61,7 +59,7 @@ impl PreflightArgs {
     pub(super) fn body(&self) -> Option<Value> {
         let version = self.to.as_ref()?;
         Some(json!({
-            "version": version.to_string(), "by": self.by,
+            "version": version.to_string(),
             "organisation": self.org, "sector": self.sector,
             "workload": self.workload, "cluster": self.cluster,
             "atOnce": self.at_once.unwrap_or(AT_ONCE),
@@ -94,7 +92,7 @@ pub(super) async fn preflight(args: PreflightArgs) -> anyhow::Result<bool> {
     let request = PreflightRequest {
         version: version.clone(),
         id: request_id(now),
-        by: args.by.into(),
+        by: local_user().name,
         at: now,
     };
     let asked = request.of(&filter, planner)?;

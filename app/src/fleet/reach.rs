@@ -2,8 +2,8 @@
 
 use towpath_core::access::{Refusal, Target};
 use towpath_core::cluster::ClusterId;
-use towpath_core::fleet::Name;
-use towpath_web::{Admitted, FleetAnswer, FleetRequest};
+use towpath_core::fleet::{Name, UpgradeId};
+use towpath_web::{Admitted, FleetAnswer, FleetRequest, UpgradeChoice};
 
 use super::acts::NotDone;
 use super::cluster_answer;
@@ -19,6 +19,14 @@ pub(super) async fn checked(
 ) -> Result<FleetRequest, FleetAnswer> {
     // Whoever may do it everywhere may also name a cluster that nobody knows.
     if caller.may(Target::Everywhere).is_ok() {
+        return Ok(request);
+    }
+    if let FleetRequest::Cancel {
+        which: UpgradeChoice::Number(number),
+        ..
+    } = &request
+    {
+        upgrade_checked(fleet, *number, caller).await?;
         return Ok(request);
     }
     let Some(called) = request.cluster_asked() else {
@@ -37,6 +45,32 @@ pub(super) async fn checked(
         *called = id.to_string();
     }
     Ok(request)
+}
+
+/// An upgrade that nobody knows is refused like one of another organisation.
+async fn upgrade_checked(
+    fleet: &FleetBackend,
+    number: i64,
+    caller: &Admitted,
+) -> Result<(), FleetAnswer> {
+    let upgrade = fleet.store.upgrade(UpgradeId(number)).await;
+    let owner = match upgrade.map_err(NotDone::Store)? {
+        Some(upgrade) => owner(fleet, upgrade.cluster.as_str()).await?,
+        None => None,
+    };
+    let target = owner
+        .as_ref()
+        .map_or(Target::Everywhere, |(_, organisation)| {
+            Target::Organisation(organisation)
+        });
+    caller
+        .may(target)
+        .map_err(|refusal| FleetAnswer::Forbidden {
+            kind: refusal.kind(),
+            sentence: format!(
+                "your role is not for upgrade {number}: there is none in your organisation"
+            ),
+        })
 }
 
 /// The cluster of that name or id, and its organisation; none if nobody or more than one is called so.

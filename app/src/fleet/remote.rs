@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use towpath_core::fleet::MatrixBy;
 
 use super::args::{FleetCommand, FleetPartArgs, HistoryOutput};
-use super::operator_acts::{enrolment_of, issue};
+use super::operator_acts::{Withdrawn, enrolment_of, issue};
 use crate::cli::{print, say};
 use crate::example::Origin;
 use crate::output::{Output, OutputArgs};
@@ -92,23 +92,55 @@ pub(super) fn answer(command: &FleetCommand) -> Option<anyhow::Result<bool>> {
         FleetCommand::Pause(args) => args.server.given()?.act(
             args.output,
             "/api/v1/fleet/pause",
-            &json!({"organisation": args.org, "sector": args.sector, "by": args.by, "why": args.why}),
+            &json!({"organisation": args.org, "sector": args.sector, "why": args.why}),
         ),
         FleetCommand::Resume(args) => args.server.given()?.act(
             args.output,
             "/api/v1/fleet/resume",
-            &json!({"organisation": args.org, "sector": args.sector}),
+            &json!({
+                "organisation": args.org, "sector": args.sector, "cluster": args.cluster,
+                "version": args.to.as_ref().map(ToString::to_string), "why": args.why,
+            }),
         ),
         FleetCommand::Approve(args) => args.server.given()?.act(
             args.output,
             "/api/v1/fleet/approve",
-            &json!({"organisation": args.org, "cluster": args.cluster, "version": args.to.to_string(), "by": args.by}),
+            &json!({"organisation": args.org, "cluster": args.cluster, "version": args.to.to_string(), "why": args.why}),
         ),
         FleetCommand::Acknowledge(args) => args.server.given()?.act(
             args.output,
             "/api/v1/fleet/acknowledge",
-            &json!({"gate": args.gate, "cluster": args.cluster, "by": args.by}),
+            &json!({"gate": args.gate, "cluster": args.cluster, "why": args.why}),
         ),
+        FleetCommand::Withdraw(args) => {
+            let path = "/api/v1/fleet/withdraw";
+            match &args.what {
+                Withdrawn::Approval(args) => args.server.given()?.act(
+                    args.output,
+                    path,
+                    &json!({
+                        "act": "approval", "organisation": args.org, "cluster": args.cluster,
+                        "version": args.to.to_string(), "why": args.why,
+                    }),
+                ),
+                Withdrawn::Acknowledgement(args) => args.server.given()?.act(
+                    args.output,
+                    path,
+                    &json!({
+                        "act": "acknowledgement", "gate": args.gate, "cluster": args.cluster,
+                        "why": args.why,
+                    }),
+                ),
+            }
+        }
+        FleetCommand::Cancel(args) => {
+            let body = match args.number() {
+                Some(number) => json!({"upgrade": number, "why": args.why}),
+                None => json!({"cluster": args.which, "why": args.why}),
+            };
+            let server = args.server.given()?;
+            server.act(args.output, "/api/v1/fleet/cancel", &body)
+        }
         FleetCommand::Forget(args) => args.server.given()?.act(
             args.output,
             "/api/v1/fleet/forget",

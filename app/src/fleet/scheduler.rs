@@ -22,8 +22,8 @@ use towpath_core::fleet::{
 use towpath_core::version::Minors;
 use towpath_formats::fleet::{input, log};
 use towpath_store::{
-    ChangeMark, Claim, ClaimOutcome, ClusterReport, InputPart, Lease, Lock, Need, PruningCounts,
-    Retention, Store,
+    ActMark, ChangeMark, Claim, ClaimOutcome, ClusterReport, InputPart, Lease, Lock, Need,
+    PruningCounts, Retention, StartPlace, Store,
 };
 
 use super::facts::{self, Files, FleetReading, Offers, StoredFleet};
@@ -166,7 +166,7 @@ impl Scheduler {
                 &**hands,
                 &self.store,
                 lease,
-                &self.known.upgrades,
+                &kept(&self.known.upgrades, &decision),
                 &gates_to_agree_to(&published),
                 now,
             )
@@ -436,10 +436,11 @@ impl Scheduler {
         let preflights_before = std::mem::take(&mut self.known.preflights);
         self.known.read_small(&self.store, now).await?;
         let ended = self.ended_since(&before).await?;
-        let (upgrades, pauses, approvals, preflights) = (
+        let (upgrades, pauses, approvals, taken_back, preflights) = (
             &self.known.upgrades,
             &self.known.pauses,
             &self.known.approvals,
+            &self.known.taken_back,
             &self.known.preflights,
         );
         let listed: BTreeSet<&ClusterId> = self
@@ -460,6 +461,13 @@ impl Scheduler {
             let unlisted = Offers::of_unlisted(self.read.has_list);
             for stored in changes.clusters {
                 let mut state = stored.state;
+                let of =
+                    |known: &ClusterState| known.acknowledged_gates == state.acknowledged_gates;
+                if listed.contains(&state.id) && !self.known.clusters.get(&state.id).is_some_and(of)
+                {
+                    // What people acknowledge or withdraw also counts for clusters of a list.
+                    return Ok(false);
+                }
                 if self.known.clusters.get(&state.id) == Some(&state) || listed.contains(&state.id)
                 {
                     continue;
@@ -488,6 +496,7 @@ impl Scheduler {
             }
             let people = published.planner.pauses_changed(pauses.clone())
                 && published.planner.approvals_changed(approvals.clone())
+                && published.planner.taken_back_changed(taken_back.clone())
                 && (*preflights == preflights_before
                     || published.planner.preflights_changed(preflights.clone()));
             // What was credited to a cluster that has not changed itself cannot be followed.
@@ -597,16 +606,16 @@ impl Scheduler {
                 let published = published.read().unwrap_or_else(PoisonError::into_inner);
                 let roster = published.planner.roster();
                 let member = roster.find(upgrade.cluster.as_str())?;
-                Some((
-                    roster.cluster(member).organisation.clone(),
-                    roster.policy(member).sector.clone(),
-                ))
+                let state = roster.cluster(member);
+                Some(StartPlace {
+                    organisation: state.organisation.clone(),
+                    sector: roster.policy(member).sector.clone(),
+                    name: state.name.clone(),
+                    known: self.known.acts,
+                })
             });
-            if let Some((organisation, sector)) = place {
-                let began = self
-                    .store
-                    .begin(lease, *begin, &organisation, sector.as_deref(), at)
-                    .await?;
+            if let Some(place) = place {
+                let began = self.store.begin(lease, *begin, &place, at).await?;
                 outcome.begun += usize::from(began);
                 tracing::info!(upgrade = begin.0, began, "a plan's time has come");
             }
@@ -644,7 +653,10 @@ impl Scheduler {
         }
         let mut all_claimed = Vec::with_capacity(decision.starts.len());
         for batch in decision.starts.chunks(BATCH) {
-            let claims: Vec<Claim> = batch.iter().map(claim).collect();
+            let claims: Vec<Claim> = batch
+                .iter()
+                .map(|start| claim(start, self.known.acts))
+                .collect();
             all_claimed.extend(self.store.claim(lease, &claims, at).await?);
         }
         for (start, claimed) in decision.starts.iter().zip(all_claimed) {
@@ -663,8 +675,8 @@ impl Scheduler {
         match &self.hands {
             Some(hands) => {
                 let gates = gates_to_agree_to(published);
-                let upgrades = &self.known.upgrades;
-                hands::carry_out(&**hands, &self.store, lease, upgrades, &gates, at).await
+                let upgrades = kept(&self.known.upgrades, decision);
+                hands::carry_out(&**hands, &self.store, lease, &upgrades, &gates, at).await
             }
             None => Ok(()),
         }
@@ -746,6 +758,14 @@ impl Scheduler {
     }
 }
 
+/// Those of these upgrades that a decision does not cancel: an API is not asked for what is to be taken back from it.
+fn kept(upgrades: &[Upgrade], decision: &Decision) -> Vec<Upgrade> {
+    let cancelled: BTreeSet<UpgradeId> = decision.cancels.iter().map(|one| one.upgrade).collect();
+    let mut kept = upgrades.to_vec();
+    kept.retain(|upgrade| !cancelled.contains(&upgrade.id));
+    kept
+}
+
 fn tell(findings: &[Finding]) {
     for finding in findings.iter().take(20) {
         let (place, code, remedy) = (finding.place.to_string(), finding.code, &finding.remedy);
@@ -786,7 +806,7 @@ pub(crate) fn input_parts(input: &mut FleetInput) -> Vec<InputPart> {
 }
 
 /// A start as the store wants it: what it takes, and what others may hold.
-pub(crate) fn claim(start: &Start) -> Claim {
+pub(crate) fn claim(start: &Start, known: ActMark) -> Claim {
     let sector = start
         .sector
         .as_ref()
@@ -800,8 +820,12 @@ pub(crate) fn claim(start: &Start) -> Claim {
             channel: start.channel.clone(),
             start_at: start.at,
         },
-        organisation: start.organisation.clone(),
-        sector: start.sector.clone(),
+        place: StartPlace {
+            organisation: start.organisation.clone(),
+            sector: start.sector.clone(),
+            name: start.name.clone(),
+            known,
+        },
         takes: start
             .locks
             .iter()

@@ -2,15 +2,14 @@
 
 use anyhow::anyhow;
 use jiff::Timestamp;
-use towpath_core::fleet::{AgendaQuestion, Filter, MatrixBy, origin_of};
+use towpath_core::fleet::{AgendaQuestion, Filter, MatrixBy, PersonAct, origin_of};
 use towpath_formats::fleet::cluster::{self, Records, Subject};
-use towpath_formats::fleet::standing::{self, StandingAct};
-use towpath_formats::fleet::{agenda, matrix, pipeline};
+use towpath_formats::fleet::{agenda, matrix, pipeline, standing};
 use towpath_web::FleetAnswer;
 
 use super::args::{ActsArgs, By, FleetPartArgs, FleetReadArgs};
 use super::look::Picture;
-use super::{answers, cluster_answer, log_answers};
+use super::{answers, cluster_answer};
 use crate::terminal::room;
 
 pub(super) async fn sectors(
@@ -99,10 +98,11 @@ pub(super) async fn acts(args: ActsArgs) -> anyhow::Result<bool> {
     let picture = look.picture().await?;
     let filter = args.filter();
     filter.check_names(&picture.planner)?;
-    let acts: Vec<StandingAct> = match look.store_opened().await? {
-        Some(store) => log_answers::standing_acts(&store).await?,
+    let mut acts: Vec<PersonAct> = match look.store_opened().await? {
+        Some(store) => store.acts().await?,
         None => Vec::new(),
     };
+    acts.retain(|act| !args.standing || act.ended.is_none());
     let mut acts = standing::meant(acts, &picture.planner, &filter)?;
     let all = acts.len();
     acts.truncate(filter.limit.unwrap_or(all));

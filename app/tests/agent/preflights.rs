@@ -23,7 +23,7 @@ async fn asked(site: &Site, fleet: &Fleet<'_>) -> Towpath {
     }]});
     std::fs::write(site.path("list.json"), list.to_string()).unwrap();
     let service = fleet.serve_with(&["--clusters", &site.path("list.json").display().to_string()]);
-    let ask = json!({"version": "4.20.3", "cluster": "shop", "by": "ada"});
+    let ask = json!({"version": "4.20.3", "cluster": "shop"});
     service.until("the fleet is asked", |service| {
         fleet.post(service, "/api/v1/fleet/preflight", &ask).status == 200
     });

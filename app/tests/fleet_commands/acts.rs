@@ -186,3 +186,136 @@ fn upgrades_of_one_cluster_by_name_or_id() {
     assert!(text.contains("there are: other, prod"), "{text}");
     assert_eq!(towpath(folder, "fleet upgrades").status.code(), Some(2));
 }
+
+/// A day with one cancelled upgrade: it never starts, nobody else waits, and it is planned again once somebody lifts that.
+#[test]
+fn a_cancelled_upgrade_never_starts_and_one_that_runs_is_not_cancelled() {
+    let site = soaking_site();
+    let folder = site.path();
+    let policy = "name: org\norgId: org\nupgradePolicyClusters:\n- {name: prod, upgradePolicy: {workloads: [web], schedule: '* * * * *', conditions: {soakDays: 0}}}\n- {name: other, upgradePolicy: {workloads: [web], schedule: '* * * * *', conditions: {soakDays: 0}}}\n";
+    std::fs::write(folder.join("fleet/org.yaml"), policy).expect("written");
+    let cluster = |id: &str, name: &str| json!({"id": id, "name": name, "organisation": "org", "version": "4.12.1", "availableUpgrades": ["4.12.2"]});
+    let list = json!([cluster("a-1", "prod"), cluster("b-2", "other")]).to_string();
+    std::fs::write(folder.join("clusters.json"), list).expect("written");
+    let pass = |minute: &str| {
+        succeeds(
+            folder,
+            &format!(
+                "fleet run --once --rehearse --now 2026-01-05T{minute}Z --fleet fleet --clusters clusters.json --store sqlite:f.db"
+            ),
+        );
+    };
+    let states = || {
+        let all = done(folder, "fleet upgrades --store sqlite:f.db");
+        let entries = all["entries"].as_array().expect("a list").iter();
+        let mut states: Vec<String> = entries
+            .map(|one| {
+                format!(
+                    "{} {}",
+                    one["name"].as_str().expect("a name"),
+                    one["state"].as_str().expect("a state")
+                )
+            })
+            .collect();
+        states.sort();
+        states
+    };
+    pass("09:00");
+    assert_eq!(states(), ["other planned", "prod planned"]);
+    let cancelled = done(folder, "fleet cancel prod --why INC-1 --store sqlite:f.db");
+    assert_eq!(
+        (&cancelled["kind"], &cancelled["name"]),
+        (&json!("cancelled"), &json!("prod"))
+    );
+    let again = told(folder, "fleet cancel prod --why INC-1 --store sqlite:f.db").0;
+    assert!(again.contains("was cancelled before, by local:"), "{again}");
+    // Its time has come.
+    pass("09:08");
+    assert_eq!(states(), ["other started", "prod cancelled"]);
+    pass("09:20");
+    assert_eq!(
+        states(),
+        ["other started", "prod cancelled"],
+        "it is not planned again"
+    );
+    let look = "--now 2026-01-05T09:20Z --fleet fleet --clusters clusters.json --store sqlite:f.db";
+    let why = towpath(folder, &format!("fleet why prod 4.12.2 {look}"));
+    let said = String::from_utf8(why.stdout).expect("text");
+    assert_eq!(why.status.code(), Some(1), "{said}");
+    assert!(
+        said.contains("cancelled this upgrade") && said.contains("INC-1"),
+        "{said}"
+    );
+
+    let late = refused(folder, "fleet cancel other --why INC-2 --store sqlite:f.db");
+    assert!(
+        late.contains("is under way since") && late.contains("`towpath fleet pause`"),
+        "{late}"
+    );
+    let nothing = refused(folder, "fleet cancel prod --why INC-2 --store sqlite:f.db");
+    assert!(
+        nothing.contains("no upgrade of prod is planned"),
+        "{nothing}"
+    );
+    let unknown = refused(folder, "fleet cancel 99 --why INC-2 --store sqlite:f.db");
+    assert!(unknown.contains("there is no upgrade 99"), "{unknown}");
+
+    let lifted = told(
+        folder,
+        "fleet resume --cluster prod --why fixed --store sqlite:f.db",
+    )
+    .0;
+    assert_eq!(lifted, "prod may be planned to 4.12.2 again.\n");
+    let twice = refused(folder, "fleet resume --cluster prod --store sqlite:f.db");
+    assert!(twice.contains("no upgrade of prod is cancelled"), "{twice}");
+    pass("09:30");
+    assert_eq!(
+        states(),
+        ["other started", "prod cancelled", "prod planned"]
+    );
+    let acts = told(folder, &format!("fleet acts {look}")).0;
+    assert!(
+        acts.contains("cancelled: prod to 4.12.2 (upgrade") && acts.contains("lifted"),
+        "{acts}"
+    );
+    let standing = told(folder, &format!("fleet acts --standing {look}")).0;
+    assert!(standing.starts_with("Nobody has paused"), "{standing}");
+}
+
+#[test]
+fn an_approval_is_withdrawn_where_it_was_given_and_the_answer_says_what_stands() {
+    let site = site();
+    let folder = site.path();
+    succeeds(folder, "fleet import clusters.json --store sqlite:fleet.db");
+    for whom in ["", " --cluster bank"] {
+        succeeds(
+            folder,
+            &format!("fleet approve 4.20.4 --org acme{whom} --why tested --store sqlite:fleet.db"),
+        );
+    }
+    let withdraw = "fleet withdraw approval 4.20.4 --org acme --why INC-1 --store sqlite:fleet.db";
+    let withdrawn = told(folder, withdraw).0;
+    assert!(
+        withdrawn.starts_with("The approval of 4.20.4 for all of acme by local:"),
+        "{withdrawn}"
+    );
+    assert!(
+        withdrawn.contains("Still in force: the approval of 4.20.4 for bank, by local:"),
+        "{withdrawn}"
+    );
+    let problem = refused(folder, withdraw);
+    assert!(problem.contains("there is no approval of 4.20.4 for all of acme; there are: the approval of 4.20.4 for bank"), "{problem}");
+    let problem = refused(
+        folder,
+        "fleet withdraw acknowledgement gate-1 --cluster bank --why INC-1 --store sqlite:fleet.db",
+    );
+    assert!(
+        problem.contains("nobody has acknowledged gate gate-1 for bank here"),
+        "{problem}"
+    );
+    let problem = refused(
+        folder,
+        "fleet approve 4.20.4 --org acme --by eve --store sqlite:fleet.db",
+    );
+    assert!(problem.contains("--by"), "{problem}");
+}

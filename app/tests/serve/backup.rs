@@ -27,7 +27,7 @@ fn rehearse(from: &str, to: &str, fleet: &Fleet) {
     towpath.until("the cluster is known", |it| {
         memory(it)[1].to_string().contains("4.20.1")
     });
-    let pause = json!({"organisation": "demo", "by": "ada", "why": "INC-1"});
+    let pause = json!({"organisation": "demo", "why": "INC-1"});
     let admin = fleet.token(&["--admin", "--name", "ada"]);
     assert_eq!(
         post(&towpath, "/api/v1/fleet/pause", &admin, &pause).status,

@@ -1,6 +1,7 @@
 //! `towpath serve`, as its clients and those on call meet it: the real binary, over real connections.
 
 mod access;
+mod acts;
 mod agent;
 mod backup;
 mod bound;

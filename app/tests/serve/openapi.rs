@@ -364,28 +364,28 @@ fn every_answer_is_as_it_is_described() {
     for (path, body, status) in [
         (
             "/api/v1/fleet/pause",
-            json!({"organisation": "demo", "by": "ann", "why": "INC-1"}),
+            json!({"organisation": "demo", "why": "INC-1"}),
             200,
         ),
         (
             "/api/v1/fleet/pause",
-            json!({"organisation": "nope", "by": "ann", "why": "INC-1"}),
+            json!({"organisation": "nope", "why": "INC-1"}),
             404,
         ),
         ("/api/v1/fleet/resume", json!({"organisation": "demo"}), 200),
         (
             "/api/v1/fleet/approve",
-            json!({"organisation": "demo", "version": "4.20.3", "by": "ann"}),
+            json!({"organisation": "demo", "version": "4.20.3"}),
             200,
         ),
         (
             "/api/v1/fleet/approve",
-            json!({"organisation": "demo", "version": "4.20", "by": "ann"}),
+            json!({"organisation": "demo", "version": "4.20"}),
             400,
         ),
         (
             "/api/v1/fleet/acknowledge",
-            json!({"gate": "g", "cluster": PROD, "by": "ann"}),
+            json!({"gate": "g", "cluster": PROD}),
             200,
         ),
         ("/api/v1/fleet/import", json!({"clusters": []}), 200),
@@ -440,7 +440,7 @@ fn every_answer_is_as_it_is_described() {
         preflight,
         preflight,
         &admin,
-        r#"{"version": "4.20.3", "by": "ann"}"#,
+        r#"{"version": "4.20.3"}"#,
     );
     assert_eq!(
         it.send("POST", "/api/v1/reload", "/api/v1/reload", "", "{}")

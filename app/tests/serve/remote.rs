@@ -195,7 +195,7 @@ fn a_laptop_acts_with_an_administrators_token() {
         assert_eq!(code, 0, "{command}: {problem}");
         told
     };
-    let pause = "fleet pause --org demo --sector prod --why INC-1 --by ada";
+    let pause = "fleet pause --org demo --sector prod --why INC-1";
     let (code, _, problem) = laptop.ask(pause);
     assert!(code == 2 && problem.contains("403"), "{problem}");
     assert!(act(pause).starts_with("Paused in sector prod of organisation demo."));

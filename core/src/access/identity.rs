@@ -21,7 +21,7 @@ pub enum Source {
     Oidc { issuer: Name, subject: Name },
     /// A token that a Kubernetes API has checked.
     Kubernetes { api: Name, uid: Name },
-    /// Runs a command that opens the store itself. The name is what they said.
+    /// Runs a command that opens the store itself. The name is the operating system's user.
     Store,
 }
 

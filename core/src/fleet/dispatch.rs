@@ -21,7 +21,7 @@ use crate::fleet::rules::{RuleSet, is_volatile, pool_behind, preflights_end, ref
 use crate::fleet::schedule::NOTICE;
 use crate::fleet::{
     AcceptedRisk, Approval, ClusterIdx, ClusterState, FleetInput, FollowUp, Name, Pause, Preflight,
-    Roster, RuleId, Upgrade, UpgradeId,
+    Roster, RuleId, TakenBack, Upgrade, UpgradeId,
 };
 use crate::graph::ChannelName;
 use crate::table::Table;
@@ -165,6 +165,11 @@ impl FleetPlanner {
 
     pub fn approvals_changed(&mut self, approvals: Vec<Approval>) -> bool {
         let followed = self.roster.approvals_changed(approvals);
+        self.judge_again(followed)
+    }
+
+    pub fn taken_back_changed(&mut self, taken_back: TakenBack) -> bool {
+        let followed = self.roster.taken_back_changed(taken_back);
         self.judge_again(followed)
     }
 

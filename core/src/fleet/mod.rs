@@ -22,6 +22,7 @@ mod ledger;
 mod matrix;
 pub mod names;
 mod offers;
+pub mod person_act;
 mod pipeline;
 mod plan;
 mod plans;
@@ -35,6 +36,7 @@ pub mod soak;
 mod sorting;
 pub mod state;
 mod status;
+pub mod taken_back;
 pub mod upgrade;
 mod why;
 
@@ -76,6 +78,7 @@ pub use agent_update::{AgentOutcome, AgentUpdate};
 pub use binding::{Authority, Binding, Identity, NotAsBound};
 pub use enrolment::{UnknownClusters, UnplacedReason};
 pub use names::{NameClash, name_clashes, name_findings};
+pub use person_act::{ActKind, Actor, PersonAct, Said};
 pub use policy::{
     ClusterPolicy, FleetPolicy, LeftAlone, Organisation, Parallel, PolicyDefault, Sector,
     UpgradePolicy,
@@ -92,6 +95,7 @@ pub use state::{
     Approval, ClusterState, GateConcern, GateScope, GraphObjection, Health, Labels, Minimum,
     NodePool, Offer, Pause, Product, SETS_CHANNELS, VersionGate,
 };
+pub use taken_back::{CancelledUpgrade, TakenBack, WithdrawnAcknowledgement, WithdrawnApproval};
 pub use upgrade::{Owner, Upgrade, UpgradeId, UpgradeState};
 
 /// The name of a workload, a mutex, a sector, an organisation: a text whose only meaning is that others are equal to it.
@@ -110,6 +114,8 @@ pub struct FleetInput {
     /// Gates that stand before minor versions.
     pub gates: Vec<VersionGate>,
     pub approvals: Vec<Approval>,
+    /// Withdrawn approvals and acknowledgements, and cancelled upgrades.
+    pub taken_back: TakenBack,
     /// What became of preflights, one for each cluster and version.
     pub preflights: Vec<Preflight>,
     /// Where people have stopped new starts.

@@ -7,7 +7,8 @@
 //! soak web on 4.9.2 3.5                                  (days)
 //! gate g1 before 4.10 label api.openshift.com/gate-ocp
 //! pause sector prod
-//! approve 4.9.2 for a
+//! approve 4.9.2 for a | withdrawn 4.9.2 for a | withdrawn-gate g1 of a
+//! cancelled 4.9.2 of a pool np0
 //! cluster a at 4.9.1 offers 4.9.2,4.9.3 sector prod mutexes m1,m2 soak 2 workloads web schedule 0_19_*_*_*
 //!     (also: blocks RE, pin V, sts, not-sts, wif, on aws, left-alone, approval, unhealthy, acks g1, pools np0=4.9.0, in o2, silent 3,
 //!     since 5, risk NAME=4.9.3, window 0_22_*_*_*+2, excluded 2021-08-30..2021-09-02=freeze, problem CODE, unbound, channel stable-4.9, follows stable,
@@ -24,11 +25,11 @@ use jiff::{SignedDuration, Timestamp};
 use towpath_core::cluster::{ClusterId, Fact, Platform};
 use towpath_core::finding::{Finding, Place};
 use towpath_core::fleet::{
-    AcceptedRisk, Approval, Binding, ClusterPolicy, ClusterState, Decision, Exclusion, FleetInput,
-    FleetPlanner, GraphObjection, Health, LeftAlone, MaintenanceWindow, Name, NodePool, Offer,
-    Organisation, Owner, Parallel, Pause, Preflight, PreflightDemand, PreflightState, Product,
-    RiskEnd, Sector, SoakSum, Upgrade, UpgradeId, UpgradePolicy, UpgradeState, VersionGate,
-    dispatch,
+    AcceptedRisk, Approval, Binding, CancelledUpgrade, ClusterPolicy, ClusterState, Decision,
+    Exclusion, FleetInput, FleetPlanner, GraphObjection, Health, LeftAlone, MaintenanceWindow,
+    Name, NodePool, Offer, Organisation, Owner, Parallel, Pause, Preflight, PreflightDemand,
+    PreflightState, Product, RiskEnd, Sector, SoakSum, Upgrade, UpgradeId, UpgradePolicy,
+    UpgradeState, VersionGate, WithdrawnAcknowledgement, WithdrawnApproval, dispatch,
 };
 use towpath_core::graph::rules::KNOWN_RISK;
 use towpath_core::graph::{ChannelName, Pattern};
@@ -230,6 +231,36 @@ pub(crate) fn read(text: &str) -> Story {
                 by: "ada".into(),
                 at: story.now,
             }),
+            "withdrawn" => story.input.taken_back.approvals.push(WithdrawnApproval {
+                organisation: organisation.into(),
+                cluster: line.after("for").map(Into::into),
+                version: version(line.0[1]),
+                by: "bob".into(),
+                at: story.now,
+                why: "an incident".into(),
+            }),
+            "withdrawn-gate" => {
+                let cluster = format!("id-{}", line.after("of").unwrap());
+                let acknowledgements = &mut story.input.taken_back.acknowledgements;
+                acknowledgements.push(WithdrawnAcknowledgement {
+                    cluster: ClusterId::new(&cluster).unwrap(),
+                    gate: line.0[1].into(),
+                    by: "bob".into(),
+                    at: story.now,
+                    why: "an incident".into(),
+                });
+            }
+            "cancelled" => {
+                let cluster = format!("id-{}", line.after("of").unwrap());
+                story.input.taken_back.upgrades.push(CancelledUpgrade {
+                    cluster: ClusterId::new(&cluster).unwrap(),
+                    pool: line.after("pool").map(Into::into),
+                    version: version(line.0[1]),
+                    by: "bob".into(),
+                    at: story.now,
+                    why: "an incident".into(),
+                });
+            }
             "preflight" => story.input.preflights.push(Preflight {
                 cluster: ClusterId::new(&format!("id-{}", line.0[1])).unwrap(),
                 version: version(line.after("of").unwrap()),

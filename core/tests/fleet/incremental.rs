@@ -3,8 +3,8 @@
 use jiff::{SignedDuration, Timestamp};
 use proptest::prelude::*;
 use towpath_core::fleet::{
-    ClusterIdx, Decision, FleetInput, FleetPlanner, Health, Owner, Upgrade, UpgradeId,
-    UpgradeState, dispatch,
+    CancelledUpgrade, ClusterIdx, Decision, FleetInput, FleetPlanner, Health, Owner, Upgrade,
+    UpgradeId, UpgradeState, dispatch,
 };
 
 use crate::dsl::read;
@@ -17,7 +17,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 1200, ..ProptestConfig::default() })]
 
     #[test]
-    fn following_equals_deciding_anew(seed: u64, changes in proptest::collection::vec((0u8..8, 0usize..9, 0u64..200), 1..12)) {
+    fn following_equals_deciding_anew(seed: u64, changes in proptest::collection::vec((0u8..9, 0usize..9, 0u64..200), 1..12)) {
         let story = read(&any_fleet(seed));
         let (mut input, mut now) = (story.input, story.now);
         let mut desk = FleetPlanner::new(input.clone());
@@ -154,6 +154,19 @@ fn follow(
                 _ => input.pauses = read("pause sector stage").input.pauses,
             }
             desk.pauses_changed(input.pauses.clone())
+        }
+        7 => {
+            let state = &input.clusters[which];
+            let cancelled = state.offers.first().map(|offer| CancelledUpgrade {
+                cluster: state.id.clone(),
+                pool: None,
+                version: offer.version.clone(),
+                by: "bob".into(),
+                at: *now,
+                why: "x".into(),
+            });
+            input.taken_back.upgrades = cancelled.filter(|_| how % 3 > 0).into_iter().collect();
+            desk.taken_back_changed(input.taken_back.clone())
         }
         _ => {
             input.approvals = read("approve 4.9.2").input.approvals;

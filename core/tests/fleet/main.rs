@@ -12,4 +12,5 @@ mod names;
 mod plans;
 mod properties;
 mod rules;
+mod taken_back;
 mod timeline;

@@ -2,10 +2,12 @@
 
 use serde_json::{Value, json};
 use towpath_core::finding::Finding;
+use towpath_core::fleet::{CancelledUpgrade, Said, Upgrade};
 use towpath_core::version::Version;
 
+use super::standing::said_json;
 use crate::findings;
-use crate::words::counted;
+use crate::words::{counted, second};
 
 /// An act that is recorded.
 #[derive(Debug, Clone, PartialEq)]
@@ -34,11 +36,48 @@ pub enum Act {
         id: String,
         name: String,
     },
+    Withdrawn {
+        consent: Consent,
+        /// Who had consented.
+        given: Vec<Said>,
+        /// What still consents, in words.
+        still: Vec<String>,
+    },
+    /// A planned upgrade was called off.
+    Cancelled {
+        upgrade: Upgrade,
+        /// The cluster's name.
+        name: String,
+        /// Somebody had done so before; nothing changed.
+        before: Option<CancelledUpgrade>,
+    },
+    /// Cancelled upgrades of a cluster may be planned again.
+    Lifted {
+        id: String,
+        name: String,
+        lifted: Vec<CancelledUpgrade>,
+    },
     Forgotten {
         id: String,
         name: String,
     },
     Imported(Imported),
+}
+
+/// What a person consents to, and may take back.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Consent {
+    Approval {
+        version: Version,
+        organisation: String,
+        /// None: all clusters of the organisation.
+        cluster: Option<String>,
+    },
+    Acknowledgement {
+        gate: String,
+        id: String,
+        name: String,
+    },
 }
 
 /// Where a pause holds; everywhere by default.
@@ -130,11 +169,22 @@ pub fn text(act: &Act) -> String {
             cluster,
             ..
         } => {
-            let whom = cluster.as_ref().map_or_else(
-                || format!("all of {organisation}"),
-                |cluster| format!("{cluster} of {organisation}"),
-            );
+            let whom = whom(organisation, cluster.as_deref());
             format!("{version} is approved for {whom}.\n")
+        }
+        Act::Withdrawn {
+            consent,
+            given,
+            still,
+        } => withdrawn_text(consent, given, still),
+        Act::Cancelled {
+            upgrade,
+            name,
+            before,
+        } => cancelled_text(upgrade, name, before.as_ref()),
+        Act::Lifted { name, lifted, .. } => {
+            let versions: Vec<String> = lifted.iter().map(|one| one.version.to_string()).collect();
+            format!("{name} may be planned to {} again.\n", versions.join(", "))
         }
         Act::Acknowledged { gate, id, name } => {
             format!("Gate {gate} is acknowledged for {}.\n", called(name, id))
@@ -182,6 +232,38 @@ pub fn json(act: &Act) -> Value {
         Act::Acknowledged { gate, id, name } => {
             json!({"kind": "acknowledged", "gate": gate, "cluster": id, "name": name})
         }
+        Act::Withdrawn {
+            consent,
+            given,
+            still,
+        } => {
+            let mut told = consent_json(consent);
+            told["kind"] = "withdrawn".into();
+            told["given"] = given.iter().map(said_json).collect();
+            told["still"] = json!(still);
+            told
+        }
+        Act::Cancelled {
+            upgrade,
+            name,
+            before,
+        } => json!({
+            "kind": "cancelled",
+            "upgrade": upgrade.id.0,
+            "cluster": upgrade.cluster.as_str(),
+            "name": name,
+            "nodePool": upgrade.pool,
+            "from": upgrade.from.to_string(),
+            "to": upgrade.to.to_string(),
+            "before": before.as_ref().map(|one| {
+                json!({"by": one.by, "at": one.at.to_string(), "why": one.why})
+            }),
+        }),
+        Act::Lifted { id, name, lifted } => {
+            let one = |one: &CancelledUpgrade| json!({"version": one.version.to_string(), "nodePool": one.pool});
+            let lifted: Vec<Value> = lifted.iter().map(one).collect();
+            json!({"kind": "lifted", "cluster": id, "name": name, "lifted": lifted})
+        }
         Act::Forgotten { id, name } => json!({"kind": "forgotten", "cluster": id, "name": name}),
         Act::Imported(imported) => json!({
             "kind": "imported",
@@ -189,6 +271,86 @@ pub fn json(act: &Act) -> Value {
             "changed": imported.clusters.map(|clusters| clusters.changed),
             "soakDays": imported.soak.map_or(0.0, |soak| days(soak.kept)),
             "findings": findings::json(&imported.findings),
+        }),
+    }
+}
+
+fn whom(organisation: &str, cluster: Option<&str>) -> String {
+    cluster.map_or_else(
+        || format!("all of {organisation}"),
+        |cluster| format!("{cluster} of {organisation}"),
+    )
+}
+
+fn withdrawn_text(consent: &Consent, given: &[Said], still: &[String]) -> String {
+    let what = match consent {
+        Consent::Approval {
+            version,
+            organisation,
+            cluster,
+        } => {
+            let whom = whom(organisation, cluster.as_deref());
+            format!("The approval of {version} for {whom}")
+        }
+        Consent::Acknowledgement { gate, id, name } => {
+            let whom = called(name, id);
+            format!("The acknowledgement of gate {gate} for {whom}")
+        }
+    };
+    let by: Vec<&str> = given.iter().map(|said| &*said.by).collect();
+    let by = match by.is_empty() {
+        true => String::new(),
+        false => format!(" by {}", by.join(" and ")),
+    };
+    let mut text = format!(
+        "{what}{by} is withdrawn. The next pass cancels upgrades that need it and have not begun; running ones continue.\n"
+    );
+    for other in still {
+        text += &format!("Still in force: {other}.\n");
+    }
+    text
+}
+
+fn cancelled_text(upgrade: &Upgrade, name: &str, before: Option<&CancelledUpgrade>) -> String {
+    let pool = upgrade.pool.as_ref();
+    let pool = pool.map_or_else(String::new, |pool| format!("node pool {pool} of "));
+    let (number, from, to) = (upgrade.id.0, &upgrade.from, &upgrade.to);
+    let what = format!("Upgrade {number} of {pool}{name} from {from} to {to}");
+    let done = match before {
+        None => format!(
+            "{what} is cancelled and does not start; the next pass removes it from the plan.\n"
+        ),
+        Some(before) => {
+            let (by, at, why) = (&before.by, second(before.at), &before.why);
+            format!("{what} was cancelled before, by {by} at {at}: {why}. Nothing has changed.\n")
+        }
+    };
+    format!(
+        "{done}{to} is not planned for {name} again until somebody runs `towpath fleet resume --cluster {name}`. Other versions may be planned.\n"
+    )
+}
+
+fn consent_json(consent: &Consent) -> Value {
+    match consent {
+        Consent::Approval {
+            version,
+            organisation,
+            cluster,
+        } => json!({
+            "act": "approval",
+            "version": version.to_string(),
+            "organisation": organisation,
+            "name": cluster,
+            "cluster": null,
+            "gate": null,
+        }),
+        Consent::Acknowledgement { gate, id, name } => json!({
+            "act": "acknowledgement",
+            "version": null,
+            "organisation": null,
+            "name": name,
+            "cluster": id,
+            "gate": gate,
         }),
     }
 }

@@ -9,11 +9,11 @@ use towpath_core::cluster::Fact;
 use towpath_core::finding::Place;
 use towpath_core::fleet::{
     AcceptedRisk, AgentUpdate, ClusterIdx, ClusterState, Decision, FleetPlanner, Health, NodePool,
-    PreflightDemand, Product, RiskEnd, Span, Upgrade, UpgradePolicy,
+    PersonAct, PreflightDemand, Product, RiskEnd, Span, Upgrade, UpgradePolicy,
 };
 
 use super::json::{upgrades, why, with_preflights, with_updates};
-use super::standing::{self, StandingAct};
+use super::standing;
 use super::text;
 use crate::findings;
 use crate::room::Room;
@@ -49,7 +49,7 @@ pub struct Records {
     pub upgrades: Vec<Upgrade>,
     /// Newest first.
     pub updates: Vec<AgentUpdate>,
-    pub acts: Vec<StandingAct>,
+    pub acts: Vec<PersonAct>,
 }
 
 impl Subject<'_> {

@@ -8,11 +8,11 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 use towpath_core::finding::Place;
 use towpath_core::fleet::{
-    Approval, ClusterSort, Cursor, Decision, Filter, FleetInput, FleetPlanner, FleetPolicy,
-    MatrixBy, Pause, dispatch,
+    ActKind, ClusterSort, Cursor, Decision, Filter, FleetInput, FleetPlanner, FleetPolicy,
+    MatrixBy, PersonAct, Said, dispatch,
 };
 
-use super::standing::{self, StandingAct};
+use super::standing;
 use super::{agenda, cluster_list, clusters, cursor, matrix, pipeline, policy};
 use crate::SourceFile;
 
@@ -276,25 +276,37 @@ fn a_page_says_of_each_cluster_what_why_says() {
 fn what_people_decided_is_newest_first_and_of_those_who_are_asked_about() {
     let (planner, _, _) = example();
     let at = |text: &str| -> Timestamp { text.parse().expect("a time") };
-    let pause = |organisation: Option<&str>, hour: u32| Pause {
-        organisation: organisation.map(Into::into),
-        sector: Some("production".into()),
-        by: "ann".into(),
+    let said = |by: &str, hour: u32| Said {
+        by: by.into(),
+        known_by: "token".into(),
         at: at(&format!("2026-11-16T{hour:02}:00:00Z")),
         why: "INC-1".into(),
     };
-    let approval = |cluster: Option<&str>| Approval {
-        organisation: "acme".into(),
-        cluster: cluster.map(Into::into),
-        version: "4.20.4".parse().expect("a version"),
-        by: "bob".into(),
-        at: at("2026-11-16T10:00:00Z"),
+    let act = |what: ActKind, hour: u32, ended: Option<Said>| PersonAct {
+        what,
+        said: said("ann", hour),
+        ended,
     };
-    let acts: Vec<StandingAct> = vec![
-        pause(None, 9).into(),
-        pause(Some("acme"), 11).into(),
-        approval(None).into(),
-        approval(Some("bank")).into(),
+    let pause = |organisation: Option<&str>, hour: u32| {
+        let what = ActKind::Pause {
+            organisation: organisation.map(Into::into),
+            sector: Some("production".into()),
+        };
+        act(what, hour, None)
+    };
+    let approval = |cluster: Option<&str>| {
+        let what = ActKind::Approval {
+            organisation: "acme".into(),
+            name: cluster.map(Into::into),
+            version: "4.20.4".parse().expect("a version"),
+        };
+        act(what, 10, cluster.map(|_| said("bob", 12)))
+    };
+    let acts: Vec<PersonAct> = vec![
+        pause(None, 9),
+        pause(Some("acme"), 11),
+        approval(None),
+        approval(Some("bank")),
     ];
     let told = |filter: Filter| {
         let meant = standing::meant(acts.clone(), &planner, &filter).expect("they are known");
@@ -308,6 +320,15 @@ fn what_people_decided_is_newest_first_and_of_those_who_are_asked_about() {
     let all = told(Filter::default());
     assert_eq!(kinds(&all), ["pause", "approval", "approval", "pause"]);
     assert_eq!(all["acts"][0]["why"], "INC-1");
+    assert_eq!(all["acts"][0]["knownBy"], "token");
+    assert_eq!(all["acts"][0]["ended"], Value::Null);
+    let withdrawn = json!({
+        "by": "bob", "knownBy": "token", "at": "2026-11-16T12:00:00Z", "why": "INC-1",
+    });
+    assert_eq!(all["acts"][2]["ended"], withdrawn);
+    let text = standing::text(&acts[3..], &planner, crate::room::Room::default());
+    let expected = "withdrawn 2026-11-16 12:00Z by bob: INC-1";
+    assert!(text.contains(expected), "{text}");
     let of = |cluster: &str| Filter {
         cluster: Some(cluster.into()),
         ..Filter::default()

@@ -12,11 +12,12 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp};
 use sqlx::AnyPool;
 use towpath_core::cluster::{ClusterId, Fact, Platform};
-use towpath_core::fleet::{Binding, ClusterState, Health, Name, NodePool, Pause, Product};
+use towpath_core::fleet::{Binding, ClusterState, Health, Name, NodePool, Pause, Product, Said};
 use towpath_core::graph::ChannelName;
 use towpath_core::version::{Arch, Version};
 use towpath_store::{
-    Backend, ChangeMark, Claim, ClaimOutcome, ClusterReport, Lease, Lock, Need, Start, Store,
+    ActMark, Backend, ChangeMark, Claim, ClaimOutcome, ClusterReport, Lease, Lock, Need, Start,
+    StartPlace, Store,
 };
 
 use towpath_testing_postgres::Postgres;
@@ -81,17 +82,13 @@ impl Place {
     }
 }
 
-/// Makes a store what it was under schema 9.
-pub const SCHEMA_NINE: &[&str] = &[
-    "DROP TABLE revocations",
-    "DELETE FROM counters WHERE name = 'revocations'",
-    "UPDATE towpath_schema SET version = 9",
-];
-
 /// Makes a store what it was under schema 6.
 pub const SCHEMA_SIX: &[&str] = &[
+    "DROP TABLE acts",
     "DROP TABLE revocations",
+    "DELETE FROM counters WHERE name = 'acts'",
     "DELETE FROM counters WHERE name = 'revocations'",
+    "ALTER TABLE towpath_schema DROP COLUMN newest",
     "DROP TABLE watch_answers",
     "DROP TABLE halts",
     "DELETE FROM counters WHERE name = 'halts'",
@@ -99,9 +96,23 @@ pub const SCHEMA_SIX: &[&str] = &[
     "UPDATE towpath_schema SET version = 6",
 ];
 
+/// Makes a store what it was under schema 9, the last before people's acts were kept.
+pub const SCHEMA_NINE: &[&str] = &[
+    "DROP TABLE acts",
+    "DROP TABLE revocations",
+    "DELETE FROM counters WHERE name = 'acts'",
+    "DELETE FROM counters WHERE name = 'revocations'",
+    "ALTER TABLE towpath_schema DROP COLUMN newest",
+    "UPDATE towpath_schema SET version = 9",
+];
+
 /// Makes a store what it was under schema 2.
 pub const SCHEMA_TWO: &[&str] = &[
+    "DROP TABLE acts",
     "DROP TABLE revocations",
+    "DELETE FROM counters WHERE name = 'acts'",
+    "DELETE FROM counters WHERE name = 'revocations'",
+    "ALTER TABLE towpath_schema DROP COLUMN newest",
     "ALTER TABLE upgrades DROP COLUMN channel",
     "DROP TABLE preflights",
     "DROP TABLE watch_answers",
@@ -213,10 +224,29 @@ pub fn claim(cluster: &str, from: &str, to: &str, mutexes: &[&str]) -> Claim {
             channel: None,
             start_at: at(1),
         },
-        organisation: "acme".into(),
-        sector: None,
+        place: place("acme", None),
         takes: mutexes.iter().map(lock).collect(),
         needs: mutexes.iter().map(need).collect(),
+    }
+}
+
+/// A start there, by who knows of nothing that people did.
+pub fn place(organisation: &str, sector: Option<&str>) -> StartPlace {
+    StartPlace {
+        organisation: organisation.into(),
+        sector: sector.map(Into::into),
+        name: "shop".into(),
+        known: ActMark::default(),
+    }
+}
+
+/// What somebody says at an hour.
+pub fn said(by: &str, why: &str, hour: i64) -> Said {
+    Said {
+        by: by.into(),
+        known_by: "token".into(),
+        at: at(hour),
+        why: why.into(),
     }
 }
 

@@ -157,17 +157,25 @@ export interface History {
   next: string | null;
 }
 
-export interface Act {
-  kind: string;
+export interface Said {
   at: string;
-  by: string | null;
+  by: string;
+  /** Null where a program recorded it that kept no history. */
+  knownBy: string | null;
   why: string | null;
+}
+
+export interface Act extends Said {
+  kind: string;
   organisation: string | null;
   sector: string | null;
   cluster: string | null;
   name: string | null;
   version: string | null;
   gate: string | null;
+  nodePool: string | null;
+  upgrade: number | null;
+  ended: Said | null;
 }
 
 export interface Acts {

@@ -38,7 +38,7 @@ function Shown({ data }: { data: ClusterPage }): JSX.Element {
     <div class="stack-wide">
       <header class="screen-head">
         <h1>{data.name}</h1>
-        <ActButtons acts={["approve", "acknowledge", "preflight"]} preset={{ cluster: data.name, organisation: data.organisation, version: data.start?.to ?? data.candidates[0]?.to }} />
+        <ActButtons acts={["approve", "acknowledge", "cancel", "preflight"]} preset={{ cluster: data.name, organisation: data.organisation, version: data.start?.to ?? data.candidates[0]?.to }} />
       </header>
       <p class="cluster-line">
         runs <span class="version">{data.version}</span> with {data.workloads.join(", ")} · <a href={view("sectors", { org: data.organisation })}>{data.organisation}</a>, sector {sectorName(data.sector)}

@@ -25,7 +25,7 @@ const VIEWS: readonly { view: string; title: string; shows: ComponentType }[] = 
   { view: "calendar", title: "Calendar", shows: CalendarView },
   { view: "forecast", title: "Forecast", shows: ForecastView },
   { view: "history", title: "Versions", shows: HistoryView },
-  { view: "acts", title: "Pauses and approvals", shows: ActsView },
+  { view: "acts", title: "Acts of people", shows: ActsView },
 ];
 
 /** The rules that hold somebody now, to choose from. Others may be typed; the service says which there are. */

@@ -277,14 +277,18 @@ async fn speak(door: &Store, begins: bool, pause: &Pause, witness: &RefCell<Witn
     let done = match begins {
         true => {
             let before = witness.borrow().resumes(pause);
-            door.pause(pause)
+            door.pause(pause, "token")
                 .await
                 .map(|()| witness.borrow_mut().paused(pause, before))
         }
         false => {
             witness.borrow_mut().will_resume(pause);
             let done = door
-                .resume(pause.organisation.as_deref(), pause.sector.as_deref())
+                .resume(
+                    pause.organisation.as_deref(),
+                    pause.sector.as_deref(),
+                    &towpath_testing_store::said("bob", "", 0),
+                )
                 .await;
             done.map(|_| witness.borrow_mut().resumed(pause))
         }

@@ -290,8 +290,10 @@ fn claim(start: &Start) -> Claim {
             channel: start.channel.clone(),
             start_at: start.at,
         },
-        organisation: start.organisation.clone(),
-        sector: start.sector.clone(),
+        place: towpath_store::StartPlace {
+            sector: start.sector.clone(),
+            ..towpath_testing_store::place(&start.organisation, None)
+        },
         takes: start
             .locks
             .iter()

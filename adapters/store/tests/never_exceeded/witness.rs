@@ -137,7 +137,8 @@ impl Witness {
                             .is_some_and(|(earlier, _)| earlier == begun)
                     });
                     for (_, (_, pause)) in lasting {
-                        let covers = pause.covers(&claim.organisation, claim.sector.as_deref());
+                        let covers =
+                            pause.covers(&claim.place.organisation, claim.place.sector.as_deref());
                         assert!(!covers, "{id:?} of {claim:?} was started during {pause:?}");
                     }
                     let earlier = self

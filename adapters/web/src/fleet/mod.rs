@@ -20,7 +20,7 @@ use towpath_core::agent::OrdersUse;
 use towpath_core::cluster::ClusterId;
 use towpath_core::feedback::HaltScope;
 use towpath_core::finding::Finding;
-use towpath_core::fleet::{Authority, ClusterSort, Filter, MatrixBy};
+use towpath_core::fleet::{Actor, Authority, ClusterSort, Filter, MatrixBy};
 use towpath_core::version::Version;
 use towpath_formats::fleet::report::Report;
 
@@ -96,8 +96,12 @@ pub enum FleetRequest {
         from: Option<Timestamp>,
         until: Option<Timestamp>,
     },
-    /// Pauses, approvals and acknowledgements.
-    Acts(Filter),
+    /// What people did.
+    Acts {
+        filter: Filter,
+        /// Only what still holds.
+        standing: bool,
+    },
     /// What the watch says about releases that are rolled out, or about one.
     Watch {
         release: Option<Version>,
@@ -141,7 +145,7 @@ pub enum FleetRequest {
         /// Only here; none for everywhere.
         organisation: Option<String>,
         sector: Option<String>,
-        by: String,
+        actor: Actor,
         why: String,
     },
     /// Resume new starts.
@@ -150,6 +154,17 @@ pub enum FleetRequest {
         organisation: Option<String>,
         /// The pause of this sector.
         sector: Option<String>,
+        actor: Actor,
+        why: String,
+    },
+    /// Let cancelled upgrades of a cluster be planned again.
+    Lift {
+        /// Its name or id.
+        cluster: String,
+        /// Only the upgrade to this version.
+        version: Option<Version>,
+        actor: Actor,
+        why: String,
     },
     /// Halts in the store, standing and undone.
     Halts,
@@ -173,14 +188,39 @@ pub enum FleetRequest {
         /// … or only this cluster of it.
         cluster: Option<String>,
         version: Version,
-        by: String,
+        actor: Actor,
+        why: String,
+    },
+    /// Take an approval back.
+    WithdrawApproval {
+        organisation: String,
+        /// The one that was for this cluster alone.
+        cluster: Option<String>,
+        version: Version,
+        actor: Actor,
+        why: String,
+    },
+    /// Take an acknowledgement back.
+    WithdrawAcknowledgement {
+        gate: String,
+        /// Its name or id.
+        cluster: String,
+        actor: Actor,
+        why: String,
+    },
+    /// Cancel one planned upgrade.
+    Cancel {
+        which: UpgradeChoice,
+        actor: Actor,
+        why: String,
     },
     /// Acknowledge a gate for a cluster.
     Acknowledge {
         gate: String,
         /// Its name or id.
         cluster: String,
-        by: String,
+        actor: Actor,
+        why: String,
     },
     /// What the fleet asks of a cluster.
     Orders {
@@ -194,7 +234,7 @@ pub enum FleetRequest {
         filter: Filter,
         /// How many may run at once.
         at_once: u32,
-        by: String,
+        actor: Actor,
     },
     /// What became of preflights.
     Preflights(Filter),
@@ -202,7 +242,7 @@ pub enum FleetRequest {
     Forget {
         /// Its name or id.
         cluster: String,
-        by: String,
+        actor: Actor,
     },
     /// Tokens that were revoked.
     Revocations,
@@ -217,6 +257,14 @@ pub enum FleetRequest {
         /// The list as received.
         list: Arc<str>,
     },
+}
+
+/// Which upgrade is meant.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum UpgradeChoice {
+    /// The one of the cluster with this name or id.
+    Of(String),
+    Number(i64),
 }
 
 /// Which tokens somebody revokes.

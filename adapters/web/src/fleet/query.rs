@@ -15,7 +15,7 @@ use towpath_formats::agent::stamp::Nonce;
 use towpath_formats::fleet::cursor;
 use towpath_formats::graph::data::{self, parse_time};
 
-use super::{FleetForm, FleetRequest, RevokeWhich};
+use super::{FleetForm, FleetRequest, RevokeWhich, UpgradeChoice};
 use crate::refusal::{OrRefusal, Refusal};
 
 /// The longest text in a query or a body.
@@ -44,7 +44,7 @@ const CLUSTERS: &str =
     "search, org, sector, workload, cluster, held-by, version, silent-since, sort, limit, after";
 const MATRIX: &str = "by, org, sector, workload, cluster, held-by, limit, after";
 const CALENDAR: &str = "from, until, org, sector, workload, cluster, held-by, limit, after";
-const ACTS: &str = "org, cluster, limit, after";
+const ACTS: &str = "org, cluster, standing, limit, after";
 const LOG: &str = "before, limit";
 /// What is said to who asks for something sealed without a nonce.
 const NO_NONCE: &str = "parameter nonce is missing; add nonce=";
@@ -144,7 +144,11 @@ pub(crate) fn calendar(_: &str, query: &str) -> Result<FleetRequest, String> {
 }
 
 pub(crate) fn acts(_: &str, query: &str) -> Result<FleetRequest, String> {
-    Ok(FleetRequest::Acts(Parameters::read(ACTS, query)?.filter))
+    let Parameters {
+        filter, standing, ..
+    } = Parameters::read(ACTS, query)?;
+    let standing = standing.unwrap_or(false);
+    Ok(FleetRequest::Acts { filter, standing })
 }
 
 pub(crate) fn watch(_: &str, query: &str) -> Result<FleetRequest, String> {
@@ -166,22 +170,38 @@ pub(crate) fn decision(number: &str, query: &str) -> Result<FleetRequest, String
 
 // Each reads the body of a change that people make, or says in a sentence what is wrong.
 
-pub(crate) fn pause(_: &str, body: &str, _: &Identity) -> Result<FleetRequest, String> {
+pub(crate) fn pause(_: &str, body: &str, by: &Identity) -> Result<FleetRequest, String> {
     let body: PauseBody = body_of(body)?;
     Ok(FleetRequest::Pause {
         organisation: optional("organisation", body.organisation)?,
         sector: optional("sector", body.sector)?,
-        by: text("by", body.by)?,
+        actor: by.into(),
         why: text("why", body.why)?,
     })
 }
 
-pub(crate) fn resume(_: &str, body: &str, _: &Identity) -> Result<FleetRequest, String> {
+pub(crate) fn resume(_: &str, body: &str, by: &Identity) -> Result<FleetRequest, String> {
     let body: ResumeBody = body_of(body)?;
-    Ok(FleetRequest::Resume {
-        organisation: optional("organisation", body.organisation)?,
-        sector: optional("sector", body.sector)?,
-    })
+    let why = reason(body.why)?;
+    let (organisation, sector) = (body.organisation, body.sector);
+    match (body.cluster, body.version) {
+        (None, None) => Ok(FleetRequest::Resume {
+            organisation: optional("organisation", organisation)?,
+            sector: optional("sector", sector)?,
+            actor: by.into(),
+            why,
+        }),
+        (Some(cluster), to) if organisation.is_none() && sector.is_none() => {
+            Ok(FleetRequest::Lift {
+                cluster: text("cluster", cluster)?,
+                version: to.as_deref().map(version).transpose()?,
+                actor: by.into(),
+                why,
+            })
+        }
+        (Some(_), _) => Err("the body has a cluster and a place; give the cluster to let its cancelled upgrades be planned again, or the place to end its pause".to_owned()),
+        (None, Some(_)) => Err("the body has a version without its cluster; add \"cluster\"".to_owned()),
+    }
 }
 
 pub(crate) fn halts(_: &str, query: &str) -> Result<FleetRequest, String> {
@@ -216,22 +236,80 @@ pub(crate) fn undo_halt(halt: &str, body: &str, by: &Identity) -> Result<FleetRe
     Ok(FleetRequest::UndoHalt { halt, by })
 }
 
-pub(crate) fn approve(_: &str, body: &str, _: &Identity) -> Result<FleetRequest, String> {
+pub(crate) fn approve(_: &str, body: &str, by: &Identity) -> Result<FleetRequest, String> {
     let body: ApproveBody = body_of(body)?;
     Ok(FleetRequest::Approve {
         organisation: text("organisation", body.organisation)?,
         cluster: optional("cluster", body.cluster)?,
         version: version(&body.version)?,
-        by: text("by", body.by)?,
+        actor: by.into(),
+        why: reason(body.why)?,
     })
 }
 
-pub(crate) fn acknowledge(_: &str, body: &str, _: &Identity) -> Result<FleetRequest, String> {
+pub(crate) fn withdraw(_: &str, body: &str, by: &Identity) -> Result<FleetRequest, String> {
+    let body: WithdrawBody = body_of(body)?;
+    let why = text("why", body.why)?;
+    let missing =
+        |field: &str| format!("the body has no {field}; add it, to say what is withdrawn");
+    let surplus = |field: &str, act: &str| {
+        Err(format!(
+            "the body has the field {field}, which is not part of an {act}; leave it out"
+        ))
+    };
+    match &*body.act {
+        "approval" if body.gate.is_some() => surplus("gate", &body.act),
+        "approval" => {
+            let organisation = body.organisation.ok_or_else(|| missing("organisation"))?;
+            Ok(FleetRequest::WithdrawApproval {
+                organisation: text("organisation", organisation)?,
+                cluster: optional("cluster", body.cluster)?,
+                version: version(&body.version.ok_or_else(|| missing("version"))?)?,
+                actor: by.into(),
+                why,
+            })
+        }
+        "acknowledgement" if body.version.is_some() => surplus("version", &body.act),
+        "acknowledgement" if body.organisation.is_some() => surplus("organisation", &body.act),
+        "acknowledgement" => Ok(FleetRequest::WithdrawAcknowledgement {
+            gate: text("gate", body.gate.ok_or_else(|| missing("gate"))?)?,
+            cluster: text("cluster", body.cluster.ok_or_else(|| missing("cluster"))?)?,
+            actor: by.into(),
+            why,
+        }),
+        other => Err(format!(
+            "act is {:?}; it must be approval or acknowledgement (a pause or a cancellation ends with /api/v1/fleet/resume)",
+            shown(other)
+        )),
+    }
+}
+
+pub(crate) fn cancel(_: &str, body: &str, by: &Identity) -> Result<FleetRequest, String> {
+    let body: CancelBody = body_of(body)?;
+    let which = match (body.cluster, body.upgrade) {
+        (Some(cluster), None) => UpgradeChoice::Of(text("cluster", cluster)?),
+        (None, Some(upgrade)) if upgrade > 0 => UpgradeChoice::Number(upgrade),
+        (None, Some(upgrade)) => {
+            return Err(format!(
+                "upgrade is {upgrade}; it must be the number of an upgrade, as /api/v1/fleet/upgrades has it"
+            ));
+        }
+        _ => return Err("the body must have a cluster or an upgrade, and not both".to_owned()),
+    };
+    Ok(FleetRequest::Cancel {
+        which,
+        actor: by.into(),
+        why: text("why", body.why)?,
+    })
+}
+
+pub(crate) fn acknowledge(_: &str, body: &str, by: &Identity) -> Result<FleetRequest, String> {
     let body: AcknowledgeBody = body_of(body)?;
     Ok(FleetRequest::Acknowledge {
         gate: text("gate", body.gate)?,
         cluster: text("cluster", body.cluster)?,
-        by: text("by", body.by)?,
+        actor: by.into(),
+        why: reason(body.why)?,
     })
 }
 
@@ -239,7 +317,7 @@ pub(crate) fn forget(_: &str, body: &str, by: &Identity) -> Result<FleetRequest,
     let body: ForgetBody = body_of(body)?;
     Ok(FleetRequest::Forget {
         cluster: text("cluster", body.cluster)?,
-        by: by.name.to_string(),
+        actor: by.into(),
     })
 }
 
@@ -264,7 +342,7 @@ pub(crate) fn revoke(_: &str, body: &str, by: &Identity) -> Result<FleetRequest,
     })
 }
 
-pub(crate) fn preflight(_: &str, body: &str, _: &Identity) -> Result<FleetRequest, String> {
+pub(crate) fn preflight(_: &str, body: &str, by: &Identity) -> Result<FleetRequest, String> {
     let body: PreflightBody = body_of(body)?;
     let at_once = body.at_once.unwrap_or(PREFLIGHTS_AT_ONCE);
     if !(1..=MAX_AT_ONCE).contains(&at_once) {
@@ -282,7 +360,7 @@ pub(crate) fn preflight(_: &str, body: &str, _: &Identity) -> Result<FleetReques
             ..Filter::default()
         },
         at_once,
-        by: text("by", body.by)?,
+        actor: by.into(),
     })
 }
 
@@ -383,6 +461,7 @@ struct Parameters {
     version: Option<Version>,
     nonce: Option<Nonce>,
     dry_run: Option<bool>,
+    standing: Option<bool>,
     by: Option<MatrixBy>,
     sort: Option<ClusterSort>,
     now: Option<Timestamp>,
@@ -410,6 +489,7 @@ impl Parameters {
             "version" => once(key, &mut self.version, version(&value)?),
             "nonce" => once(key, &mut self.nonce, read_nonce(&value)?),
             "dry-run" => once(key, &mut self.dry_run, flag(key, &value)?),
+            "standing" => once(key, &mut self.standing, flag(key, &value)?),
             "days" => once(key, &mut self.days, number(key, &value, MAX_FORECAST_DAYS)?),
             "search" => once(key, &mut filter.search, text(key, value.into())?),
             "silent-since" => once(key, &mut filter.silent_since, time(key, &value)?),
@@ -508,6 +588,12 @@ fn version(value: &str) -> Result<Version, String> {
     value.parse::<Version>().map_err(|error| error.to_string())
 }
 
+/// Why somebody acts, where nobody has to say.
+fn reason(why: Option<String>) -> Result<String, String> {
+    let why = optional("why", why)?;
+    Ok(why.unwrap_or_else(|| "no reason was given".to_owned()))
+}
+
 fn optional(what: &str, value: Option<String>) -> Result<Option<String>, String> {
     value.map(|value| text(what, value)).transpose()
 }
@@ -528,7 +614,14 @@ fn shown(text: &str) -> String {
 }
 
 fn body_of<T: DeserializeOwned>(body: &str) -> Result<T, String> {
-    serde_json::from_str(body).map_err(|error| format!("the body is not right: {error}"))
+    serde_json::from_str(body).map_err(|error| {
+        let error = error.to_string();
+        match error.starts_with("unknown field `by`") {
+            true => "the body has the field by; leave it out: the name is the one of your token"
+                .to_owned(),
+            false => format!("the body is not right: {error}"),
+        }
+    })
 }
 
 #[derive(Deserialize)]
@@ -557,7 +650,6 @@ struct NothingBody {}
 struct PauseBody {
     organisation: Option<String>,
     sector: Option<String>,
-    by: String,
     why: String,
 }
 
@@ -566,6 +658,28 @@ struct PauseBody {
 struct ResumeBody {
     organisation: Option<String>,
     sector: Option<String>,
+    cluster: Option<String>,
+    version: Option<String>,
+    why: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, expecting = "what to withdraw: an object")]
+struct WithdrawBody {
+    act: String,
+    organisation: Option<String>,
+    cluster: Option<String>,
+    version: Option<String>,
+    gate: Option<String>,
+    why: String,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, expecting = "what to cancel: an object")]
+struct CancelBody {
+    cluster: Option<String>,
+    upgrade: Option<i64>,
+    why: String,
 }
 
 #[derive(Deserialize)]
@@ -574,7 +688,7 @@ struct ApproveBody {
     organisation: String,
     cluster: Option<String>,
     version: String,
-    by: String,
+    why: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -582,7 +696,7 @@ struct ApproveBody {
 struct AcknowledgeBody {
     gate: String,
     cluster: String,
-    by: String,
+    why: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -598,7 +712,6 @@ struct PreflightBody {
     workload: Option<String>,
     cluster: Option<String>,
     at_once: Option<u32>,
-    by: String,
 }
 
 #[derive(Deserialize)]
@@ -719,39 +832,72 @@ mod tests {
 
     #[test]
     fn bodies() {
-        let ada = Identity {
+        let ada = &Identity {
             name: "ada".into(),
             source: Source::Store,
         };
-        let paused = pause(
-            "",
-            r#"{"organisation": "o", "by": "me", "why": "etcd"}"#,
-            &ada,
-        );
-        let (organisation, by, why) = (Some("o".into()), "me".into(), "etcd".into());
+        let paused = pause("", r#"{"organisation": "o", "why": "etcd"}"#, ada);
+        let (organisation, actor, why) = (Some("o".into()), ada.into(), "etcd".into());
         assert_eq!(
             paused,
             Ok(FleetRequest::Pause {
                 organisation,
                 sector: None,
-                by,
+                actor,
                 why
             })
         );
         assert_eq!(
-            resume("", "{}", &ada),
+            resume("", "{}", ada),
             Ok(FleetRequest::Resume {
                 organisation: None,
-                sector: None
+                sector: None,
+                actor: ada.into(),
+                why: "no reason was given".into(),
+            })
+        );
+        assert_eq!(
+            resume(
+                "",
+                r#"{"cluster": "c", "version": "4.16.1", "why": "ok"}"#,
+                ada
+            ),
+            Ok(FleetRequest::Lift {
+                cluster: "c".into(),
+                version: Some("4.16.1".parse().unwrap()),
+                actor: ada.into(),
+                why: "ok".into(),
+            })
+        );
+        assert_eq!(
+            cancel("", r#"{"upgrade": 7, "why": "INC-1"}"#, ada),
+            Ok(FleetRequest::Cancel {
+                which: UpgradeChoice::Number(7),
+                actor: ada.into(),
+                why: "INC-1".into(),
+            })
+        );
+        assert_eq!(
+            withdraw(
+                "",
+                r#"{"act": "acknowledgement", "gate": "g", "cluster": "c", "why": "INC-1"}"#,
+                ada
+            ),
+            Ok(FleetRequest::WithdrawAcknowledgement {
+                gate: "g".into(),
+                cluster: "c".into(),
+                actor: ada.into(),
+                why: "INC-1".into(),
             })
         );
         type BodyReader = fn(&str, &str, &Identity) -> Result<FleetRequest, String>;
-        let cases: [(BodyReader, &str, &str); 6] = [
-            (pause, r#"{"by": "me"}"#, "missing field `why`"),
+        let cases: [(BodyReader, &str, &str); 16] = [
+            (pause, "{}", "missing field `why`"),
+            (pause, r#"{"why": "", "sector": null}"#, "why is \"\""),
             (
                 pause,
-                r#"{"by": "me", "why": "", "sector": null}"#,
-                "why is \"\"",
+                r#"{"by": "me", "why": "etcd"}"#,
+                "the body has the field by; leave it out: the name is the one of your token",
             ),
             (
                 resume,
@@ -759,15 +905,56 @@ mod tests {
                 "unknown field `organization`",
             ),
             (
+                resume,
+                r#"{"version": "4.16.1"}"#,
+                "a version without its cluster",
+            ),
+            (
+                resume,
+                r#"{"cluster": "c", "sector": "s"}"#,
+                "a cluster and a place",
+            ),
+            (
                 approve,
-                r#"{"organisation": "o", "version": "4.16", "by": "me"}"#,
+                r#"{"organisation": "o", "version": "4.16"}"#,
                 "\"4.16\" is not a version",
             ),
             (approve, "[]", "an approval: an object"),
             (approve, "{", "EOF"),
+            (
+                withdraw,
+                r#"{"act": "approval", "organisation": "o", "version": "4.16.1"}"#,
+                "missing field `why`",
+            ),
+            (
+                withdraw,
+                r#"{"act": "approval", "version": "4.16.1", "why": "w"}"#,
+                "no organisation; add it",
+            ),
+            (
+                withdraw,
+                r#"{"act": "approval", "gate": "g", "why": "w"}"#,
+                "the field gate, which is not part of an approval",
+            ),
+            (
+                withdraw,
+                r#"{"act": "acknowledgement", "gate": "g", "why": "w"}"#,
+                "no cluster; add it",
+            ),
+            (
+                withdraw,
+                r#"{"act": "pause", "why": "w"}"#,
+                "ends with /api/v1/fleet/resume",
+            ),
+            (
+                cancel,
+                r#"{"why": "w"}"#,
+                "a cluster or an upgrade, and not both",
+            ),
+            (cancel, r#"{"upgrade": 0, "why": "w"}"#, "upgrade is 0"),
         ];
         for (read, body, expected) in cases {
-            let error = read("", body, &ada).unwrap_err();
+            let error = read("", body, ada).unwrap_err();
             assert!(error.contains(expected), "{error} / {expected}");
         }
     }

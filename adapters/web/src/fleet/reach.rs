@@ -6,7 +6,7 @@
 use towpath_core::access::{Refusal, Target};
 use towpath_core::fleet::Filter;
 
-use super::FleetRequest;
+use super::{FleetRequest, UpgradeChoice};
 use crate::access::Admitted;
 
 impl FleetRequest {
@@ -19,7 +19,7 @@ impl FleetRequest {
             | Self::Sectors(filter)
             | Self::Matrix { filter, .. }
             | Self::Calendar { filter, .. }
-            | Self::Acts(filter)
+            | Self::Acts { filter, .. }
             | Self::Upgrades(filter)
             | Self::Holds(filter)
             | Self::History(filter)
@@ -34,7 +34,9 @@ impl FleetRequest {
                 filter: Filter { organisation, .. },
                 ..
             } => caller.may(target(organisation.as_deref()))?,
-            Self::Approve { organisation, .. } => caller.may(Target::Organisation(organisation))?,
+            Self::Approve { organisation, .. } | Self::WithdrawApproval { organisation, .. } => {
+                caller.may(Target::Organisation(organisation))?;
+            }
             Self::Watch { .. }
             | Self::Decisions { .. }
             | Self::Decision { .. }
@@ -48,6 +50,9 @@ impl FleetRequest {
             Self::Cluster { .. }
             | Self::Why { .. }
             | Self::Acknowledge { .. }
+            | Self::WithdrawAcknowledgement { .. }
+            | Self::Cancel { .. }
+            | Self::Lift { .. }
             | Self::Forget { .. } => {}
             // They come with a cluster's own token.
             Self::Report { .. } | Self::Orders { .. } => {}
@@ -64,20 +69,30 @@ impl FleetRequest {
             | Self::Sectors(filter)
             | Self::Matrix { filter, .. }
             | Self::Calendar { filter, .. }
-            | Self::Acts(filter)
+            | Self::Acts { filter, .. }
             | Self::Upgrades(filter)
             | Self::Holds(filter)
             | Self::History(filter)
             | Self::Forecast { filter, .. }
             | Self::Preflights(filter)
             | Self::Preflight { filter, .. } => filter.cluster.as_mut(),
-            Self::Approve { cluster, .. } => cluster.as_mut(),
+            Self::Approve { cluster, .. } | Self::WithdrawApproval { cluster, .. } => {
+                cluster.as_mut()
+            }
+            Self::Cancel {
+                which: UpgradeChoice::Of(cluster),
+                ..
+            } => Some(cluster),
             Self::Cluster { cluster }
             | Self::Why { cluster, .. }
             | Self::Acknowledge { cluster, .. }
+            | Self::WithdrawAcknowledgement { cluster, .. }
+            | Self::Lift { cluster, .. }
             | Self::Forget { cluster, .. } => Some(cluster),
             Self::Pause { .. }
             | Self::Resume { .. }
+            // Whose an upgrade with a number is, the fleet looks up.
+            | Self::Cancel { .. }
             | Self::Watch { .. }
             | Self::Decisions { .. }
             | Self::Decision { .. }

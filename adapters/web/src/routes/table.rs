@@ -236,7 +236,7 @@ pub static ROUTES: &[Route] = &[
         "/api/v1/fleet/acts",
         (Who::May(Permission::ReadFleet), Read(query::acts)),
         "acts",
-        "Pauses, approvals and acknowledgements: who, why, when",
+        "What people did: pauses, approvals, acknowledgements, cancelled upgrades; who, why, when",
     ),
     get(
         "/api/v1/fleet/decisions",
@@ -290,7 +290,7 @@ pub static ROUTES: &[Route] = &[
         "/api/v1/fleet/resume",
         (Who::May(Permission::Resume), Change(query::resume)),
         "resume",
-        "Let new starts happen again",
+        "Let new starts happen again: end a pause, or lift a cancelled upgrade",
     ),
     post(
         "/api/v1/fleet/approve",
@@ -306,6 +306,18 @@ pub static ROUTES: &[Route] = &[
         ),
         "acknowledge",
         "Acknowledge a gate for a cluster",
+    ),
+    post(
+        "/api/v1/fleet/withdraw",
+        (Who::May(Permission::Withdraw), Change(query::withdraw)),
+        "withdraw",
+        "Take an approval or an acknowledgement back",
+    ),
+    post(
+        "/api/v1/fleet/cancel",
+        (Who::May(Permission::Cancel), Change(query::cancel)),
+        "cancel",
+        "Cancel one planned upgrade, until a person lifts that",
     ),
     post(
         "/api/v1/fleet/preflight",

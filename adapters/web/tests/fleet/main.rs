@@ -15,7 +15,7 @@ use serde_json::json;
 use towpath_core::access::{Permission, Role};
 use towpath_core::finding::{Finding, Place, Severity};
 use towpath_core::fleet::{
-    AgentOutcome, Authority, ClusterRow, ClusterSort, Filter, HistoryRow, MatrixBy,
+    Actor, AgentOutcome, Authority, ClusterRow, ClusterSort, Filter, HistoryRow, MatrixBy,
     UnknownClusters, UpgradeState,
 };
 use towpath_formats::fleet::token::{Claims, Enrolment, Grant};
@@ -23,7 +23,7 @@ use towpath_web::{
     AccessKeys, AllowedUpdates, AusCluster, AusMetrics, AusOrganisation, AusRemaining, AusSoak,
     ClusterCount, ClusterPlace, Cost, FleetAnswer, FleetHealth, FleetMetrics, FleetRequest, Limits,
     Managed, OutcomesQueryMetrics, Party, ROUTES, Reads, ReloadDoor, RemainingSoak, TokenKeys,
-    WakeOutcome, WatchMetrics, Who,
+    UpgradeChoice, WakeOutcome, WatchMetrics, Who,
 };
 
 use door::{
@@ -51,17 +51,22 @@ const READS: [&str; 16] = [
     "/api/v1/clusters/c",
     "/api/v1/clusters/c/why",
 ];
-const WRITES: [(&str, &str); 6] = [
-    ("/api/v1/fleet/pause", r#"{"by": "me", "why": "etcd"}"#),
+const WRITES: [(&str, &str); 8] = [
+    ("/api/v1/fleet/pause", r#"{"why": "etcd"}"#),
     ("/api/v1/fleet/resume", "{}"),
     (
         "/api/v1/fleet/approve",
-        r#"{"organisation": "o", "version": "4.16.2", "by": "me"}"#,
+        r#"{"organisation": "o", "version": "4.16.2"}"#,
     ),
     (
         "/api/v1/fleet/acknowledge",
-        r#"{"gate": "g", "cluster": "c", "by": "me"}"#,
+        r#"{"gate": "g", "cluster": "c"}"#,
     ),
+    (
+        "/api/v1/fleet/withdraw",
+        r#"{"act": "approval", "organisation": "o", "version": "4.16.2", "why": "etcd"}"#,
+    ),
+    ("/api/v1/fleet/cancel", r#"{"cluster": "c", "why": "etcd"}"#),
     ("/api/v1/fleet/forget", r#"{"cluster": "c"}"#),
     ("/api/v1/fleet/import", r#"{"clusters": []}"#),
 ];
@@ -277,6 +282,14 @@ fn keys_can_be_rotated() {
     );
 }
 
+/// Whose the administrator's token is.
+fn ada() -> Actor {
+    Actor {
+        name: "ada".into(),
+        known_by: "token AAAAAAAAAAAAAAAA".into(),
+    }
+}
+
 #[test]
 fn changes_need_the_administrators_token() {
     let door = Door::accepting();
@@ -293,33 +306,50 @@ fn changes_need_the_administrators_token() {
         );
         assert_eq!(door.post(path, &admin_token(), body).status, 200, "{path}");
     }
-    let (by, why) = ("me".to_owned(), "etcd".to_owned());
-    let version = "4.16.2".parse().unwrap();
+    let (actor, why) = (ada(), "etcd".to_owned());
+    let no_reason = || "no reason was given".to_owned();
+    let version: towpath_core::version::Version = "4.16.2".parse().unwrap();
     let expected = [
         FleetRequest::Pause {
             organisation: None,
             sector: None,
-            by: by.clone(),
+            actor: actor.clone(),
             why,
         },
         FleetRequest::Resume {
             organisation: None,
             sector: None,
+            actor: actor.clone(),
+            why: no_reason(),
         },
         FleetRequest::Approve {
             organisation: "o".into(),
             cluster: None,
-            version,
-            by: by.clone(),
+            version: version.clone(),
+            actor: actor.clone(),
+            why: no_reason(),
         },
         FleetRequest::Acknowledge {
             gate: "g".into(),
             cluster: "c".into(),
-            by,
+            actor: actor.clone(),
+            why: no_reason(),
+        },
+        FleetRequest::WithdrawApproval {
+            organisation: "o".into(),
+            cluster: None,
+            version,
+            actor: actor.clone(),
+            why: "etcd".into(),
+        },
+        FleetRequest::Cancel {
+            which: UpgradeChoice::Of("c".into()),
+            actor: actor.clone(),
+            why: "etcd".into(),
         },
         FleetRequest::Forget {
             cluster: "c".into(),
-            by: "ada".into(),
+            actor,
         },
         FleetRequest::Import {
             list: r#"{"clusters": []}"#.into(),
@@ -363,7 +393,10 @@ fn reading_needs_a_token_only_if_that_is_wanted() {
             from: None,
             until: None,
         },
-        FleetRequest::Acts(filter()),
+        FleetRequest::Acts {
+            filter: filter(),
+            standing: false,
+        },
         FleetRequest::Decisions {
             before: None,
             limit: None,

@@ -35,10 +35,7 @@ fn problem(towpath: &Towpath) -> String {
 fn a_disk_that_was_full_holds_up_nobody_once_there_is_room() {
     let fleet = Fleet::new();
     let mut towpath = fleet.serve(&fleet.sqlite(), &[]);
-    let (admin, everywhere) = (
-        fleet.token(&["--admin"]),
-        json!({"by": "ada", "why": "INC-1"}),
-    );
+    let (admin, everywhere) = (fleet.token(&["--admin"]), json!({"why": "INC-1"}));
     assert_eq!(
         fleet.report(&towpath, STAGE, &on("s1", "4.20.1")).status,
         202

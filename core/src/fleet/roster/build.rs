@@ -49,6 +49,7 @@ impl Roster {
         roster.pauses = input.pauses;
         roster.minors = input.minors;
         roster.approvals = keyed(input.approvals);
+        roster.taken_back = input.taken_back.into();
         roster.preflights = preflights_keyed(input.preflights);
         for upgrade in input.upgrades {
             roster.add_upgrade(upgrade);

@@ -6,7 +6,9 @@
 use std::collections::BTreeSet;
 
 use super::{ClusterIdx, Roster, build};
-use crate::fleet::{Approval, ClusterState, Pause, Preflight, PreflightDemand};
+use crate::cluster::ClusterId;
+use crate::fleet::taken_back::TakenBackIndex;
+use crate::fleet::{Approval, ClusterState, Pause, Preflight, PreflightDemand, TakenBack};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FollowUp {
@@ -113,6 +115,19 @@ impl Roster {
 }
 
 impl Roster {
+    /// People took something back, or lifted what they had cancelled. Who withdrew an approval changes only what is said.
+    pub fn taken_back_changed(&mut self, taken_back: TakenBack) -> FollowUp {
+        let new = TakenBackIndex::from(taken_back);
+        let old = std::mem::replace(&mut self.taken_back, new);
+        let of = |index: &TakenBackIndex| -> BTreeSet<ClusterIdx> {
+            let ids = index.with_cancelled().into_iter().map(ClusterId::as_str);
+            ids.filter_map(|id| self.find(id)).collect()
+        };
+        let mut concerned = of(&old);
+        concerned.extend(of(&self.taken_back));
+        FollowUp::Judge(concerned)
+    }
+
     /// Clusters were asked for preflights, or have told what became of them.
     pub fn preflights_changed(&mut self, preflights: Vec<Preflight>) -> FollowUp {
         self.preflights = build::preflights_keyed(preflights);

@@ -24,6 +24,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::Timestamp;
 
 use super::sorting::groups_of;
+use super::taken_back::TakenBackIndex;
 use super::{
     Approval, ClusterState, FleetInput, FleetPolicy, GateConcern, KnownFleet, LeftAlone, Minimum,
     Name, NameClash, Pause, Preflight, Upgrade, UpgradePolicy,
@@ -64,6 +65,7 @@ pub struct Roster {
     pub(crate) upgrades: Table<Upgrade>,
     pub(crate) pauses: Vec<Pause>,
     pub(crate) approvals: BTreeMap<ApprovalKey, Approval>,
+    pub(crate) taken_back: TakenBackIndex,
     pub(crate) preflights: BTreeMap<ClusterId, BTreeMap<Version, Preflight>>,
     /// Failed upgrades that have not been made good, by sector and version.
     pub(crate) failures: BTreeMap<(SectorIdx, VersionIdx), u32>,
@@ -205,6 +207,7 @@ impl Roster {
             soak: self.own_soak(),
             gates,
             approvals: self.approvals.values().cloned().collect(),
+            taken_back: self.taken_back.all(),
             preflights: self
                 .preflights
                 .values()

@@ -7,18 +7,21 @@
 use super::StartRule;
 use crate::fleet::GateConcern;
 use crate::fleet::roster::{GateEntry, StartQuestion, VersionIdx};
-use crate::verdict::{Code, Verdict};
+use crate::verdict::{Code, Value, Verdict};
 use crate::version::Minor;
 
 static GATE_CLOSED: Code = Code::new(
     "GateClosed",
-    "gate {gate} ({label}) has not been acknowledged[, and nobody knows whether the cluster uses {unsure}]",
+    "gate {gate} ({label}) has not been acknowledged[, and nobody knows whether the cluster uses {unsure}][; {by} withdrew it at {at}: {why}]",
     "acknowledge it with `towpath fleet acknowledge`, once it is true",
 )
 .with(&[
     ("gate", "gate-1"),
     ("label", "api.openshift.com/gate-sts"),
     ("unsure", "STS"),
+    ("by", "ada"),
+    ("at", "2026-11-16 12:00Z"),
+    ("why", "INC-1"),
 ]);
 
 pub(super) static RULE: StartRule =
@@ -27,10 +30,15 @@ pub(super) static RULE: StartRule =
 fn judge(q: &StartQuestion<'_>) -> Verdict {
     let refuse = |entry: &GateEntry| {
         let is_unsure = entry.scope.concerns(&q.member.state) == GateConcern::Unknown;
+        let taken_back = &q.roster.taken_back;
+        let withdrawn = taken_back.acknowledgement(&q.member.state.id, &entry.gate.id);
         let facts = [
             ("gate", (&entry.gate.id).into()),
             ("label", (&entry.gate.label).into()),
             ("unsure", is_unsure.then(|| entry.scope.name()).into()),
+            ("by", withdrawn.map(|one| &one.by).into()),
+            ("at", withdrawn.map(|one| Value::from(one.at)).into()),
+            ("why", withdrawn.map(|one| &one.why).into()),
         ];
         Verdict::refuse(GATE_CLOSED.because(facts))
     };

@@ -7,6 +7,7 @@
 mod approval;
 mod backoff;
 mod blocked_version;
+mod cancelled;
 mod channel;
 mod gate;
 mod health;
@@ -114,6 +115,8 @@ const RULES: &[Entry] = &[
     of("channel", Scope::Version, &channel::RULE),
     of("preflight", Scope::Version, &preflight::RULE),
     of("minor", Scope::Version, &minor::RULE),
+    of("cancelled", Scope::Version, &cancelled::VERSION),
+    of_plans("cancelled-pool", &cancelled::NODE_POOL),
 ];
 
 /// A rule of the fleet, by its place in the list.

@@ -32,6 +32,7 @@ pub fn sort(input: &mut FleetInput) {
     input.soak.sort();
     input.gates.sort();
     input.approvals.sort();
+    input.taken_back.sort();
     input.pauses.sort();
     input.preflights.sort();
 }

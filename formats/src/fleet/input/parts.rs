@@ -10,7 +10,7 @@ use towpath_core::fleet as core;
 use super::objection::Offer;
 use super::records::{
     Approval, Cluster, Gate, Minimum, MinorColumns, Organisation, Pause, Policy, Preflight, Soak,
-    Upgrade,
+    TakenBack, Upgrade,
 };
 use super::stored::{Join, Stored, Tables, Text, restore_all, store_all};
 use super::{in_order, sort};
@@ -41,6 +41,9 @@ pub(super) struct Rest<'a> {
     pauses: Vec<Pause<'a>>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     preflights: Vec<Preflight<'a>>,
+    /// Decisions from before anybody could take something back have none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    taken_back: Option<TakenBack<'a>>,
     inherited: BTreeMap<Text<'a>, Minimum<'a>>,
     /// Decisions from before the rule about minor versions have none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -102,6 +105,9 @@ impl<'a> Whole<'a> {
         whole.rest.gates = store_all(sorted(&input.gates), &none);
         whole.rest.pauses = store_all(sorted(&input.pauses), &none);
         whole.rest.preflights = store_all(sorted(&input.preflights), &none);
+        let anything = input.taken_back != core::TakenBack::default();
+        let taken_back = || Stored::store(&input.taken_back, &none);
+        whole.rest.taken_back = anything.then(taken_back);
         whole.rest.inherited = Stored::store(&input.inherited, &none);
         whole.rest.minors = Stored::store(&input.minors, &none);
         whole
@@ -132,6 +138,9 @@ impl<'a> Whole<'a> {
         input.gates = self.rest.gates.restore(join)?;
         input.pauses = self.rest.pauses.restore(join)?;
         input.preflights = self.rest.preflights.restore(join)?;
+        if let Some(taken_back) = self.rest.taken_back {
+            input.taken_back = taken_back.restore(join)?;
+        }
         input.inherited = self.rest.inherited.restore(join)?;
         input.minors = self.rest.minors.restore(join)?;
         sort(&mut input);
@@ -148,7 +157,7 @@ fn append<'a, D, W: Stored<'a, D>>(
     Ok(())
 }
 
-fn sorted<'a, T: Ord>(values: impl IntoIterator<Item = &'a T>) -> Vec<&'a T> {
+pub(super) fn sorted<'a, T: Ord>(values: impl IntoIterator<Item = &'a T>) -> Vec<&'a T> {
     let mut sorted: Vec<&T> = values.into_iter().collect();
     sorted.sort();
     sorted

@@ -10,7 +10,8 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use towpath_core::{finding, fleet as core, version};
 
-use super::stored::{Join, Parallel, Risk, Stored, Tables, Text, ThePart};
+use super::parts::sorted;
+use super::stored::{Join, Parallel, Risk, Stored, Tables, Text, ThePart, store_all};
 
 /// Objects: their fields are named and ordered as in the JSON, and each keeps the field of that name.
 macro_rules! objects {
@@ -209,6 +210,32 @@ objects! {
         at: Text<'a>,
     }
 
+    core::WithdrawnApproval as WithdrawnApproval {
+        organisation: Text<'a>,
+        cluster: Option<Text<'a>>,
+        version: Text<'a>,
+        by: Text<'a>,
+        at: Text<'a>,
+        why: Text<'a>,
+    }
+
+    core::WithdrawnAcknowledgement as WithdrawnAcknowledgement {
+        cluster: Text<'a>,
+        gate: Text<'a>,
+        by: Text<'a>,
+        at: Text<'a>,
+        why: Text<'a>,
+    }
+
+    core::CancelledUpgrade as CancelledUpgrade {
+        cluster: Text<'a>,
+        pool: Option<Text<'a>>,
+        version: Text<'a>,
+        by: Text<'a>,
+        at: Text<'a>,
+        why: Text<'a>,
+    }
+
     core::Preflight as Preflight {
         cluster: Text<'a>,
         version: Text<'a>,
@@ -248,6 +275,31 @@ objects! {
         hosted_kubelet_skew: Option<u8>,
         is_eus: bool,
         unverified: Vec<Text<'a>>,
+    }
+}
+
+/// What people have taken back; every list sorted.
+#[derive(Serialize, Deserialize)]
+pub(super) struct TakenBack<'a> {
+    approvals: Vec<WithdrawnApproval<'a>>,
+    acknowledgements: Vec<WithdrawnAcknowledgement<'a>>,
+    upgrades: Vec<CancelledUpgrade<'a>>,
+}
+
+impl<'a> Stored<'a, core::TakenBack> for TakenBack<'a> {
+    fn store(from: &'a core::TakenBack, tables: &Tables<'a>) -> Self {
+        Self {
+            approvals: store_all(sorted(&from.approvals), tables),
+            acknowledgements: store_all(sorted(&from.acknowledgements), tables),
+            upgrades: store_all(sorted(&from.upgrades), tables),
+        }
+    }
+    fn restore(self, join: &mut Join) -> Result<core::TakenBack, String> {
+        Ok(core::TakenBack {
+            approvals: self.approvals.restore(join)?,
+            acknowledgements: self.acknowledgements.restore(join)?,
+            upgrades: self.upgrades.restore(join)?,
+        })
     }
 }
 

@@ -1,6 +1,6 @@
-// Acts of people: pause, resume, approve, acknowledge, preflight. Each goes through the same API, with the same check, as from
-// everywhere else. Before it: whom it concerns, what it does, the command that does the same. It asks for a name and a reason
-// where the service keeps them, and says so where it does not.
+// Acts of people: pause, resume, approve, acknowledge, withdraw, cancel, preflight. Each goes through the same API, with the same
+// check, as from everywhere else. Before it: whom it concerns, what it does, the command that does the same. The service takes the
+// name from the token; the reason is asked for.
 
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
@@ -13,10 +13,10 @@ import { count } from "../../clock";
 import { Code, Mark } from "../../components/basics";
 import { Dialog } from "../../components/dialog";
 import { askForToken } from "../../components/token";
-import { may as mayDo } from "../../session";
+import { callerWords, may as mayDo } from "../../session";
 
 type FieldName = "organisation" | "sector" | "workload" | "cluster" | "version" | "gate";
-type Values = Partial<Record<FieldName | "by" | "why", string>>;
+type Values = Partial<Record<FieldName | "why", string>>;
 
 interface Kind {
   act: string;
@@ -27,8 +27,13 @@ interface Kind {
   needs: readonly FieldName[];
   /** What it does, in a sentence; `whom` is "3 clusters". */
   effect: (whom: string, values: Values) => string;
-  /** Whether the API keeps a reason of its own for it. Otherwise the reason stands behind the name. */
-  keeps: "by and why" | "by" | "nothing";
+  /** The permission that it takes, if that has another name. */
+  permission?: string;
+  /** Whether the service keeps a reason for it. */
+  keepsWhy: boolean;
+  /** What the API is asked besides the fields; its path, if that has another name. */
+  more?: Record<string, string>;
+  path?: string;
   command: (values: Values) => string[];
 }
 
@@ -40,7 +45,7 @@ const KINDS: readonly Kind[] = [
     fields: ["organisation", "sector"],
     needs: [],
     effect: (whom) => `No new upgrade starts on ${whom}. Planned upgrades are cancelled; running ones continue.`,
-    keeps: "by and why",
+    keepsWhy: true,
     command: (v) => ["pause", ...flag("org", v.organisation), ...flag("sector", v.sector), ...flag("why", v.why)],
   },
   {
@@ -50,8 +55,8 @@ const KINDS: readonly Kind[] = [
     fields: ["organisation", "sector"],
     needs: [],
     effect: (whom, v) => `Ends ${place(v)}; pauses of other places stay. Upgrades may start again on ${whom} at the next pass.`,
-    keeps: "nothing",
-    command: (v) => ["resume", ...flag("org", v.organisation), ...flag("sector", v.sector)],
+    keepsWhy: true,
+    command: (v) => ["resume", ...flag("org", v.organisation), ...flag("sector", v.sector), ...flag("why", v.why)],
   },
   {
     act: "approve",
@@ -60,8 +65,8 @@ const KINDS: readonly Kind[] = [
     fields: ["organisation", "cluster", "version"],
     needs: ["organisation", "version"],
     effect: (whom, v) => `${v.version || "The version"} counts as approved on ${whom}. All other rules still hold.`,
-    keeps: "by",
-    command: (v) => ["approve", word(v.version || "VERSION"), ...flag("org", v.organisation), ...flag("cluster", v.cluster)],
+    keepsWhy: true,
+    command: (v) => ["approve", word(v.version || "VERSION"), ...flag("org", v.organisation), ...flag("cluster", v.cluster), ...flag("why", v.why)],
   },
   {
     act: "acknowledge",
@@ -70,8 +75,56 @@ const KINDS: readonly Kind[] = [
     fields: ["cluster", "gate"],
     needs: ["cluster", "gate"],
     effect: (whom, v) => `The gate ${v.gate || ""} counts as acknowledged for ${whom}.`,
-    keeps: "by",
-    command: (v) => ["acknowledge", word(v.gate || "GATE"), ...flag("cluster", v.cluster)],
+    keepsWhy: true,
+    command: (v) => ["acknowledge", word(v.gate || "GATE"), ...flag("cluster", v.cluster), ...flag("why", v.why)],
+  },
+  {
+    act: "withdraw-approval",
+    title: "Withdraw an approval",
+    verb: "Withdraw",
+    permission: "withdraw",
+    fields: ["organisation", "cluster", "version"],
+    needs: ["organisation", "version"],
+    effect: (whom, v) => `${v.version || "The version"} no longer counts as approved on ${whom}, unless another approval says so. Upgrades that have not begun are cancelled; running ones continue.`,
+    keepsWhy: true,
+    path: "withdraw",
+    more: { act: "approval" },
+    command: (v) => ["withdraw", "approval", word(v.version || "VERSION"), ...flag("org", v.organisation), ...flag("cluster", v.cluster), ...flag("why", v.why)],
+  },
+  {
+    act: "withdraw-acknowledgement",
+    title: "Withdraw an acknowledgement",
+    verb: "Withdraw",
+    permission: "withdraw",
+    fields: ["cluster", "gate"],
+    needs: ["cluster", "gate"],
+    effect: (whom, v) => `The gate ${v.gate || ""} holds ${whom} again. Upgrades that have not begun are cancelled; running ones continue.`,
+    keepsWhy: true,
+    path: "withdraw",
+    more: { act: "acknowledgement" },
+    command: (v) => ["withdraw", "acknowledgement", word(v.gate || "GATE"), ...flag("cluster", v.cluster), ...flag("why", v.why)],
+  },
+  {
+    act: "cancel",
+    title: "Cancel an upgrade",
+    verb: "Cancel the upgrade",
+    fields: ["cluster"],
+    needs: ["cluster"],
+    effect: (whom) => `The planned upgrade of ${whom} does not start, and is not planned again until somebody lifts that. One that is under way is not stopped.`,
+    keepsWhy: true,
+    command: (v) => ["cancel", word(v.cluster || "CLUSTER"), ...flag("why", v.why)],
+  },
+  {
+    act: "lift",
+    title: "Lift a cancellation",
+    verb: "Lift it",
+    permission: "resume",
+    fields: ["cluster", "version"],
+    needs: ["cluster"],
+    effect: (whom, v) => `${v.version || "What was cancelled"} may be planned for ${whom} again, at the next pass.`,
+    keepsWhy: true,
+    path: "resume",
+    command: (v) => ["resume", ...flag("cluster", v.cluster), ...flag("to", v.version), ...flag("why", v.why)],
   },
   {
     act: "preflight",
@@ -80,7 +133,7 @@ const KINDS: readonly Kind[] = [
     fields: ["version", "organisation", "sector", "workload", "cluster"],
     needs: ["version"],
     effect: (whom, v) => `Those of ${whom} that are offered ${v.version || "the version"} run its checks, at most ten at once. Nothing is updated.`,
-    keeps: "by",
+    keepsWhy: false,
     command: (v) => ["preflight", word(v.version || "VERSION"), ...flag("org", v.organisation), ...flag("sector", v.sector), ...flag("workload", v.workload), ...flag("cluster", v.cluster)],
   },
 ];
@@ -104,8 +157,9 @@ const word = (text: string): string => (/^[\w.,:/@%+=-]+$/.test(text) ? text : `
 const flag = (name: string, value?: string): string[] => (value ? [`--${name}`, word(value)] : []);
 
 /** Buttons for the acts about the part of the fleet that is looked at, and the dialog of the one that is chosen. */
-export function ActButtons({ preset, acts = ["pause", "resume", "approve", "acknowledge", "preflight"] }: { preset?: Values; acts?: readonly string[] }): JSX.Element {
-  const chosen = KINDS.find((kind) => kind.act === param("act") && acts.includes(kind.act));
+export function ActButtons({ preset, acts = ["pause", "resume", "approve", "acknowledge", "cancel", "preflight"] }: { preset?: Values; acts?: readonly string[] }): JSX.Element {
+  // What takes something back has its button beside that; its dialog is the same.
+  const chosen = KINDS.find((kind) => kind.act === param("act"));
   return (
     <div class="row act-buttons">
       {KINDS.filter((kind) => acts.includes(kind.act)).map((kind) => (
@@ -117,29 +171,26 @@ export function ActButtons({ preset, acts = ["pause", "resume", "approve", "ackn
 }
 
 /** A link that opens an act, with its fields chosen. */
-export const actLink = (act: string): string => here({ act });
-
-const NAME = "towpath-name";
+export const actLink = (act: string, fields: Partial<Record<FieldName, string | null>> = {}): string =>
+  here({ act, ...Object.fromEntries(Object.entries(fields).map(([name, value]) => [`act-${name}`, value ?? ""])) });
 
 function ActDialog({ kind, preset }: { kind: Kind; preset: Values }): JSX.Element {
   const [values, setValues] = useState<Values>(() => ({
-    ...Object.fromEntries(kind.fields.map((name) => [name, param(`act-${name}`) || preset[name] || ""])),
-    by: sessionStorage.getItem(NAME) ?? "",
+    // What is taken back is exactly what was given: an approval of a whole organisation is not the one of this cluster.
+    ...Object.fromEntries(kind.fields.map((name) => [name, param(`act-${name}`) || (kind.path === "withdraw" ? "" : preset[name]) || ""])),
     why: "",
   }));
   const [state, setState] = useState<{ doing?: boolean; done?: unknown; error?: string }>({});
   const set = (name: keyof Values) => (event: Event) => setValues((was) => ({ ...was, [name]: (event.currentTarget as HTMLInputElement).value }));
   const close = () => change({ act: "", ...Object.fromEntries(kind.fields.map((name) => [`act-${name}`, ""])) });
-  const isSigned = kind.keeps !== "nothing";
-  const missing = [...kind.needs, ...(isSigned ? (["by", "why"] as const) : [])].filter((name) => !values[name]?.trim());
-  const may = mayDo(kind.act);
+  const missing = [...kind.needs, ...(kind.keepsWhy ? (["why"] as const) : [])].filter((name) => !values[name]?.trim());
+  const may = mayDo(kind.permission ?? kind.act);
   const submit = async (event: Event) => {
     event.preventDefault();
     if (missing.length > 0 || !may || state.doing) return;
     setState({ doing: true });
-    if (isSigned) sessionStorage.setItem(NAME, values.by!.trim());
     try {
-      setState({ done: await post(`/api/v1/fleet/${kind.act}`, bodyOf(kind, values)) });
+      setState({ done: await post(`/api/v1/fleet/${kind.path ?? kind.act}`, bodyOf(kind, values)) });
       touch("act", "fleet");
     } catch (error) {
       setState({ error: error instanceof ApiError ? error.message : "the answer cannot be read" });
@@ -156,13 +207,9 @@ function ActDialog({ kind, preset }: { kind: Kind; preset: Values }): JSX.Elemen
             <input name={`act-${name}`} value={values[name]} onInput={set(name)} autoComplete="off" spellcheck={false} required={kind.needs.includes(name)} autofocus={index === 0} />
           </label>
         ))}
-        {isSigned ? (
-          <>
-            <label class="field wide"><span>Your name</span><input name="by" value={values.by} onInput={set("by")} required maxLength={80} autoComplete="name" /></label>
-            <label class="field wide"><span>Reason, for whoever asks later</span><input name="why" value={values.why} onInput={set("why")} required maxLength={160} autoComplete="off" placeholder="INC-123: …" /></label>
-          </>
-        ) : (
-          <p class="note">The service does not record who does this, nor why.</p>
+        {may && <p class="note">It is recorded with your name, <b>{callerWords()}</b>: that of your token.</p>}
+        {kind.keepsWhy && (
+          <label class="field wide"><span>Reason, for whoever asks later</span><input name="why" value={values.why} onInput={set("why")} required maxLength={160} autoComplete="off" placeholder="INC-123: …" /></label>
         )}
         <Before kind={kind} values={values} />
         {state.error && <p class="note note-failing" role="alert">It was refused, and nothing has changed: {state.error}</p>}
@@ -199,22 +246,18 @@ function Before({ kind, values }: { kind: Kind; values: Values }): JSX.Element {
       ) : (
         <p><b>What it will do:</b> {kind.effect(whom, values)}</p>
       )}
-      <Code text={["towpath fleet", ...kind.command(values), ...flag("by", kind.keeps === "nothing" ? "" : values.by), "--server", location.origin].join(" ")} label="The command that does the same" />
+      <Code text={["towpath fleet", ...kind.command(values), "--server", location.origin].join(" ")} label="The command that does the same" />
     </div>
   );
 }
 
 function bodyOf(kind: Kind, values: Values): Record<string, string> {
-  const body: Record<string, string> = {};
+  const body: Record<string, string> = { ...kind.more };
   for (const name of kind.fields) {
     const value = values[name]?.trim();
     if (value) body[name] = value;
   }
-  const by = values.by?.trim() ?? "";
-  const why = values.why?.trim() ?? "";
-  if (kind.keeps === "by and why") return { ...body, by, why };
-  if (kind.keeps === "by") return { ...body, by: `${by} (${why})` };
-  return body;
+  return kind.keepsWhy ? { ...body, why: values.why?.trim() ?? "" } : body;
 }
 
 function Done({ kind, answer, onClose }: { kind: Kind; answer: unknown; onClose: () => void }): JSX.Element {
