@@ -1,7 +1,7 @@
 // Every file of the page, written by ui/build.mjs.
 &[
     ("assets/icon-130C444C.svg", include_bytes!("assets/icon-130C444C.svg")),
-    ("assets/page-FXG7IXXB.js", include_bytes!("assets/page-FXG7IXXB.js")),
     ("assets/page-TGHLF7HX.css", include_bytes!("assets/page-TGHLF7HX.css")),
+    ("assets/page-WSMR3A3P.js", include_bytes!("assets/page-WSMR3A3P.js")),
     ("index.html", include_bytes!("index.html")),
 ]

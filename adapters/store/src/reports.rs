@@ -15,8 +15,8 @@ use sqlx::Row;
 use towpath_core::cluster::ClusterId;
 use towpath_core::feedback::{HistoryStep, Testimony, TimeLimits, Told};
 use towpath_core::fleet::{
-    AgentOutcome, AgentUpdate, Authority, ClusterState, Identity, Name, NotAsBound, Observation,
-    PreflightResult, Span, SpanChange, observe, observe_late,
+    AgentOutcome, AgentUpdate, Authority, BoundIdentity, ClusterState, Name, NotAsBound,
+    Observation, PreflightResult, Span, SpanChange, observe, observe_late,
 };
 use towpath_core::version::Version;
 
@@ -223,11 +223,11 @@ impl ClusterReport {
     }
 
     /// The identity that the report claims. Without a name, the cluster's id is its name. A token always has a name.
-    fn identity(&self) -> Identity {
+    fn identity(&self) -> BoundIdentity {
         let is_said =
             self.authority == Authority::Token || *self.state.name != *self.state.id.as_str();
         let name = is_said.then(|| self.state.name.clone());
-        Identity {
+        BoundIdentity {
             organisation: self.state.organisation.clone(),
             name,
         }
@@ -259,7 +259,7 @@ struct KnownCluster<'a> {
     /// Its name; empty if unknown.
     name: Name,
     /// The identity that it is bound to.
-    bound_to: Option<Identity>,
+    bound_to: Option<BoundIdentity>,
     /// Since when it is bound, if this batch has bound it.
     bound_from: Option<Timestamp>,
     /// The last report that changed it.
@@ -286,7 +286,7 @@ impl<'a> KnownCluster<'a> {
                 .map_or(report.state.last_seen, |newest| newest.until);
             self.bound_from = Some(newest.max(report.state.last_seen));
         }
-        self.bound_to = binding.is_bound().then(|| Identity {
+        self.bound_to = binding.is_bound().then(|| BoundIdentity {
             organisation: said.organisation,
             name: Some(name.clone()),
         });
@@ -396,7 +396,7 @@ async fn lock<'a>(
         let from: Option<i64> = row.try_get(3)?;
         let (organisation, name): (Name, Name) =
             (rows::text(row, 6)?.into(), rows::text(row, 7)?.into());
-        let identity = || Identity {
+        let identity = || BoundIdentity {
             organisation,
             name: Some(name.clone()),
         };

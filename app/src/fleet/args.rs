@@ -11,7 +11,7 @@ use towpath_formats::fleet::Room;
 use towpath_formats::timespan::TimeSpan;
 
 use super::hands_args::HandsArgs;
-use super::{export, import, operator_acts, preflight, replay};
+use super::{export, import, operator_acts, preflight, replay, token};
 use crate::cli::terminal_width;
 use crate::clock::NowArgs;
 use crate::config::{self, SourceArgs};
@@ -220,7 +220,7 @@ pub(crate) enum FleetCommand {
     #[command(
         after_help = "Example:\n  towpath fleet token --keys token-keys --cluster 11111111-0000-4000-8000-000000000001 --org acme --name shop-eu --days 90"
     )]
-    Token(operator_acts::TokenArgs),
+    Token(token::TokenArgs),
 }
 
 /// What to look at, and how to show it.

@@ -35,6 +35,7 @@ mod report_queue;
 pub(crate) mod revocations;
 pub(crate) mod run;
 pub(crate) mod scheduler;
+mod token;
 mod views;
 
 use std::ops::Deref;
@@ -144,7 +145,7 @@ async fn answer(command: FleetCommand) -> anyhow::Result<bool> {
         FleetCommand::Check(args) => operator_acts::check(args).await,
         FleetCommand::Backup(args) => operator_acts::backup(args).await,
         FleetCommand::Restore(args) => operator_acts::restore(args).await,
-        FleetCommand::Token(args) => operator_acts::token(&args).await,
+        FleetCommand::Token(args) => token::token(&args).await,
     }
 }
 

@@ -1,6 +1,6 @@
 //! Whether a caller whose role is for some organisations may touch the one cluster that a request names.
 
-use towpath_core::access::{Refusal, Target};
+use towpath_core::access::{NotPermitted, Target};
 use towpath_core::cluster::ClusterId;
 use towpath_core::fleet::{Name, UpgradeId};
 use towpath_web::{Admitted, FleetAnswer, FleetRequest, UpgradeChoice};
@@ -97,7 +97,7 @@ async fn owner(
 }
 
 /// The same for a cluster elsewhere and for one that is not there.
-fn forbidden(refusal: &Refusal, called: &str) -> FleetAnswer {
+fn forbidden(refusal: &NotPermitted, called: &str) -> FleetAnswer {
     FleetAnswer::Forbidden {
         kind: refusal.kind(),
         sentence: format!(

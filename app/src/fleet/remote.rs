@@ -6,7 +6,8 @@ use serde_json::{Value, json};
 use towpath_core::fleet::MatrixBy;
 
 use super::args::{FleetCommand, FleetPartArgs, HistoryOutput};
-use super::operator_acts::{Withdrawn, enrolment_of, issue};
+use super::operator_acts::Withdrawn;
+use super::token::{enrolment_of, issue};
 use crate::cli::{print, say};
 use crate::example::Origin;
 use crate::output::{Output, OutputArgs};

@@ -19,7 +19,7 @@ pub struct Grants(BTreeSet<(Role, Reach)>);
 
 /// Where somebody may do something.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Scope {
+pub enum RoleScope {
     Everywhere,
     /// Only there; nowhere, if it is empty.
     Organisations(BTreeSet<Name>),
@@ -41,19 +41,19 @@ impl Grants {
     }
 
     /// Where these roles permit it.
-    pub fn scope(&self, permission: Permission) -> Scope {
+    pub fn scope(&self, permission: Permission) -> RoleScope {
         let mut organisations = BTreeSet::new();
         for (_, reach) in self.0.iter().filter(|(role, _)| role.permits(permission)) {
             match reach {
-                Reach::Everywhere => return Scope::Everywhere,
+                Reach::Everywhere => return RoleScope::Everywhere,
                 Reach::Organisation(name) => _ = organisations.insert(name.clone()),
             }
         }
-        Scope::Organisations(organisations)
+        RoleScope::Organisations(organisations)
     }
 }
 
-impl Scope {
+impl RoleScope {
     /// Whether somebody may do it anywhere at all.
     pub fn is_nowhere(&self) -> bool {
         matches!(self, Self::Organisations(names) if names.is_empty())

@@ -12,9 +12,9 @@ mod role;
 
 use std::fmt;
 
-pub use grants::{Grants, Reach, Scope};
+pub use grants::{Grants, Reach, RoleScope};
 pub use identity::{Identity, Source, SourceKind};
-pub use policy::{AccessPolicy, Binding};
+pub use policy::{AccessPolicy, RoleBinding};
 pub use renewal::{Renewal, renewal};
 pub use revoked::{Revocation, Revoked, RevokedTokens, TokenFacts};
 pub use role::{Permission, Role};
@@ -29,7 +29,7 @@ pub enum Target<'a> {
 
 /// Why somebody may not.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Refusal {
+pub enum NotPermitted {
     /// Has none of the roles that permit it.
     NoRole(Permission),
     /// Has a role for it, but elsewhere.
@@ -41,27 +41,31 @@ pub enum Refusal {
 }
 
 /// Whether these roles permit that there.
-pub fn may(grants: &Grants, permission: Permission, target: Target<'_>) -> Result<(), Refusal> {
+pub fn may(
+    grants: &Grants,
+    permission: Permission,
+    target: Target<'_>,
+) -> Result<(), NotPermitted> {
     let organisation = match (grants.scope(permission), target) {
-        (Scope::Everywhere, _) => return Ok(()),
-        (Scope::Organisations(none), _) if none.is_empty() => {
-            return Err(Refusal::NoRole(permission));
+        (RoleScope::Everywhere, _) => return Ok(()),
+        (RoleScope::Organisations(none), _) if none.is_empty() => {
+            return Err(NotPermitted::NoRole(permission));
         }
-        (Scope::Organisations(theirs), Target::Organisation(asked)) => {
+        (RoleScope::Organisations(theirs), Target::Organisation(asked)) => {
             if theirs.contains(asked) {
                 return Ok(());
             }
             Some(asked.to_owned())
         }
-        (Scope::Organisations(_), Target::Everywhere) => None,
+        (RoleScope::Organisations(_), Target::Everywhere) => None,
     };
-    Err(Refusal::Elsewhere {
+    Err(NotPermitted::Elsewhere {
         permission,
         organisation,
     })
 }
 
-impl Refusal {
+impl NotPermitted {
     /// A stable word, for clients and metrics.
     pub fn kind(&self) -> &'static str {
         match self {
@@ -71,7 +75,7 @@ impl Refusal {
     }
 }
 
-impl fmt::Display for Refusal {
+impl fmt::Display for NotPermitted {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NoRole(permission) => write!(

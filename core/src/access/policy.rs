@@ -10,12 +10,12 @@ use crate::fleet::Name;
 /// Who has which role.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct AccessPolicy {
-    pub bindings: Vec<Binding>,
+    pub bindings: Vec<RoleBinding>,
 }
 
 /// Gives one role to people, by their names and by their groups.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Binding {
+pub struct RoleBinding {
     pub role: Role,
     pub reach: Reach,
     pub people: BTreeSet<Name>,
@@ -47,7 +47,7 @@ impl AccessPolicy {
     }
 }
 
-impl Binding {
+impl RoleBinding {
     fn is_for(&self, identity: &Identity, groups: &BTreeSet<Name>) -> bool {
         let kind = identity.source.kind();
         let is_elsewhere_known = matches!(kind, SourceKind::Oidc | SourceKind::Kubernetes);
@@ -67,7 +67,7 @@ mod tests {
     }
 
     fn policy() -> AccessPolicy {
-        let binding = |role, people: &[&str], groups: &[&str], source| Binding {
+        let binding = |role, people: &[&str], groups: &[&str], source| RoleBinding {
             role,
             reach: Reach::Organisation("acme".into()),
             people: set(people),

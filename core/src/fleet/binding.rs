@@ -29,7 +29,7 @@ pub enum Authority {
 
 /// The organisation and name that a cluster has, or says it has.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Identity {
+pub struct BoundIdentity {
     pub organisation: Name,
     /// The name; none: it was left out, and the one that is known stays.
     pub name: Option<Name>,
@@ -41,8 +41,12 @@ pub struct NotAsBound;
 
 impl Authority {
     /// Whether a cluster is bound after a report on this authority. A list may bind it to something else; nobody else may.
-    pub fn bind(self, bound_to: Option<&Identity>, said: &Identity) -> Result<Binding, NotAsBound> {
-        let other_name = |bound: &Identity| said.name.is_some() && said.name != bound.name;
+    pub fn bind(
+        self,
+        bound_to: Option<&BoundIdentity>,
+        said: &BoundIdentity,
+    ) -> Result<Binding, NotAsBound> {
+        let other_name = |bound: &BoundIdentity| said.name.is_some() && said.name != bound.name;
         match (self, bound_to) {
             (Self::List, _) | (Self::Token, None) => Ok(Binding::Bound),
             (Self::Claim, None) => Ok(Binding::Unbound),
@@ -68,7 +72,7 @@ mod tests {
 
     #[test]
     fn who_may_bind_a_cluster_to_what() {
-        let identity = |organisation: &str, name: Option<&str>| Identity {
+        let identity = |organisation: &str, name: Option<&str>| BoundIdentity {
             organisation: organisation.into(),
             name: name.map(Into::into),
         };

@@ -75,7 +75,7 @@ use crate::version::Minors;
 
 pub use accepted_risk::{AcceptedRisk, RiskEnd};
 pub use agent_update::{AgentOutcome, AgentUpdate};
-pub use binding::{Authority, Binding, Identity, NotAsBound};
+pub use binding::{Authority, Binding, BoundIdentity, NotAsBound};
 pub use enrolment::{UnknownClusters, UnplacedReason};
 pub use names::{NameClash, name_clashes, name_findings};
 pub use person_act::{ActKind, Actor, PersonAct, Said};

@@ -16,7 +16,7 @@
 
 use std::collections::BTreeSet;
 
-use towpath_core::access::{AccessPolicy, Binding, Reach, Role, SourceKind};
+use towpath_core::access::{AccessPolicy, Reach, Role, RoleBinding, SourceKind};
 use towpath_core::finding::{Finding, Place};
 use towpath_core::fleet::Name;
 
@@ -45,7 +45,7 @@ fn policy(reader: &mut Reader, node: &Node) -> Option<AccessPolicy> {
     Some(AccessPolicy { bindings })
 }
 
-fn binding(reader: &mut Reader, node: &Node) -> Option<Binding> {
+fn binding(reader: &mut Reader, node: &Node) -> Option<RoleBinding> {
     let known = [
         "role",
         "organisation",
@@ -66,7 +66,7 @@ fn binding(reader: &mut Reader, node: &Node) -> Option<Binding> {
         reader.error("bad-value", node, problem, "add people or groups");
     }
     let source = record.get("from").map(|from| source(reader, from));
-    Some(Binding {
+    Some(RoleBinding {
         role: role?,
         reach: reach?,
         people,
@@ -172,14 +172,14 @@ mod tests {
         );
         let set = |names: &[&str]| names.iter().map(|name| Name::from(*name)).collect();
         let expected = vec![
-            Binding {
+            RoleBinding {
                 role: Role::Operator,
                 reach: Reach::Organisation("acme".into()),
                 people: set(&["ada@example.com"]),
                 groups: set(&["sre", "system:admins"]),
                 source: None,
             },
-            Binding {
+            RoleBinding {
                 role: Role::Viewer,
                 reach: Reach::Everywhere,
                 people: set(&[]),

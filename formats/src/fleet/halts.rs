@@ -8,9 +8,8 @@ use towpath_core::version::Version;
 use crate::graph::rollouts;
 use crate::words::second;
 
-/// What is said to whom the first of two administrators is.
-pub const SECOND_NEEDED: &str =
-    "an administrator whose token has another name must undo it too; until then it stands";
+/// What is said to the first of two people.
+pub const SECOND_NEEDED: &str = "somebody with another name must undo it too; until then it stands";
 
 /// A halt, standing or undone.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -67,7 +66,7 @@ impl HaltAct {
                 )
             }
             Self::Undone => format!(
-                "{release} is halted no more (halt {id}): two administrators have undone it. Whoever its windows have reached is offered it at once."
+                "{release} is halted no more (halt {id}): two people have undone it. Whoever its windows have reached is offered it at once."
             ),
             Self::UndoneBefore => {
                 format!("Halt {id} of {release} was undone before. Nothing changed.")

@@ -1,7 +1,7 @@
 //! Whether a caller may use an endpoint, and where.
 
 use http::StatusCode;
-use towpath_core::access::{self, Grants, Identity, Permission, Reach, Role, Scope, Target};
+use towpath_core::access::{self, Grants, Identity, Permission, Reach, Role, RoleScope, Target};
 
 use super::Caller;
 use crate::Service;
@@ -29,17 +29,17 @@ impl Admitted {
     }
 
     /// Whether they may do there what they were let in for.
-    pub fn may(&self, target: Target<'_>) -> Result<(), access::Refusal> {
+    pub fn may(&self, target: Target<'_>) -> Result<(), access::NotPermitted> {
         access::may(&self.grants, self.permission, target)
     }
 
     /// The organisation that they were let in for, if there is exactly one.
     pub(crate) fn only_organisation(&self) -> Option<String> {
         match self.grants.scope(self.permission) {
-            Scope::Organisations(names) if names.len() == 1 => {
+            RoleScope::Organisations(names) if names.len() == 1 => {
                 names.first().map(ToString::to_string)
             }
-            Scope::Organisations(_) | Scope::Everywhere => None,
+            RoleScope::Organisations(_) | RoleScope::Everywhere => None,
         }
     }
 }
@@ -70,7 +70,7 @@ pub(crate) fn admit(
     let known = caller.known(service)?;
     match known.grants.scope(permission).is_nowhere() {
         true => Err(forbidden(
-            &access::Refusal::NoRole(permission),
+            &access::NotPermitted::NoRole(permission),
             Some(&known.identity),
         )),
         false => Ok(Some(Admitted {
@@ -108,7 +108,7 @@ fn reads_are_open(service: &Service) -> bool {
 }
 
 /// The refusal of somebody who is known: it says as whom.
-pub(crate) fn forbidden(refusal: &access::Refusal, who: Option<&Identity>) -> Refusal {
+pub(crate) fn forbidden(refusal: &access::NotPermitted, who: Option<&Identity>) -> Refusal {
     let sentence = match who {
         Some(who) => format!("you are {}: {refusal}", who.name),
         None => refusal.to_string(),

@@ -3,7 +3,7 @@
 //! A question without an organisation is about theirs, if they have one. A change must name it: it is never made smaller than
 //! what was asked for. Whose a single cluster is, only the fleet knows; it checks that ([`FleetRequest::cluster_asked`]).
 
-use towpath_core::access::{Refusal, Target};
+use towpath_core::access::{NotPermitted, Target};
 use towpath_core::fleet::Filter;
 
 use super::{FleetRequest, UpgradeChoice};
@@ -11,7 +11,7 @@ use crate::access::Admitted;
 
 impl FleetRequest {
     /// The request, as far as the caller may make it.
-    pub(crate) fn within(mut self, caller: &Admitted) -> Result<Self, Refusal> {
+    pub(crate) fn within(mut self, caller: &Admitted) -> Result<Self, NotPermitted> {
         match &mut self {
             Self::Status(filter)
             | Self::Plan { filter, .. }

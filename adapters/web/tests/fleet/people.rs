@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use towpath_core::access::{AccessPolicy, Binding, Identity, Reach, Role, Source};
+use towpath_core::access::{AccessPolicy, Identity, Reach, Role, RoleBinding, Source};
 use towpath_web::{
     Authenticator, FleetAnswer, FleetRequest, NotRecognised, Person, Reads, Recognition,
 };
@@ -44,7 +44,7 @@ fn door() -> Door {
         FleetAnswer::Json("{}".to_owned())
     });
     door.service.set_authenticators(vec![Arc::new(Fake)]);
-    let binding = |role, groups: &str, reach| Binding {
+    let binding = |role, groups: &str, reach| RoleBinding {
         role,
         reach,
         people: [].into(),

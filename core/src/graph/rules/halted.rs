@@ -13,7 +13,7 @@ use crate::verdict::{Code, Reason, Value, Verdict};
 static HALTED: Code = Code::new(
     "Halted",
     "halted for {whom} by {by} at {at}: {why}",
-    "look at the evidence; removing the halt's file from the graph data undoes it, and a halt in the store ends when two administrators say `towpath rollouts resume`",
+    "look at the evidence; removing the halt's file from the graph data undoes it, and a halt in the store ends when two people say `towpath rollouts resume`",
 )
 .with(&[
     ("whom", "clusters from 4.19 on AWS"),
