@@ -297,7 +297,7 @@ fn mistakes_are_told() {
     for (file, expected) in [
         (
             "acceptUnboundTokensUntil: 2027-01-31",
-            "add --people-keys FILE",
+            "add --token-keys FILE",
         ),
         (
             "tokenKeys: k\nacceptUnboundTokensUntil: soon",
@@ -392,6 +392,7 @@ fn the_flags_of_serve_stand_under_headings() {
         names,
         [
             "ACM",
+            "Access",
             "Connections",
             "Fleet",
             "Logging",
