@@ -302,7 +302,7 @@ fn mistakes_are_told() {
     for (file, expected) in [
         (
             "acceptUnboundTokensUntil: 2027-01-31",
-            "add --people-keys FILE",
+            "add --token-keys FILE",
         ),
         (
             "tokenKeys: k\nacceptUnboundTokensUntil: soon",
