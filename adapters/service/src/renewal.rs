@@ -90,8 +90,9 @@ impl ServiceClient {
         replace(path, &token.line()).map_err(|error| ServiceError::BadConfig {
             place: format!("the token file {}", path.display()),
             problem: format!("cannot be replaced by a new token: {error}"),
-            remedy: "let the agent write its folder, or name its Secret with --token-secret"
-                .to_owned(),
+            remedy:
+                "let the agent write that folder; a token in a mounted Secret is replaced by hand"
+                    .to_owned(),
         })
     }
 }
