@@ -30,7 +30,7 @@ pub struct ActMark(i64);
 
 /// What an act is about, as it is stored: '' where there is none.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Place<'a> {
+pub(crate) struct ActSubject<'a> {
     pub(crate) kind: &'static str,
     pub(crate) organisation: &'a str,
     pub(crate) sector: &'a str,
@@ -134,12 +134,12 @@ impl Store {
             let lifted: Vec<CancelledUpgrade> = cancelled.into_iter().filter(is_meant).collect();
             for one in &lifted {
                 let version = one.version.to_string();
-                let place = Place {
+                let place = ActSubject {
                     kind: CANCELLATION,
                     cluster: cluster.as_str(),
                     pool: one.pool.as_deref().unwrap_or_default(),
                     version: &version,
-                    ..Place::default()
+                    ..ActSubject::default()
                 };
                 end(&mut tx, &place, &words).await?;
             }
@@ -225,7 +225,7 @@ impl<'a> Words<'a> {
 /// Writes down an act, which stands from now on.
 pub(crate) async fn begin(
     tx: &mut Tx,
-    place: &Place<'_>,
+    place: &ActSubject<'_>,
     upgrade: Option<UpgradeId>,
     words: &Words<'_>,
 ) -> Result<()> {
@@ -243,7 +243,11 @@ pub(crate) async fn begin(
 }
 
 /// Ends the acts that stand at a place, and returns what they were.
-pub(crate) async fn end(tx: &mut Tx, place: &Place<'_>, words: &Words<'_>) -> Result<Vec<Said>> {
+pub(crate) async fn end(
+    tx: &mut Tx,
+    place: &ActSubject<'_>,
+    words: &Words<'_>,
+) -> Result<Vec<Said>> {
     let text =
         format!("SELECT {COLUMNS} FROM acts WHERE {SAME_PLACE} AND ended_seq IS NULL ORDER BY seq");
     let rows = bound(&text, place).fetch_all(tx.on()).await?;
@@ -263,7 +267,7 @@ pub(crate) async fn end(tx: &mut Tx, place: &Place<'_>, words: &Words<'_>) -> Re
 /// Writes down what holds at a place already, if a program wrote it that knows no history.
 pub(crate) async fn adopt(
     tx: &mut Tx,
-    place: &Place<'_>,
+    place: &ActSubject<'_>,
     holding: Option<&(String, i64, String)>,
 ) -> Result<()> {
     let Some((by, at, why)) = holding else {
@@ -287,7 +291,7 @@ pub(crate) async fn adopt(
 
 fn bound<'q>(
     text: &str,
-    place: &Place<'q>,
+    place: &ActSubject<'q>,
 ) -> sqlx::query::Query<'q, sqlx::Any, sqlx::any::AnyArguments> {
     sqlx::query(AssertSqlSafe(text.to_owned()))
         .bind(place.kind)

@@ -7,7 +7,7 @@ use sqlx::AssertSqlSafe;
 use towpath_core::cluster::ClusterId;
 use towpath_core::fleet::{CancelledUpgrade, Owner, Said, Upgrade, UpgradeId, UpgradeState};
 
-use crate::acts::{self, CANCELLATION, Place, Words, standing_cancellations};
+use crate::acts::{self, ActSubject, CANCELLATION, Words, standing_cancellations};
 use crate::claims::lock_starts;
 use crate::rows::{self, UPGRADE};
 use crate::{Result, Store, bounded};
@@ -65,12 +65,12 @@ impl Store {
                 return Ok(CancelOutcome::Again(upgrade, before));
             }
             let version = upgrade.to.to_string();
-            let place = Place {
+            let place = ActSubject {
                 kind: CANCELLATION,
                 cluster: upgrade.cluster.as_str(),
                 pool: upgrade.pool.as_deref().unwrap_or_default(),
                 version: &version,
-                ..Place::default()
+                ..ActSubject::default()
             };
             acts::begin(&mut tx, &place, Some(upgrade.id), &words).await?;
             tx.commit().await?;

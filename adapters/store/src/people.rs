@@ -7,7 +7,7 @@ use towpath_core::cluster::ClusterId;
 use towpath_core::fleet::{Approval, Name, Pause, Said};
 use towpath_core::version::Version;
 
-use crate::acts::{self, ACKNOWLEDGEMENT, APPROVAL, PAUSE, Place, Words};
+use crate::acts::{self, ACKNOWLEDGEMENT, APPROVAL, ActSubject, PAUSE, Words};
 use crate::claims::lock_starts;
 use crate::reports::number_change;
 use crate::rows::{self, checked, time};
@@ -40,11 +40,11 @@ enum History {
 impl Store {
     /// Pauses new starts. After this returns, no claim there succeeds. What holds of a place is its newest pause; all are kept.
     pub async fn pause(&self, pause: &Pause, known_by: &str) -> Result<()> {
-        let place = Place {
+        let place = ActSubject {
             kind: PAUSE,
             organisation: place(pause.organisation.as_deref())?,
             sector: place(pause.sector.as_deref())?,
-            ..Place::default()
+            ..ActSubject::default()
         };
         let words = Words::new(&pause.by, known_by, pause.at, &pause.why)?;
         match self.write_pause(&place, &words, History::Kept).await {
@@ -58,7 +58,7 @@ impl Store {
 
     async fn write_pause(
         &self,
-        place: &Place<'_>,
+        place: &ActSubject<'_>,
         words: &Words<'_>,
         history: History,
     ) -> Result<()> {
@@ -90,11 +90,11 @@ impl Store {
         sector: Option<&str>,
         said: &Said,
     ) -> Result<u64> {
-        let place = Place {
+        let place = ActSubject {
             kind: PAUSE,
             organisation: place(organisation)?,
             sector: place(sector)?,
-            ..Place::default()
+            ..ActSubject::default()
         };
         let words = Words::of(said)?;
         bounded(async {
@@ -240,26 +240,26 @@ fn approval_place<'a>(
     organisation: &'a str,
     cluster: Option<&'a str>,
     version: &'a str,
-) -> Result<Place<'a>> {
-    Ok(Place {
+) -> Result<ActSubject<'a>> {
+    Ok(ActSubject {
         kind: APPROVAL,
         organisation: checked(organisation)?,
         cluster: place(cluster)?,
         version,
-        ..Place::default()
+        ..ActSubject::default()
     })
 }
 
-fn acknowledgement_place<'a>(cluster: &'a ClusterId, gate: &'a str) -> Result<Place<'a>> {
-    Ok(Place {
+fn acknowledgement_place<'a>(cluster: &'a ClusterId, gate: &'a str) -> Result<ActSubject<'a>> {
+    Ok(ActSubject {
         kind: ACKNOWLEDGEMENT,
         cluster: checked(cluster.as_str())?,
         gate: checked(gate)?,
-        ..Place::default()
+        ..ActSubject::default()
     })
 }
 
-async fn adopt_pause(tx: &mut Tx, place: &Place<'_>) -> Result<()> {
+async fn adopt_pause(tx: &mut Tx, place: &ActSubject<'_>) -> Result<()> {
     let text = "SELECT by_whom, at, why FROM pauses WHERE organisation = $1 AND sector = $2";
     let query = sqlx::query(text)
         .bind(place.organisation)
@@ -268,7 +268,7 @@ async fn adopt_pause(tx: &mut Tx, place: &Place<'_>) -> Result<()> {
     acts::adopt(tx, place, holding.as_ref()).await
 }
 
-async fn adopt_approval(tx: &mut Tx, place: &Place<'_>) -> Result<()> {
+async fn adopt_approval(tx: &mut Tx, place: &ActSubject<'_>) -> Result<()> {
     let text = "SELECT by_whom, at, CAST('' AS TEXT) FROM approvals WHERE organisation = $1 AND cluster = $2 AND version = $3";
     let query = sqlx::query(text).bind(place.organisation);
     let query = query.bind(place.cluster).bind(place.version);
@@ -276,7 +276,7 @@ async fn adopt_approval(tx: &mut Tx, place: &Place<'_>) -> Result<()> {
     acts::adopt(tx, place, holding.as_ref()).await
 }
 
-async fn adopt_acknowledgement(tx: &mut Tx, place: &Place<'_>) -> Result<()> {
+async fn adopt_acknowledgement(tx: &mut Tx, place: &ActSubject<'_>) -> Result<()> {
     let text = "SELECT by_whom, at, CAST('' AS TEXT) FROM acknowledgements WHERE cluster = $1 AND gate = $2";
     let query = sqlx::query(text).bind(place.cluster).bind(place.gate);
     let holding = holding(query.fetch_optional(tx.on()).await?)?;
