@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use towpath_core::access::{AccessPolicy, Identity, Reach, Role, RoleBinding, Source};
+use towpath_core::access::{AccessPolicy, Grants, Identity, Reach, Role, RoleBinding, Source};
 use towpath_web::{
     Authenticator, FleetAnswer, FleetRequest, NotRecognised, Person, Reads, Recognition,
 };
@@ -28,9 +28,12 @@ impl Authenticator for Fake {
                         name: name.into(),
                         source: Source::Oidc {
                             issuer: "https://id.example".into(),
+                            subject: name.into(),
                         },
                     },
                     groups: groups.split(',').map(Into::into).collect(),
+                    grants: Grants::default(),
+                    ends: None,
                 })
             }
         });
