@@ -2,6 +2,6 @@
 &[
     ("assets/icon-130C444C.svg", include_bytes!("assets/icon-130C444C.svg")),
     ("assets/page-TGHLF7HX.css", include_bytes!("assets/page-TGHLF7HX.css")),
-    ("assets/page-WSMR3A3P.js", include_bytes!("assets/page-WSMR3A3P.js")),
+    ("assets/page-ZPC7272Z.js", include_bytes!("assets/page-ZPC7272Z.js")),
     ("index.html", include_bytes!("index.html")),
 ]
