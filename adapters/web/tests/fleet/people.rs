@@ -68,9 +68,9 @@ fn roles_come_from_names_and_groups_and_reach_their_organisation_alone() {
     let door = door();
     let pause = |token: &str, body: &str| door.post("/api/v1/fleet/pause", token, body);
     let (here, there, everywhere) = (
-        r#"{"organisation": "o", "by": "x", "why": "etcd"}"#,
-        r#"{"organisation": "p", "by": "x", "why": "etcd"}"#,
-        r#"{"by": "x", "why": "etcd"}"#,
+        r#"{"organisation": "o", "why": "etcd"}"#,
+        r#"{"organisation": "p", "why": "etcd"}"#,
+        r#"{"why": "etcd"}"#,
     );
     assert_eq!(pause("fake:ada:sre", here).status, 200);
     for (token, body, expected) in [
@@ -121,7 +121,7 @@ fn a_question_is_about_the_callers_own_organisation() {
 fn a_token_of_ours_gets_no_role_from_the_policy() {
     let door = door();
     let viewer = person_token("sre", &[Role::Viewer], None);
-    let body = r#"{"organisation": "o", "by": "x", "why": "etcd"}"#;
+    let body = r#"{"organisation": "o", "why": "etcd"}"#;
     for token in [viewer, cluster_token("sre")] {
         let refused = door.post("/api/v1/fleet/pause", &token, body);
         assert_eq!(refused.told(), told(403, "no_role"));
