@@ -47,11 +47,15 @@ fn asked(endpoint: &Value) -> Asked {
         ("GET", _) => None,
         (_, "reload" | "renewToken" | "loginToken") => Some(json!({})),
         (_, "report") => Some(on("p1", "4.20.1")),
-        (_, "pause") => Some(json!({"organisation": "demo", "by": "x", "why": "INC-1"})),
+        (_, "pause") => Some(json!({"organisation": "demo", "why": "INC-1"})),
         (_, "resume") => Some(json!({"organisation": "demo"})),
-        (_, "approve") => Some(json!({"organisation": "demo", "version": "4.20.3", "by": "x"})),
-        (_, "acknowledge") => Some(json!({"gate": "g", "cluster": PROD, "by": "x"})),
-        (_, "preflight") => Some(json!({"organisation": "demo", "version": "4.20.3", "by": "x"})),
+        (_, "approve") => Some(json!({"organisation": "demo", "version": "4.20.3"})),
+        (_, "acknowledge") => Some(json!({"gate": "g", "cluster": PROD})),
+        (_, "preflight") => Some(json!({"organisation": "demo", "version": "4.20.3"})),
+        (_, "withdraw") => Some(
+            json!({"act": "approval", "organisation": "demo", "version": "4.20.3", "why": "INC-1"}),
+        ),
+        (_, "cancel") => Some(json!({"cluster": PROD, "why": "INC-1"})),
         (_, "forget") => Some(json!({"cluster": STAGE})),
         (_, "import") => Some(json!({"clusters": []})),
         (_, "haltRollout") => Some(json!({"release": "4.20.3", "why": "INC-1"})),
@@ -289,7 +293,7 @@ fn one_token_is_revoked_and_every_replica_knows_it() {
             assert_eq!(status(towpath, token), 200);
         }
     }
-    let revoke = ["access", "revoke", "--store", &store, "--by", "eve"];
+    let revoke = ["access", "revoke", "--store", &store];
     let done = run(&[&revoke[..], &["--serial", &serial(&lost), "--why", "lost"]].concat());
     assert!(done.contains("is revoked"), "{done}");
     for towpath in &replicas {

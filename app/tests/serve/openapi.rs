@@ -388,6 +388,26 @@ fn every_answer_is_as_it_is_described() {
             json!({"gate": "g", "cluster": PROD}),
             200,
         ),
+        (
+            "/api/v1/fleet/withdraw",
+            json!({"act": "approval", "organisation": "demo", "version": "4.20.3", "why": "INC-1"}),
+            200,
+        ),
+        (
+            "/api/v1/fleet/withdraw",
+            json!({"act": "approval", "organisation": "demo", "version": "4.20.3", "why": "INC-1"}),
+            404,
+        ),
+        (
+            "/api/v1/fleet/cancel",
+            json!({"cluster": PROD, "why": "INC-1"}),
+            404,
+        ),
+        (
+            "/api/v1/fleet/cancel",
+            json!({"cluster": PROD, "upgrade": 1, "why": "INC-1"}),
+            400,
+        ),
         ("/api/v1/fleet/import", json!({"clusters": []}), 200),
         ("/api/v1/fleet/forget", json!({"cluster": PROD}), 200),
         ("/api/v1/fleet/forget", json!({"cluster": PROD}), 404),
