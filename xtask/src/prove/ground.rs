@@ -6,8 +6,9 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail, ensure};
+use serde_json::Value;
 
-use crate::bench::http::{self, Encoding};
+use crate::bench::http::{self, Answer, Encoding};
 use crate::bench::running::BackgroundProcess;
 use crate::bench::tools;
 use crate::scratch::Scratch;
@@ -110,10 +111,22 @@ impl Ground {
 }
 
 impl Replica {
-    pub(super) fn await_ready(&self) -> anyhow::Result<Duration> {
+    pub(super) fn await_ready(&self) -> anyhow::Result<()> {
+        self.until(|answer| answer.status == 200)
+    }
+
+    /// Waits until it has read the fleet: until then it cannot answer questions about it.
+    pub(super) fn await_fleet(&self) -> anyhow::Result<()> {
+        self.until(|answer| {
+            let ready: Value = serde_json::from_slice(&answer.body).unwrap_or_default();
+            answer.status == 200 && ready["fleet"]["lastPass"].is_string()
+        })
+    }
+
+    fn until(&self, is_so: impl Fn(&Answer) -> bool) -> anyhow::Result<()> {
         let began = Instant::now();
         while !http::get(self.port, "/readyz", Encoding::Identity)
-            .is_ok_and(|answer| answer.status == 200)
+            .is_ok_and(|answer| is_so(&answer))
         {
             self.running.ensure_alive()?;
             if began.elapsed() > PATIENCE {
@@ -124,7 +137,7 @@ impl Replica {
             }
             std::thread::sleep(Duration::from_millis(20));
         }
-        Ok(began.elapsed())
+        Ok(())
     }
 }
 

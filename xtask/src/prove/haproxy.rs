@@ -22,26 +22,32 @@ defaults
 
 /// Replicas of the service, each asked whether it is ready. The address of the client goes along.
 pub(super) fn replicas(port: u16, replicas: &[u16]) -> String {
-    let mut text = format!(
+    let server = |(number, port)| format!("    server towpath{number} 127.0.0.1:{port}\n");
+    let servers: String = replicas.iter().enumerate().map(server).collect();
+    format!(
         "{COMMON}
 frontend towpath
     mode http
     bind 127.0.0.1:{port}
     option forwardfor
+    use_backend fleet if {{ path_beg /api/v1/fleet /api/v1/clusters }}
     default_backend replicas
 
 backend replicas
     mode http
-    balance roundrobin
     option httpchk GET /readyz
     http-check expect status 200
     default-server check inter 500ms fall 2 rise 2
-"
-    );
-    for (number, port) in replicas.iter().enumerate() {
-        text += &format!("    server towpath{number} 127.0.0.1:{port}\n");
-    }
-    text
+{servers}
+# Questions about the fleet go to replicas that have read it.
+backend fleet
+    mode http
+    option httpchk GET /readyz
+    http-check expect status 200
+    http-check expect string '\"lastPass\": \"2'
+    default-server check inter 500ms fall 2 rise 2
+{servers}"
+    )
 }
 
 /// The leader of a PostgreSQL cluster, as Patroni's REST API tells it.

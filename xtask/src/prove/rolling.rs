@@ -48,7 +48,7 @@ pub(super) fn run(options: &RollingOptions) -> anyhow::Result<Outcome> {
     arguments.extend(["--drain-for", DRAIN_FOR].map(Into::into));
     let serve = |number: usize, port: u16| -> anyhow::Result<Replica> {
         let replica = ground.serve(fleet_of_clusters::NAMES[number], port, &arguments)?;
-        replica.await_ready()?;
+        replica.await_fleet()?;
         Ok(replica)
     };
     let mut replicas: Vec<Replica> = Vec::new();
@@ -151,7 +151,12 @@ fn ask(client: usize, port: u16, clusters: &Clusters, stop: &AtomicBool) -> Answ
             _ => caller.get("/api/v1/fleet/status", &clusters.reader),
         };
         match answered {
-            Ok(answer) => tally.count(answer.status.to_string()),
+            Ok(answer) if answer.status < 400 => tally.count(answer.status.to_string()),
+            // Of the service it is JSON with a sentence, and of the proxy it is not.
+            Ok(answer) => {
+                let said = String::from_utf8_lossy(&answer.body);
+                tally.count(format!("{}: {}", answer.status, said.replace('\n', " ")));
+            }
             Err(error) => tally.count(error.kind().to_string()),
         }
         std::thread::sleep(Duration::from_millis(10));

@@ -26,8 +26,8 @@ const REQUIREMENTS: &str = include_str!("requirements.txt");
 const CONFIGURATION: &str = include_str!("schemathesis.toml");
 /// At least so many cases, unless somebody asks for fewer.
 const CASES: u64 = 20_000;
-/// How many cases are made of each operation, in each of the parts, so that all parts together reach that.
-const EXAMPLES: u64 = 40;
+/// How many cases are made up at random of each operation, in each part. Those that follow from the description come on top: about 9,000.
+const EXAMPLES: u64 = 5;
 const CLUSTER: &str = "11111111-0000-4000-8000-000000000001";
 /// How long the service may take to notice that the store has gone.
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -37,7 +37,7 @@ pub(crate) struct OpenapiOptions {
     /// Ask this towpath instead of building one.
     #[arg(long, value_name = "FILE")]
     binary: Option<PathBuf>,
-    /// The most cases of one operation in one part. With fewer than the default, the bar of 20,000 cases does not count.
+    /// The most random cases of one operation in one part. With fewer than the default, the bar of 20,000 cases does not count.
     #[arg(long, default_value_t = EXAMPLES, value_parser = clap::value_parser!(u64).range(1..=100_000))]
     examples: u64,
     /// The seed that all cases come from.
