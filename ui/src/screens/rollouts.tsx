@@ -235,7 +235,7 @@ function RolloutCard({ rollout, now, watched }: { rollout: Rollout; now: number;
           <Mark kind={state.kind}>{state.text}</Mark>
         </span>
       </header>
-      <p class="rollout-share"><strong class="number">{percent(rollout.share)}</strong> <span class="muted">of {ring ? `the clusters of ${ring}` : "clusters"} reached</span></p>
+      <p class="rollout-share"><strong class="number">{percent(rollout.share)}</strong> <span class="muted">of {ring ?? "clusters"} reached</span></p>
       {rollout.state === "held" ? (
         <p class="muted">It is held in graph data: nobody is reached until somebody takes that out.</p>
       ) : (
