@@ -22,6 +22,8 @@ use crate::version::ReleaseName;
 pub struct Stretch {
     times: u32,
     of: u32,
+    /// The first instant at which it may be served.
+    from: Timestamp,
     /// The instant at which everybody keeps their share.
     pivot: Timestamp,
 }
@@ -82,11 +84,12 @@ pub enum NotSteerable {
 }
 
 impl Stretch {
-    /// Windows become longer by this factor, in thousandths, and are served until then.
-    pub fn slower(thousandths: u32, served_by: Timestamp) -> Self {
+    /// Windows become longer by this factor, in thousandths. That is served at some moment from now to `served_by`.
+    pub fn slower(thousandths: u32, now: Timestamp, served_by: Timestamp) -> Self {
         Self {
             times: thousandths,
             of: 1_000,
+            from: whole_second(now),
             pivot: whole_second(served_by),
         }
     }
@@ -96,6 +99,7 @@ impl Stretch {
         Self {
             times: 1_000,
             of: thousandths,
+            from: whole_second(now),
             pivot: whole_second(now),
         }
     }
@@ -208,7 +212,8 @@ pub fn stretch_file(
     for (release, origin, start) in entries.chain(rules) {
         if start > by.pivot {
             changes.later.push(release);
-        } else if by.pivot.duration_since(start) < longest {
+        } else if by.from.duration_since(start) < longest {
+            // It is open, or with a longer window it would be open again when the change is served.
             changes.starts.push(MovedStart {
                 release,
                 origin: origin.clone(),
@@ -292,7 +297,7 @@ mod tests {
             let most = RolloutRule::MAX_DAYS * 86_400 * 1_000 / length;
             let thousandths = thousandths.min(u32::try_from(most).unwrap_or(u32::MAX));
             let (now, old, new) = windows((length, elapsed), ramp, |now, by| match is_slower {
-                true => Stretch::slower(thousandths, by),
+                true => Stretch::slower(thousandths, now, by),
                 false => Stretch::faster(thousandths, now),
             });
             prop_assume!(new.end.duration_since(new.start) >= SignedDuration::from_secs(1));
@@ -312,7 +317,7 @@ mod tests {
             let most = RolloutRule::MAX_DAYS * 86_400 * 1_000 / length;
             let thousandths = thousandths.min(u32::try_from(most).unwrap_or(u32::MAX));
             let (now, old, new) = windows((length, elapsed), Ramp::Linear, |now, by| match is_slower {
-                true => Stretch::slower(thousandths, by),
+                true => Stretch::slower(thousandths, now, by),
                 false => Stretch::faster(thousandths, now),
             });
             let pivot = if is_slower { now + SignedDuration::from_secs(WITHIN) } else { now };
@@ -325,7 +330,7 @@ mod tests {
     fn twice_as_long_from_a_quarter_on() {
         let day = 86_400;
         let (now, old, new) = windows((4 * day, day), Ramp::Linear, |now, _| {
-            Stretch::slower(2_000, now)
+            Stretch::slower(2_000, now, now)
         });
         assert_eq!(
             new.end.duration_since(new.start),

@@ -131,7 +131,7 @@ pub fn plan(
         }
         Steer::Slow(thousandths, within) => {
             let served_by = now.saturating_add(*within).unwrap_or(Timestamp::MAX);
-            let by = Stretch::slower(*thousandths, served_by);
+            let by = Stretch::slower(*thousandths, now, served_by);
             let (change, mut notes) = stretched(files, &data, channel, to, by, now)?;
             notes.insert(0, format!(
                 "Nobody loses an edge if this is served by {}. Later, clusters that the old windows reach after that would lose theirs: make the change again, with a longer --within.",
