@@ -125,9 +125,13 @@ impl Watcher {
             .iter()
             .map(|(release, kept)| (release.clone(), kept.so_far.clone()))
             .collect();
-        // Those of people too, and those that people undid.
+        // Those of people too while they stand. Of those that were undone the watch's own alone: what people undid before it saw
+        // anything says nothing of what it sees later.
         for stored in self.store.halts().await? {
             let halt = stored.halt;
+            if stored.undone.is_some() && halt.evidence.is_empty() {
+                continue;
+            }
             if let Some(scope) = proposal::scope_of(&halt.path, &halt.body) {
                 so_far.entry(halt.release).or_default().made.insert(scope);
             }
