@@ -16,7 +16,7 @@ use towpath_core::hex;
 use towpath_core::version::Version;
 use towpath_formats::feedback::kept::{self, KeptJudgement};
 use towpath_formats::feedback::policy::FeedbackFile;
-use towpath_formats::feedback::{halt_message, proposal, record, scope_words};
+use towpath_formats::feedback::{halt_message, proposal, record, scope_words, sentence};
 use towpath_store::{ChangeMark, HaltOutcome, InputPart, KeptAnswer, Lease, NewHalt, Store};
 
 use super::proposals::Proposals;
@@ -266,7 +266,8 @@ impl Watcher {
                     release = %told.release,
                     answer = told.answer.code(),
                     act = decision.judgement.act.code(),
-                    "the watch says something new: {said}"
+                    "the watch says something new: {}",
+                    sentence(told)
                 );
                 let kept = KeptJudgement {
                     said,
