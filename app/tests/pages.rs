@@ -103,6 +103,16 @@ const NOT_RUN: &[(&str, &str, &str)] = &[
     ),
     ("docs/ready.md", "oc ", "needs a cluster"),
     (
+        "docs/scale.md",
+        "cargo xtask prove",
+        "takes many minutes, and programs of Debian and PyPI",
+    ),
+    (
+        "docs/scale.md",
+        "towpath serve --fleet fleet --store 'postgres:",
+        "needs that server; `cargo xtask prove failover` serves with such an address",
+    ),
+    (
         "docs/ready.md",
         "towpath ready --kubeconfig",
         "needs a cluster",

@@ -1,7 +1,7 @@
 // The frame of all screens: where one is, the time, whether the page is up to date, and the screen itself.
 
 import type { ComponentType, JSX } from "preact";
-import { useEffect, useRef } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import { address, link } from "./address";
 import { connection, lostSince } from "./api/live";
 import { Shape, Time } from "./components/basics";
@@ -12,13 +12,14 @@ import { TimeBar, TimeButton } from "./components/timebar";
 import { askForToken, TokenDialog } from "./components/token";
 import { exact, isOtherTime } from "./clock";
 import { helpOpen, KEYS } from "./keys";
-import { callerWords, ready, session } from "./session";
+import { callerIsKnown, callerWords, ready, session } from "./session";
 import { nextTheme, theme } from "./theme";
 import { token } from "./api/client";
 import { ClusterScreen } from "./screens/cluster";
 import { FleetScreen } from "./screens/fleet";
 import { GraphScreen } from "./screens/graph";
 import { LogScreen } from "./screens/log";
+import { NodesScreen } from "./screens/nodes";
 import { RolloutsScreen } from "./screens/rollouts";
 import { SourcesScreen } from "./screens/sources";
 
@@ -37,6 +38,7 @@ const PLACES: Place[] = [
   { path: "/graph", title: "Graph", icon: <path d="M3 16h6v-5h5V5M3 16h.01M14 5h.01" /> },
   { path: "/rollouts", title: "Rollouts", icon: <path d="M3 16c6 0 5-11 13-11M3 3v13h13" /> },
   { path: "/fleet", title: "Fleet", icon: <path d="M3 4h5v4H3zM12 4h5v4h-5zM3 12h5v4H3zM12 12h5v4h-5z" /> },
+  { path: "/nodes", title: "Nodes", icon: <path d="M3 3h14v4H3zM3 8h14v4H3zM3 13h14v4H3zM6 5h.01M6 10h.01M6 15h.01" /> },
   { path: "/log", title: "Log", icon: <path d="M4 5h12M4 10h12M4 15h8" /> },
   { path: "/sources", title: "Sources", icon: <path d="M10 3c4 0 7 1 7 3s-3 3-7 3-7-1-7-3 3-3 7-3zM3 6v8c0 2 3 3 7 3s7-1 7-3V6M3 10c0 2 3 3 7 3s7-1 7-3" /> },
 ];
@@ -47,6 +49,7 @@ const SCREENS: { path: string; screen: ComponentType<ScreenProps> }[] = [
   { path: "/fleet", screen: FleetScreen },
   { path: "/rollouts", screen: RolloutsScreen },
   { path: "/login", screen: LoginScreen },
+  { path: "/nodes", screen: NodesScreen },
   { path: "/log", screen: LogScreen },
   { path: "/sources", screen: SourcesScreen },
   { path: "/graph", screen: GraphScreen },
@@ -67,7 +70,7 @@ export function App(): JSX.Element {
   const rest = decoded(path.slice(found.path.length).replace(/^\//, ""));
   const Screen = found.screen;
   return (
-    <div class={isOtherTime.value ? "frame other-time" : "frame"}>
+    <div class={isOtherTime.value ? "frame other-time" : "frame"} data-caller={callerIsKnown.value ? "known" : undefined}>
       <a class="skip" href="#main">Skip to the content</a>
       <TopBar />
       <Places current={path} />
@@ -91,6 +94,9 @@ function Main({ path, children }: { path: string; children: JSX.Element[] }): JS
   useEffect(() => {
     const title = PLACES.find((place) => place.path === screen)?.title ?? "Graph";
     document.title = `${title} · Towpath`;
+  }, [path]);
+  // At once: a moment later somebody may have gone on with the keyboard.
+  useLayoutEffect(() => {
     if (shown.current !== path) element.current?.focus({ preventScroll: true });
     shown.current = path;
   }, [path]);

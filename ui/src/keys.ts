@@ -9,14 +9,14 @@ export const timeOpen = signal(false);
 /** Keys of all screens, as the help shows them. */
 export const KEYS: readonly [string, string][] = [
   ["/", "search on this screen"],
-  ["g then g, r, f, l, s", "go to graph, rollouts, fleet, log, sources"],
+  ["g then g, r, f, n, l, s", "go to graph, rollouts, fleet, nodes, log, sources"],
   ["t", "choose the time"],
   ["n", "back to now"],
   ["?", "this help"],
   ["Esc", "close what is open"],
 ];
 
-const SCREENS: Record<string, string> = { g: "/graph", r: "/rollouts", f: "/fleet", l: "/log", s: "/sources" };
+const SCREENS: Record<string, string> = { g: "/graph", r: "/rollouts", f: "/fleet", n: "/nodes", l: "/log", s: "/sources" };
 
 let afterG = 0;
 

@@ -11,19 +11,27 @@ export const session = signal<Session | null>(null);
 /** What is served and how the last reload ended; null until the service has said it. */
 export const ready = signal<Ready | null>(null);
 
+/** Whether the service has said who sits here, or that nobody could be asked. */
+export const callerIsKnown = signal(false);
+
 const LEEWAY_MS = 61_000;
 /** Browsers count no farther than 24 days. */
 const LONGEST_WAIT_MS = 86_400_000;
 
-function askSession(): Promise<void> {
-  return fetchJson<Session>("/api/v1/session").then(
-    (answer) => void (session.value = answer),
-    () => undefined,
-  );
+/** Answers for a token that has been given up since are left out. */
+async function askSession(): Promise<void> {
+  const asked = token.peek();
+  const answer = await fetchJson<Session>("/api/v1/session").catch(() => null);
+  if (asked !== token.peek()) return;
+  if (answer) session.value = answer;
+  callerIsKnown.value = true;
 }
 
-/** Whether who sits here may do that, in some organisation at least. The service decides again about each act. */
-export const may = (permission: string): boolean => session.value?.permissions.includes(permission) ?? false;
+/**
+ * Whether who sits here may do that, in some organisation at least. The service decides again about each act, so it is not denied
+ * before the service has said who that is.
+ */
+export const may = (permission: string): boolean => session.value === null || session.value.permissions.includes(permission);
 
 /** Who sits here, in a few words. */
 export function callerWords(): string {
@@ -41,6 +49,12 @@ export function roleWords(): string {
 }
 
 export function followSession(): void {
+  // What one person may do says nothing about the next one.
+  effect(() => {
+    token.value;
+    session.value = null;
+    callerIsKnown.value = false;
+  });
   effect(() => {
     token.value;
     revision("health").value;

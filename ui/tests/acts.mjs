@@ -1,6 +1,6 @@
 // Acts of people on the page: what is shown before, who may, what is asked for, and that the service has recorded it.
 
-import { goTo, tabTo, type } from "./keys.mjs";
+import { goTo, leaveDialog, tabTo, type } from "./keys.mjs";
 
 export default async function (t) {
   await whoMayNot(t);
@@ -79,8 +79,7 @@ async function whoApprovedThis({ site, open, visit, settled, close, ask, hold })
   await dialog.getByText("4.20.4 no longer counts as approved on the cluster bank").waitFor();
   await type(page, "why", "INC-3");
   await page.getByText("The service has recorded it.").waitFor();
-  await page.keyboard.press("Escape");
-  await dialog.waitFor({ state: "detached" });
+  await leaveDialog(page);
   await row.getByText("INC-3").waitFor();
   const [approval] = await approvals();
   hold(approval.by === "ann" && approval.ended?.by === "ann" && approval.ended.why === "INC-3", `the service recorded ${JSON.stringify(approval)}`);

@@ -1,9 +1,9 @@
 // Halt this rollout, by keyboard alone: what became of its updates, what the watch says, the halt, and its undoing by two people.
 
-import { goTo, tabTo, type } from "./keys.mjs";
+import { goTo, leaveDialog, tabTo, type } from "./keys.mjs";
 
 export default async function (t) {
-  const { site, open, visit, settled, close, ask, hold } = t;
+  const { site, open, visit, settled, agreed, close, ask, hold } = t;
   const release = site.rollout.to;
   const halts = async () => (await ask(`${site.watched}/api/v1/rollouts/halts`)).halts.filter((halt) => halt.release === release);
   await aSignerMayNotHalt(t, halts);
@@ -17,18 +17,18 @@ export default async function (t) {
   await evidence(t, page);
   await halt(page, release, "INC-7: nodes stay NotReady");
   await page.getByRole("status").getByText("is halted").waitFor();
-  await leave(page);
+  await leaveDialog(page);
   await standing(page, release).getByText("INC-7: nodes stay NotReady").waitFor();
+  await agreed(async () => !(await isHalted(t, release)) && `${release} is still offered`);
   await page.getByRole("article", { name: `${release} in ${site.rollout.channel}` }).first().getByText("Halted by ada").first().waitFor();
   const [made] = await halts();
   hold(made?.standing && made.by === "ada", `the service recorded ${JSON.stringify(made)}`);
-  hold(await isHalted(t, release), `${release} is still offered`);
 
   // The same person twice is one person.
   for (let times = 0; times < 2; times += 1) {
     await undo(page, release);
     await page.getByRole("status").getByText("stays halted").waitFor();
-    await leave(page);
+    await leaveDialog(page);
   }
   await standing(page, release).getByText("ada wants it undone").waitFor();
   hold((await halts())[0].standing, "one person has undone it");
@@ -38,14 +38,10 @@ export default async function (t) {
   await visit(other, `${site.watched}/rollouts`);
   await undo(other, release);
   await other.getByRole("status").getByText("is halted no more").waitFor();
-  await leave(other);
+  await leaveDialog(other);
   await standing(other, release).waitFor({ state: "detached" });
   hold(!(await halts())[0].standing, "two people have not undone it");
-  await settled(other);
-  for (let tries = 0; await isHalted(t, release); tries += 1) {
-    hold(tries < 600, `${release} is not offered again`);
-    await other.waitForTimeout(50);
-  }
+  await agreed(async () => (await isHalted(t, release)) && `${release} is not offered again`);
   await close(other);
 }
 
@@ -62,22 +58,28 @@ async function aSignerMayNotHalt({ site, open, visit, settled, close, hold }, ha
 }
 
 /** The page shows the outcomes and what the watch says, as the API tells them. */
-async function evidence({ site, ask, hold }, page) {
-  const { rollouts } = await ask(`${site.watched}/api/v1/rollouts?to=${site.rollout.to}`);
-  const { releases } = await ask(`${site.watched}/api/v1/fleet/watch?version=${site.rollout.to}`);
-  const outcomes = rollouts.find((row) => row.outcomes)?.outcomes;
-  hold(outcomes?.failed > 0 && releases[0]?.answer === "halt", `the service says ${JSON.stringify([outcomes, releases])}`);
+async function evidence({ site, ask, agreed }, page) {
   const card = page.getByRole("article", { name: `${site.rollout.to} in ${site.rollout.channel}` }).first();
-  const shown = await card.innerText();
-  hold(new RegExp(`failed\\s+${outcomes.failed}\\b`, "i").test(shown), `the card does not say ${outcomes.failed} failed: ${shown}`);
-  await card.getByText(releases[0].sentence).waitFor();
+  const watched = async () => (await ask(`${site.watched}/api/v1/fleet/watch?version=${site.rollout.to}`)).releases[0];
+  await agreed(async () => {
+    const { rollouts } = await ask(`${site.watched}/api/v1/rollouts?to=${site.rollout.to}`);
+    const outcomes = rollouts.find((row) => row.outcomes)?.outcomes;
+    const watch = await watched();
+    if (!(outcomes?.failed > 0) || watch?.answer !== "halt") return `the service says ${JSON.stringify([outcomes, watch])}`;
+    const shown = await card.innerText();
+    if (!new RegExp(`failed\\s+${outcomes.failed}\\b`, "i").test(shown)) return `the card does not say ${outcomes.failed} failed: ${shown}`;
+    return !shown.includes(watch.sentence) && `the card does not say "${watch.sentence}": ${shown}`;
+  });
   await tabTo(page, (on) => on.text === "The evidence");
   await page.keyboard.press("Enter");
   const table = card.getByRole("table", { name: /What the watch knows/ });
   await table.waitFor();
-  const all = releases[0].scopes[0];
-  const row = await table.getByRole("row").nth(1).innerText();
-  for (const part of ["all", `${all.known} of ${all.attempts}`, String(all.failed)]) hold(row.includes(part), `the evidence lacks ${part}: ${row}`);
+  await agreed(async () => {
+    const all = (await watched()).scopes[0];
+    const row = await table.getByRole("row").nth(1).innerText();
+    const lacking = ["all", `${all.known} of ${all.attempts}`, String(all.failed)].find((part) => !row.includes(part));
+    return lacking && `the evidence lacks ${lacking}: ${row}`;
+  });
 }
 
 /** Opens the dialog, gives a reason, and halts at once. */
@@ -95,15 +97,6 @@ async function undo(page, release) {
   await page.getByRole("dialog").waitFor();
   await tabTo(page, (on) => on.text === "Undo it");
   await page.keyboard.press("Enter");
-}
-
-/**
- * Closes the dialog, and waits until it has left the page: the next one opens only then. A closed dialog has no role any more, and
- * the page hears of it a moment later.
- */
-async function leave(page) {
-  await page.keyboard.press("Escape");
-  await page.locator("dialog").waitFor({ state: "detached" });
 }
 
 const standing = (page, release) => page.getByRole("listitem").filter({ hasText: `Undo the halt of ${release}…` });

@@ -1,10 +1,13 @@
 // Names, reasons and queries that are markup, script and style stay text: nothing of them runs, loads, or changes the page.
 
+import { openPlan } from "./all-screens.mjs";
+
 const NAMES = 10_000;
 const A_PAGE = 1_000;
 
 export default async function (t) {
   await namesOfTheService(t);
+  await namesOfAPlan(t);
   await queries(t);
   await manyNames(t);
 }
@@ -25,6 +28,24 @@ async function namesOfTheService({ site, open, visit, untouched, close, ask, hol
     await untouched(page);
   }
   await visit(page, `${site.hostile}/log`);
+  await close(page);
+}
+
+/** A plan of nodes, every text of which is hostile. */
+async function namesOfAPlan({ site, open, visit, untouched, close, ask, hold }) {
+  const { clusters } = await ask(`${site.hostile}/api/v1/fleet/clusters?limit=1000`);
+  const page = await open();
+  await visit(page, `${site.example}/nodes`);
+  const numbers = /^-?\d/;
+  for (const { name } of clusters) {
+    const isWord = (key, value) => key === "state" || key === "answer" || key === "at" || numbers.test(value);
+    const plan = JSON.parse(site.plan, (key, value) => (typeof value === "string" && !isWord(key, value) ? name : value));
+    await openPlan(page, JSON.stringify(plan), name);
+    await page.getByRole("heading", { name: /^Pool / }).first().waitFor();
+    const shown = await page.getByRole("heading", { name: /^Pool / }).first().textContent();
+    hold(shown === `Pool ${name}`, `the pool ${JSON.stringify(name)} is headed ${JSON.stringify(shown)}`);
+    await untouched(page);
+  }
   await close(page);
 }
 

@@ -2,9 +2,10 @@
 
 const MAX_TABS = 400;
 
-/** Presses `g` and a letter. The page gives up on `g` alone after a moment, which a slow machine may need between the two. */
+/** Presses `g` and a letter. The page gives up on `g` alone after a moment, which a slow machine may need between the two: then again. */
 export async function goTo(page, letter, path) {
-  for (let tries = 0; tries < 20 && new URL(page.url()).pathname !== path; tries += 1) {
+  const isThere = () => page.evaluate((path) => location.pathname === path, path);
+  for (let tries = 0; tries < 200 && !(await isThere()); tries += 1) {
     await page.keyboard.press("g");
     await page.keyboard.press(letter);
   }
@@ -17,6 +18,12 @@ export async function type(page, name, text, { enter = !name.startsWith("act-") 
   await page.keyboard.press("Control+a");
   await page.keyboard.type(text);
   if (enter) await page.keyboard.press("Enter");
+}
+
+/** Closes the dialog that is open, and waits until it has left the page. */
+export async function leaveDialog(page) {
+  await page.keyboard.press("Escape");
+  await page.locator("dialog").waitFor({ state: "detached" });
 }
 
 /** Presses Tab until the focus is where it is wanted. */

@@ -13,7 +13,9 @@ if (!site) throw new Error("TOWPATH_PAGE is not set: `cargo test -p towpath --te
 
 const axe = readFileSync(fileURLToPath(new URL("../node_modules/axe-core/axe.min.js", import.meta.url)), "utf8");
 /** Generous: only a page that hangs runs into it, on the slowest machine too. */
-const PATIENCE = Number(process.env.PAGE_PATIENCE ?? 120_000);
+const PATIENCE = Number(process.env.PAGE_PATIENCE ?? 300_000);
+/** A journey that hangs where nothing has a limit ends all the same, and says where it was. */
+const LONGEST = 45 * 60_000;
 
 const browser = await chromium.connectOverCDP(site.browser);
 const problems = [];
@@ -49,10 +51,23 @@ async function visit(page, address) {
   await settled(page);
 }
 
-/** No part of the screen is loading or about to be replaced. */
+/** The service has said who sits here, and no part of the screen is loading or about to be replaced. */
 async function settled(page) {
-  await page.locator("main h1").first().waitFor({ state: "attached" });
-  await page.waitForFunction(() => !document.querySelector(".state-loading, [aria-busy=true]"));
+  await page.waitForFunction(() => document.querySelector(".frame[data-caller=known] main h1") && !document.querySelector(".state-loading, [aria-busy=true]"));
+}
+
+/**
+ * Looks again and again until nothing is wrong any more. `look` says what is wrong, or nothing. What the page shows follows what the
+ * service says, and both may change at any time: the two are compared until they agree.
+ */
+async function agreed(look) {
+  const deadline = Date.now() + PATIENCE;
+  for (;;) {
+    const wrong = await look();
+    if (!wrong) return;
+    if (Date.now() > deadline) throw new Error(wrong);
+    await new Promise((go) => setTimeout(go, 100));
+  }
 }
 
 /** What strangers' text may have done. */
@@ -98,8 +113,12 @@ function random(seed) {
 
 const journey = (await import(`./${name}.mjs`)).default;
 let failed = false;
+const hung = setTimeout(() => {
+  console.error(`${name} has not ended after ${LONGEST / 60_000} minutes; it is at ${pages.map((page) => page.url()).join(", ")}`);
+  process.exit(1);
+}, LONGEST);
 try {
-  await journey({ site, open, visit, settled, untouched, close, ask, hold, random, problems });
+  await journey({ site, open, visit, settled, agreed, untouched, close, ask, hold, random, problems });
 } catch (error) {
   failed = true;
   console.error(error.stack ?? String(error));
@@ -111,6 +130,7 @@ for (const page of pages.filter((one) => !one.isClosed())) {
   }
   await page.context().close().catch(() => undefined);
 }
+clearTimeout(hung);
 for (const problem of problems) console.error(problem);
 // The browser goes on: other journeys use it.
 process.exit(failed || problems.length > 0 ? 1 : 0);

@@ -11,8 +11,9 @@ export default async function ({ site, open, visit, untouched, close, hold }) {
     for (const theme of themes) {
       for (const token of tokens) {
         const page = await open({ width, height, theme, token, axe: true });
-        for (const { name, address } of all.filter((screen) => screen.token === token)) {
+        for (const { name, address, prepare } of all.filter((screen) => screen.token === token)) {
           await visit(page, address);
+          await prepare?.(page);
           for (const problem of await look(page)) found.push(`${name}, ${size}, ${theme}: ${problem}`);
           await untouched(page);
         }

@@ -52,6 +52,8 @@ enum Chore {
     },
     /// Make a release: the program, completions, manual pages, a list of what is in it, checksums, a signature.
     Dist(release::DistOptions),
+    /// Tag this commit as the release of the workspace's version: signed, with its part of CHANGELOG.md as notes.
+    Tag(release::TagOptions),
     /// Write the OCI images: one without git, one with it.
     Image(release::ReleaseOptions),
     /// Write the Debian package.
@@ -95,6 +97,7 @@ fn run(cli: Cli) -> anyhow::Result<Outcome> {
         Chore::KubeApiserver => kube_api::run(),
         Chore::Page { page } => page::run(page),
         Chore::Dist(options) => release::dist(&options),
+        Chore::Tag(options) => release::tag(&options),
         Chore::Image(options) => release::image(&options),
         Chore::Package(options) => release::package(&options),
         Chore::Prove(prove) => prove::run(&prove),

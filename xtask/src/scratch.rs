@@ -32,6 +32,15 @@ impl Scratch {
         write(&path, content)?;
         Ok(path)
     }
+
+    /// Writes a file that only we may read.
+    pub(crate) fn write_private(&self, path: &str, content: &str) -> anyhow::Result<PathBuf> {
+        use std::os::unix::fs::PermissionsExt;
+        let path = self.write(path, content)?;
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o600))
+            .with_context(|| format!("{}: cannot be closed to others", path.display()))?;
+        Ok(path)
+    }
 }
 
 impl Drop for Scratch {

@@ -8,9 +8,9 @@
 //! - SQLite: there is one writer at a time, so a counter follows the order of commits. The mark is the next number.
 //!
 //! Changes at or above the mark are returned again. A long transaction causes repetition, never a gap.
-//! A mark ahead of the database (after a fail-over that lost transactions) starts from the beginning.
-//! If a fail-over loses transactions and then passes the mark, this module cannot notice. So a program that keeps a copy of the
-//! fleet reads all of it now and then.
+//! PostgreSQL gives the numbers of transactions that left no trace again after a crash or a failover. A change could then be below
+//! a mark that nobody has seen it under. So a mark knows which server process it is of, by the time when that was started. A mark of
+//! another one starts from the beginning, and so does a mark ahead of the database.
 
 use sqlx::Row;
 
@@ -19,7 +19,11 @@ use crate::{Backend, Result, Store, Tx};
 
 /// A position in the changes. The default has seen nothing.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct ChangeMark(i64);
+pub struct ChangeMark {
+    next: i64,
+    /// When the server was started, in microseconds; 0 for SQLite.
+    server: i64,
+}
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct Changes {
@@ -44,21 +48,29 @@ impl Store {
 }
 
 impl ChangeMark {
-    /// Where to read from. A mark ahead of the database is from before a fail-over: then from the beginning.
+    /// Where to read from. A mark of another server, or ahead of the database, is from before a failover: then from the beginning.
     pub(crate) fn within(self, next: Self) -> i64 {
-        if self.0 > next.0 { 0 } else { self.0 }
+        match self.server == next.server && self.next <= next.next {
+            true => self.next,
+            false => 0,
+        }
     }
 }
 
 /// The mark of a snapshot.
 pub(crate) async fn next_mark(tx: &mut Tx) -> Result<ChangeMark> {
     let next = match tx.backend {
-        Backend::Sqlite => "SELECT value + 1 FROM counters WHERE name = 'changes'",
+        Backend::Sqlite => {
+            "SELECT value + 1, CAST(0 AS BIGINT) FROM counters WHERE name = 'changes'"
+        }
         Backend::Postgres => {
-            "SELECT CAST(CAST(pg_snapshot_xmin(pg_current_snapshot()) AS TEXT) AS BIGINT)"
+            "SELECT CAST(CAST(pg_snapshot_xmin(pg_current_snapshot()) AS TEXT) AS BIGINT), \
+             CAST(EXTRACT(EPOCH FROM pg_postmaster_start_time()) * 1000000 AS BIGINT)"
         }
     };
-    Ok(ChangeMark(
-        sqlx::query(next).fetch_one(tx.on()).await?.try_get(0)?,
-    ))
+    let row = sqlx::query(next).fetch_one(tx.on()).await?;
+    Ok(ChangeMark {
+        next: row.try_get(0)?,
+        server: row.try_get(1)?,
+    })
 }

@@ -164,6 +164,7 @@ fn refusals(route: &Route) -> impl Iterator<Item = (&'static str, &'static str)>
             "429",
             "TooManyRequests",
         ),
+        (true, "431", "HeadTooLarge"),
         (true, "503", "Unavailable"),
     ];
     let applying = refusals.into_iter().filter(|(applies, ..)| *applies);
@@ -215,17 +216,17 @@ mod tests {
         };
         assert_eq!(
             refusals("/api/upgrades_info/graph", "get"),
-            "200 304 400 405 406 414 421 503"
+            "200 304 400 405 406 414 421 431 503"
         );
         assert_eq!(
             refusals("/api/v1/reload", "post"),
-            "202 400 401 403 404 405 408 413 414 415 421 429 503"
+            "202 400 401 403 404 405 408 413 414 415 421 429 431 503"
         );
         assert_eq!(
             refusals("/api/v1/clusters/{cluster}/report", "post"),
-            "202 400 401 403 404 405 408 413 414 415 421 422 429 503"
+            "202 400 401 403 404 405 408 413 414 415 421 422 429 431 503"
         );
-        assert_eq!(refusals("/livez", "get"), "200 400 405 414 421 503");
+        assert_eq!(refusals("/livez", "get"), "200 400 405 414 421 431 503");
     }
 
     #[test]

@@ -65,7 +65,12 @@ impl Refusal {
 
 impl From<BadRequest> for Refusal {
     fn from(bad: BadRequest) -> Self {
-        Self::new(StatusCode::BAD_REQUEST, bad.kind(), bad.value())
+        let status = match bad {
+            BadRequest::MissingParams(_) | BadRequest::InvalidParams(_) => StatusCode::BAD_REQUEST,
+            BadRequest::Contradiction(_) => StatusCode::UNPROCESSABLE_ENTITY,
+            BadRequest::NotThere(_) => StatusCode::NOT_FOUND,
+        };
+        Self::new(status, bad.kind(), bad.value())
     }
 }
 

@@ -26,6 +26,8 @@ const JOURNEYS: &[&str] = &[
     "acts",
     "halting",
     "login",
+    "nodes",
+    "rollouts",
 ];
 
 /// Made when the first journey needs it, and ended before the process ends.

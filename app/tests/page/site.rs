@@ -5,7 +5,8 @@
 //! | `example` | the built-in example, without a fleet |
 //! | `fleet` | the example's fleet with a store; everybody may look, an administrator may act |
 //! | `closed` | the same, and only who has a token may look |
-//! | `watched` | the example's fleet: one release fails too often, and another one is halted |
+//! | `watched` | the example's fleet: one release fails too often, another one is halted, and people have acted |
+//! | `ringed` | the example with rings, stages, an edge that is held, and a halt in graph data |
 //! | `hostile` | a fleet whose names are markup and script |
 
 use std::path::Path;
@@ -27,6 +28,7 @@ pub(crate) struct Site {
     closed: Towpath,
     watched: Towpath,
     hostile: Towpath,
+    ringed: Towpath,
     administrator: String,
     /// May undo halts, and not halt.
     signer: String,
@@ -41,7 +43,7 @@ pub(crate) struct Site {
     rollout: Value,
     halted: Value,
     /// What the services read and write; removed after they have ended.
-    _data: [tempfile::TempDir; 3],
+    _data: [tempfile::TempDir; 4],
 }
 
 impl Site {
@@ -65,11 +67,15 @@ impl Site {
         let provider = OidcProvider::start();
         let people = serve_people(demo.path(), &provider);
         let halted = halt(&watched, &ada, &other);
+        people_acted(&watched, &ada, &bob);
+        let staged = Towpath::demo();
+        write_rings(staged.path());
         Ok(Self {
             browser,
             example: Towpath::serve(&[]),
             fleet: serve(demo.path(), "fleet.db", &["--open-reads"]),
             closed: serve(demo.path(), "closed.db", &[]),
+            ringed: Towpath::serve_folder(staged.path(), &[]),
             hostile: serve(evil.path(), "fleet.db", &["--open-reads"]),
             watched,
             ada,
@@ -81,7 +87,7 @@ impl Site {
             administrator: token(&keys, &["--admin", "--name", "ann"]),
             reader: token(&keys, &["--read", "--name", "rae"]),
             signer: token(&keys, &["--role", "second-signer", "--name", "sue"]),
-            _data: [demo, evil, rolling],
+            _data: [demo, evil, rolling, staged],
         })
     }
 
@@ -95,6 +101,7 @@ impl Site {
             "closed": url(&self.closed),
             "hostile": url(&self.hostile),
             "watched": url(&self.watched),
+            "ringed": url(&self.ringed),
             "ada": self.ada,
             "bob": self.bob,
             "signer": self.signer,
@@ -105,6 +112,7 @@ impl Site {
             "endedLogin": self.ended_login(),
             "administrator": self.administrator,
             "reader": self.reader,
+            "plan": plan_of_nodes(),
         })
     }
 }
@@ -167,6 +175,52 @@ fn serve(folder: &Path, store: &str, more: &[&str]) -> Towpath {
     towpath
 }
 
+/// Windows of graph data as schema 2.1.0 has them, in the place of the example's, and a halt.
+const RINGS: &str = "  rings:
+  - name: canaries
+    sector: stage
+  phasedRollouts:
+  - fromVersion: patch
+    duration: P4D
+    after: P1D
+    rings:
+    - name: canaries
+      duration: P2D
+  - fromVersion: minor
+    duration: P14D
+    stages: [0.5%, 12%]
+  - from: 4.20.3
+    to: 4.20.5
+    held: true
+";
+
+fn write_rings(folder: &Path) {
+    let data = folder.join("graph-data");
+    write(&data.join("version"), "2.1.0\n");
+    let channels = data.join("channels/4.20.yaml");
+    let text = std::fs::read_to_string(&channels).expect("the example has it");
+    let (before, rest) = text
+        .split_once("  phasedRollouts:")
+        .expect("it has windows");
+    let (_, after) = rest.split_once("versions:").expect("it has releases");
+    write(&channels, &format!("{before}{RINGS}versions:{after}"));
+    write(
+        &data.join("blocked-edges/4.20.5-halted.yaml"),
+        "to: 4.20.5\nfrom: \".*\"\nname: RolloutHalted\nmessage: Nodes stay NotReady.\nurl: https://issues.example.com/1\n\
+         halt:\n  by: carol\n  at: \"2026-11-01T00:00:00Z\"\n",
+    );
+}
+
+/// The plan of the example's nodes, as a file has it.
+fn plan_of_nodes() -> String {
+    let plan = ["nodes", "plan", "--seed", "1", "--output", "json"];
+    let done = Command::new(binary()).args(plan).output();
+    let done = done.expect("towpath runs");
+    // 1: something stands in its way.
+    assert_eq!(done.status.code(), Some(1), "{done:?}");
+    String::from_utf8(done.stdout).expect("text")
+}
+
 /// Two releases of the folder's data, the first of which is being rolled out: where, and from which release.
 fn rollouts(folder: &Path) -> [Value; 2] {
     let files = Towpath::files(folder);
@@ -220,18 +274,43 @@ fn serve_watched(folder: &Path, rollout: &Value) -> Towpath {
 
 /// Halts a release at once, and tells by which number.
 fn halt(towpath: &Towpath, token: &str, rollout: &Value) -> Value {
-    let body = json!({"release": rollout["to"], "why": "INC-1: nodes stay NotReady"}).to_string();
+    let body = json!({"release": rollout["to"], "why": "INC-1: nodes stay NotReady"});
+    let told = act(towpath, token, "rollouts/halt", &body);
+    let mut halted = rollout.clone();
+    halted["halt"] = told["halt"]["id"].clone();
+    halted
+}
+
+/// What two people have done: an act of each kind that ends, and one that stands.
+fn people_acted(towpath: &Towpath, ada: &str, bob: &str) {
+    let bank = |why: &str| json!({"organisation": "acme", "cluster": "bank", "version": "4.20.3", "why": why});
+    act(towpath, ada, "fleet/approve", &bank("tested on stage"));
+    let mut withdrawn = bank("INC-4: payments fail there");
+    withdrawn["act"] = json!("approval");
+    act(towpath, bob, "fleet/withdraw", &withdrawn);
+    let stage = |why: &str| json!({"organisation": "acme", "sector": "stage", "why": why});
+    act(
+        towpath,
+        bob,
+        "fleet/pause",
+        &stage("INC-5: the network is slow"),
+    );
+    act(towpath, ada, "fleet/resume", &stage("INC-5 is over"));
+    act(towpath, bob, "fleet/approve", &bank("INC-4 is over"));
+}
+
+/// Asks for an act of a person, and tells what the service says.
+fn act(towpath: &Towpath, token: &str, path: &str, body: &Value) -> Value {
+    let body = body.to_string();
     let request = format!(
-        "POST /api/v1/rollouts/halt HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\nauthorization: Bearer {token}\r\n\
+        "POST /api/v1/{path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\nauthorization: Bearer {token}\r\n\
          content-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
         body.len()
     );
     let answer = Response::read(&mut towpath.send(request.as_bytes()), false);
     let told = answer.json();
-    assert_eq!(answer.status, 200, "{told}");
-    let mut halted = rollout.clone();
-    halted["halt"] = told["halt"]["id"].clone();
-    halted
+    assert_eq!(answer.status, 200, "{path}: {told}");
+    told
 }
 
 fn token(keys: &Path, arguments: &[&str]) -> String {

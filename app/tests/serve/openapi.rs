@@ -231,7 +231,7 @@ fn every_answer_is_as_it_is_described() {
         ("/api/v1/session", "", 200),
         ("/api/v1/lint", "", 200),
         ("/api/v1/audit", "?channel=stable-4.20&arch=amd64", 200),
-        ("/api/v1/audit", "?channel=nope", 400),
+        ("/api/v1/audit", "?channel=nope", 404),
         ("/api/v1/rollouts/change", "?to=4.20.4&action=halt", 200),
         (
             "/api/v1/rollouts/change",

@@ -2,12 +2,13 @@
 
 use towpath_testing_services::{Response, Towpath};
 
-const ADDRESSES: [&str; 8] = [
+const ADDRESSES: [&str; 9] = [
     "/",
     "/graph?channel=stable-4.20&from=4.20.3&to=4.20.4&at=2026-11-17T00:00:00Z",
     "/rollouts",
     "/fleet?view=matrix&held-by=soak&anything=%3Cscript%3E",
     "/fleet/clusters/0b5b8d2e-0000-4000-8000-000000000000",
+    "/nodes",
     "/log",
     "/log/17",
     "/sources",

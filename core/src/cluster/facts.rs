@@ -80,7 +80,7 @@ impl std::borrow::Borrow<str> for ClusterId {
 
 impl ClusterId {
     /// The longest id we take in.
-    pub const MAX_BYTES: usize = 128;
+    pub const MAX_CHARACTERS: usize = 128;
 
     /// The id, unless it is empty or too long to be one. Space around it is not part of it. A UUID is one in upper and in lower case,
     /// so it is kept in lower case; any other id is kept as it is.
@@ -94,7 +94,8 @@ impl ClusterId {
 
     /// The id exactly as it was written down: a decision is made again on what it was made on.
     pub fn as_recorded(id: &str) -> Option<Self> {
-        (!id.is_empty() && id.len() <= Self::MAX_BYTES).then(|| Self(id.into()))
+        let fits = id.len() <= Self::MAX_CHARACTERS || id.chars().count() <= Self::MAX_CHARACTERS;
+        (!id.is_empty() && fits).then(|| Self(id.into()))
     }
 
     /// How a UUID was kept by versions of this program that told upper from lower case.

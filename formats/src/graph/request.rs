@@ -27,6 +27,10 @@ pub enum BadRequest {
     MissingParams(String),
     /// A parameter cannot be what it should be.
     InvalidParams(String),
+    /// Each parameter can be read, but not together with the others.
+    Contradiction(String),
+    /// What a parameter names does not exist.
+    NotThere(String),
 }
 
 impl BadRequest {
@@ -42,14 +46,18 @@ impl BadRequest {
     pub fn kind(&self) -> &'static str {
         match self {
             Self::MissingParams(_) => "missing_params",
-            Self::InvalidParams(_) => "invalid_params",
+            Self::InvalidParams(_) | Self::Contradiction(_) => "invalid_params",
+            Self::NotThere(_) => "does_not_exist",
         }
     }
 
     /// The sentence.
     pub fn value(&self) -> &str {
         match self {
-            Self::MissingParams(sentence) | Self::InvalidParams(sentence) => sentence,
+            Self::MissingParams(sentence)
+            | Self::InvalidParams(sentence)
+            | Self::Contradiction(sentence)
+            | Self::NotThere(sentence) => sentence,
         }
     }
 }
@@ -261,7 +269,7 @@ mod tests {
         ] {
             assert_eq!(read(bad).unwrap_err().kind(), "invalid_params", "{bad}");
         }
-        let long = format!("channel=a&id={}", "x".repeat(ClusterId::MAX_BYTES + 1));
+        let long = format!("channel=a&id={}", "x".repeat(ClusterId::MAX_CHARACTERS + 1));
         assert_eq!(read(&long).unwrap_err().kind(), "invalid_params");
     }
 

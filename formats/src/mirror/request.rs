@@ -13,7 +13,7 @@ use super::Completeness;
 use super::aims::{MirrorAims, MirrorClients, arch};
 use super::image_set::ImageSetVersion;
 use crate::graph::data::parse_time;
-use crate::graph::explain::request::{given, parsed};
+use crate::graph::explain::request::{arch as read_arch, given, parsed};
 use crate::graph::request::BadRequest;
 use crate::path::via;
 
@@ -60,8 +60,8 @@ const NAMES: [&str; 12] = [
     "format",
 ];
 
-/// The longest reference to graph data.
-const MAX_REFERENCE_BYTES: usize = 512;
+/// The longest reference to graph data, in characters.
+const MAX_REFERENCE: usize = 512;
 
 /// Reads a query, or says what is wrong with it.
 pub fn read(query: &str) -> Result<MirrorRequest, BadRequest> {
@@ -83,13 +83,14 @@ pub fn read(query: &str) -> Result<MirrorRequest, BadRequest> {
         let read = |text: &str| text.parse::<bool>().ok();
         Ok::<bool, BadRequest>(parsed(name, value, read)?.unwrap_or_default())
     };
-    let reference = |text: &str| (text.len() <= MAX_REFERENCE_BYTES).then(|| text.to_owned());
+    let reference = |text: &str| (text.chars().count() <= MAX_REFERENCE).then(|| text.to_owned());
+    let arch_name = |text: &str| read_arch(text).map(|arch| arch.as_str().to_owned());
     Ok(MirrorRequest {
         from: parsed("from", from, |text| text.parse().ok())?
             .ok_or_else(|| BadRequest::missing(&["from"]))?,
         goal: parsed("to", to, Goal::read)?.ok_or_else(|| BadRequest::missing(&["to"]))?,
         via: parsed("via", channels, via)?.unwrap_or_default(),
-        arch: parsed("arch", arch, reference)?,
+        arch: parsed("arch", arch, arch_name)?,
         platform: Fact::from(parsed("platform", platform, Platform::new)?),
         risks: parsed("risks", risks, RiskPolicy::read)?,
         branching: match flag("with-branches", branches)? {

@@ -53,7 +53,7 @@ pub fn read(query: &str, minors: &Minors, now: Timestamp) -> Result<PathRequest,
     let listed = parsed("via", via_text, via)?;
     let via = match (channel, listed) {
         (Some(_), Some(_)) => {
-            return Err(BadRequest::InvalidParams(
+            return Err(BadRequest::Contradiction(
                 "channel and via are two ways to say it; give one of them".into(),
             ));
         }

@@ -213,7 +213,7 @@ fn command(program: &Path, directory: &Path, user: Option<(u32, u32)>) -> Comman
 }
 
 /// PostgreSQL refuses to run as root: then the user `postgres`, or nobody, runs it.
-fn user_for_server() -> Option<(u32, u32)> {
+pub fn user_for_server() -> Option<(u32, u32)> {
     use std::os::unix::fs::MetadataExt;
     let we_are_root = fs::metadata("/proc/self").is_ok_and(|own| own.uid() == 0);
     we_are_root.then(|| {
@@ -227,7 +227,7 @@ fn user_for_server() -> Option<(u32, u32)> {
 }
 
 /// The folder of the server's programs. Installs them if needed.
-fn binaries() -> PathBuf {
+pub fn binaries() -> PathBuf {
     if let Some(found) = find_binaries() {
         return found;
     }

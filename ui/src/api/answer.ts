@@ -34,6 +34,9 @@ function withoutTime(entry: { text: string; data: unknown }): string {
 const KEPT_AT_MOST = 40;
 const kept = new Map<string, Kept>();
 
+// What one person was answered is not for the next one.
+token.subscribe(() => kept.clear());
+
 function keep(address: string, entry: Kept): void {
   kept.delete(address);
   kept.set(address, entry);
@@ -68,14 +71,16 @@ export function useAnswer<T>(address: string | null, { topic = "graph", also, ti
     }
     let ended = false;
     let running: AbortController | undefined;
+    let askedWith = token.peek();
     setState((before) => (before.address === address ? before : { ...first<T>(address), ...older(before, address) }));
     const ask = async () => {
       running?.abort();
       const controller = (running = new AbortController());
+      const asks = token.peek();
       const before = kept.get(address);
       try {
         const fetched = await fetchText(address, { signal: controller.signal, etag: before?.etag ?? null, also });
-        if (ended || controller.signal.aborted) return;
+        if (ended || controller.signal.aborted || asks !== token.peek()) return;
         const entry = newest(before, fetched);
         keep(address, entry);
         setState({ address, data: entry.data as T, loading: false, stale: false, receivedAt: entry.at });
@@ -89,7 +94,10 @@ export function useAnswer<T>(address: string | null, { topic = "graph", also, ti
     };
     const dispose = effect(() => {
       revision(topic).value;
-      token.value;
+      if (token.value !== askedWith) {
+        askedWith = token.value;
+        setState({ address, loading: true, stale: false });
+      }
       if (!timeless) minute.value;
       void ask();
     });

@@ -100,6 +100,8 @@ export interface Ready {
   };
   tls: null | { certificateEnds: string; clientCertificates: boolean; revocationListEnds: string | null; problems: { part: string; problem: string }[] };
   setup: Finding[];
+  /** Null where nobody logs in with an issuer. */
+  login: null | { issuer: string; keys: number; keysAgeSeconds: number | null; problem: string | null; takesTokens: boolean };
   lastReload: { at: string; result: "pending" | "changed" | "unchanged" | "failed"; findings: Finding[]; findingsLeftOut: number };
   fleet: {
     configured: boolean;

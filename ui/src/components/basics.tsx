@@ -5,7 +5,7 @@ import { useId, useState } from "preact/hooks";
 import { duration, exact, percent, realNow, relative, shownNow } from "../clock";
 import type { ApiError } from "../api/client";
 import type { Answer } from "../api/answer";
-import { session } from "../session";
+import { callerIsKnown, session } from "../session";
 import { askForToken } from "./token";
 
 /** An instant: relative to the time that is shown, with the exact one on hover. `exactly` writes both. */
@@ -125,7 +125,7 @@ async function copied(text: string): Promise<boolean> {
 export function Code({ text, label, copy = "Copy" }: { text: string; label: string; copy?: string }): JSX.Element {
   return (
     <div class="code">
-      <pre tabIndex={0} role="region" aria-label={label}>
+      <pre tabIndex={0} role="group" aria-label={label}>
         <code>{text}</code>
       </pre>
       <Copy text={text} label={copy} />
@@ -138,7 +138,7 @@ export function Diff({ text, label }: { text: string; label: string }): JSX.Elem
   const kind = (line: string) => (/^(\+\+\+|---) /.test(line) ? "diff-file" : line.startsWith("+") ? "diff-added" : line.startsWith("-") ? "diff-removed" : line.startsWith("@@") ? "diff-place" : "");
   return (
     <div class="code">
-      <pre tabIndex={0} role="region" aria-label={label}>
+      <pre tabIndex={0} role="group" aria-label={label}>
         <code>
           {text.replace(/\n$/, "").split("\n").map((line, index) => (
             <span key={index} class={`diff-line ${kind(line)}`}>{line + "\n"}</span>
@@ -194,6 +194,8 @@ export function Loading({ what }: { what: string }): JSX.Element {
 /** There is no answer, why, and what helps. */
 export function Failing({ error, what }: { error: ApiError; what: string }): JSX.Element {
   const mayNot = error.status === 401 || error.status === 403;
+  // Who sits here decides what helps.
+  if (mayNot && !callerIsKnown.value) return <Loading what={what} />;
   return (
     <div class="state state-failing" role="alert">
       <p class="state-title">

@@ -1,7 +1,7 @@
 // Fields of a question. What is typed goes into the address when it is finished, so that a link is the answer.
 
 import type { ComponentChildren, JSX } from "preact";
-import { useEffect, useId, useState } from "preact/hooks";
+import { useId, useLayoutEffect, useState } from "preact/hooks";
 import { change, param } from "../address";
 
 interface FieldProps {
@@ -23,7 +23,8 @@ export function Field({ name, label, placeholder, suggestions, search, width, re
   const list = useId();
   const value = param(name);
   const [typed, setTyped] = useState(value);
-  useEffect(() => setTyped(value), [value]);
+  // At once: a moment later it would take away what has been typed since.
+  useLayoutEffect(() => setTyped(value), [value]);
   const take = (text: string) => {
     const wanted = text.trim();
     if (wanted === param(name)) return;

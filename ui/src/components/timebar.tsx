@@ -1,7 +1,7 @@
 // The time that the page shows: now, or another one. While it is not now the frame has another colour and says so.
 
 import type { JSX } from "preact";
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { change } from "../address";
 import { exact, isOtherTime, realNow, relative, rfc3339, shownNow } from "../clock";
 import { timeOpen } from "../keys";
@@ -35,9 +35,9 @@ function TimeChooser(): JSX.Element {
   const shown = sliding ?? shownNow.value;
   const chosen = exact(shown);
   const [typed, setTyped] = useState(chosen);
-  useEffect(() => setTyped(chosen), [isOtherTime.value || sliding !== null ? chosen : ""]);
+  useLayoutEffect(() => setTyped(chosen), [isOtherTime.value || sliding !== null ? chosen : ""]);
   const asked = timeOpen.value;
-  useEffect(() => {
+  useLayoutEffect(() => {
     if (asked) field.current?.focus();
   }, [asked]);
   // A month to each side, more if the time that is shown lies farther away.

@@ -34,9 +34,23 @@ export interface Hop {
   skips?: string[] | null;
   pausedPools: { on: string | null; catchUp: "later" | "afterThisHop"; catchUpSeconds?: Spread } | null;
   commands?: string[];
+  /** What is worth a look before, and changes nothing. */
+  look?: string[];
+  /** What the release that the hop begins with asks people to acknowledge. */
+  acknowledgements?: Acknowledgement[];
   kind?: string;
   share?: number | null;
   reasons?: Reason[];
+}
+
+interface Acknowledgement {
+  gate: string;
+  description: string;
+  /** Which clusters are asked; null is all. */
+  only: string | null;
+  since: string | null;
+  verified: boolean;
+  command: string;
 }
 
 export interface Path {
@@ -210,12 +224,32 @@ function HopView({ hop, number }: { hop: Hop; number: number }): JSX.Element {
         {hop.risks.length > 0 && (<><dt>risks</dt><dd>{hop.risks.join(", ")}</dd></>)}
         {hop.url && (<><dt>errata</dt><dd><Outward href={hop.url} /></dd></>)}
       </dl>
+      {hop.acknowledgements?.map((ack) => <AcknowledgementView key={ack.gate} ack={ack} />)}
+      {hop.look && hop.look.length > 0 && (
+        <>
+          <p class="small-text">Look first; this changes nothing:</p>
+          <Code text={hop.look.join("\n")} label={`What to look at before ${hop.from} to ${hop.to}`} />
+        </>
+      )}
       {hop.commands && hop.commands.length > 0 && <Code text={hop.commands.join("\n")} label={`Commands of ${hop.from} to ${hop.to}`} />}
       <details open={open} onToggle={(event) => event.currentTarget.open !== open && change({ hop: event.currentTarget.open ? number : null }, { replace: true })}>
         <summary>Why it is offered</summary>
         {open && (hop.reasons ? <Reasons reasons={hop.reasons} /> : <Why channel={hop.channel} from={hop.from} to={hop.to} />)}
       </details>
     </li>
+  );
+}
+
+/** A gate that somebody has to acknowledge. Where not every cluster is asked, its command stands apart from the others. */
+function AcknowledgementView({ ack }: { ack: Acknowledgement }): JSX.Element {
+  return (
+    <div class="stack-fill">
+      <p class="small-text">
+        <strong>Acknowledge</strong> <code>{ack.gate}</code>{ack.only && <>, only {ack.only}</>}: {ack.description}
+        {!ack.verified && <span class="muted"> Nobody has verified this gate.</span>}
+      </p>
+      {(ack.only !== null || !ack.verified) && <Code text={ack.command} label={`The command that acknowledges ${ack.gate}, if the cluster asks for it`} />}
+    </div>
   );
 }
 

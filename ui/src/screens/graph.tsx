@@ -1,7 +1,7 @@
 // Graph: which updates there are, and why. Select a release, an update, or a path; everything is in the address.
 
 import type { JSX } from "preact";
-import { useEffect, useMemo, useState } from "preact/hooks";
+import { useLayoutEffect, useMemo, useState } from "preact/hooks";
 import { change, here } from "../address";
 import { useAnswer } from "../api/answer";
 import { url } from "../api/client";
@@ -34,7 +34,7 @@ export function GraphScreen(_: ScreenProps): JSX.Element {
   const channels = useAnswer<ChannelsAnswer>(url("/api/v1/channels", { arch: asked.arch, now: at.value }));
   const names = channels.data?.channels.map((channel) => channel.name) ?? [];
   const first = firstChannel(names);
-  useEffect(() => {
+  useLayoutEffect(() => {
     if (!asked.channel && first) change({ channel: first }, { replace: true });
   }, [asked.channel, first]);
   const architectures = channels.data?.architectures ?? [];

@@ -6,14 +6,34 @@ import { at, change, param } from "../address";
 import { useAnswer } from "../api/answer";
 import { ApiError, post } from "../api/client";
 import { touch } from "../api/live";
-import { Code, Mark, Section, Time } from "../components/basics";
+import { Answered, Code, Mark, Section, Time } from "../components/basics";
 import { Dialog } from "../components/dialog";
+import { Table, type Column } from "../components/table";
 import { askForToken } from "../components/token";
 import { may as mayDo, session } from "../session";
 
 interface Sign {
   by: string;
   at: string;
+}
+
+/** A halt as the graph has it: from the store, or from a file of graph data. */
+export interface ServedHalt {
+  release: string;
+  origin: string;
+  halt: Sign & { scope: HaltScope; /** The reason, and what was observed. */ text: string };
+}
+
+export interface HaltScope {
+  from?: string;
+  platform?: string;
+  arch?: string;
+}
+
+/** Whom a halt or an answer of the watch is about. */
+export function scopeName({ from, platform, arch }: HaltScope): string {
+  const parts = [from && `from ${from}`, platform && `on ${platform}`, arch && `with ${arch}`].filter(Boolean);
+  return parts.length === 0 ? "all" : parts.join(" ");
 }
 
 interface Halt extends Sign {
@@ -23,6 +43,7 @@ interface Halt extends Sign {
   why: string;
   standing: boolean;
   firstUndo: Sign | null;
+  undone: Sign | null;
 }
 
 interface Act {
@@ -37,28 +58,42 @@ interface ActState {
   error?: string;
 }
 
-/** The halts that stand, with who wants which of them undone. Nothing where there are none, and for another time. */
-export function StandingHalts(): JSX.Element | null {
+/**
+ * The halts that stand, with their evidence, and who wants which of them undone. Nothing where there are none. Those of the store
+ * are undone here, and not for another time; those of graph data by whoever removes their file.
+ */
+export function StandingHalts({ served }: { served: readonly ServedHalt[] }): JSX.Element | null {
   const answer = useAnswer<{ halts: Halt[] }>(session.value?.hasFleet && !at.value ? "/api/v1/rollouts/halts" : null);
   const standing = answer.data?.halts.filter((halt) => halt.standing) ?? [];
+  const whom = (scope: HaltScope | undefined) => (scope && Object.keys(scope).length > 0 ? scopeName(scope) : "everybody");
+  const isStored = (one: ServedHalt) => standing.some((halt) => one.release === halt.release && one.origin.includes(halt.path));
+  const evidenceOf = (halt: Halt) => served.find((one) => one.release === halt.release && one.origin.includes(halt.path))?.halt;
+  const declared = served.filter((one) => !isStored(one));
   const chosen = answer.data?.halts.find((halt) => String(halt.id) === param("undo"));
   return (
     <>
-      {standing.length > 0 && (
+      {standing.length + declared.length > 0 && (
         <Section title="Halted">
           <ul class="halts" aria-label="Releases that are halted">
             {standing.map((halt) => (
               <li key={halt.id} class="note note-blocked">
-                <p class="row"><Mark kind="blocked">halted</Mark> <strong>{halt.release}</strong> <span class="muted">by {halt.by}, <Time at={halt.at} exactly /></span></p>
-                <p>{halt.why}</p>
+                <p class="row"><Mark kind="blocked">halted</Mark> <strong>{halt.release}</strong> <span class="muted">for {whom(evidenceOf(halt)?.scope)}, by {halt.by}, <Time at={halt.at} exactly /></span></p>
+                <p>{evidenceOf(halt)?.text ?? halt.why}</p>
                 {halt.firstUndo && <p class="small-text">{halt.firstUndo.by} wants it undone. Somebody else has to as well.</p>}
                 <div class="buttons"><button type="button" class="small" onClick={() => change({ undo: String(halt.id) })}>Undo the halt of {halt.release}…</button></div>
+              </li>
+            ))}
+            {declared.map(({ release, origin, halt }) => (
+              <li key={origin} class="note note-blocked">
+                <p class="row"><Mark kind="blocked">halted</Mark> <strong>{release}</strong> <span class="muted">for {whom(halt.scope)}, by {halt.by}, <Time at={halt.at} exactly /></span></p>
+                <p>{halt.text}</p>
+                <p class="small-text">It stands in <code>{origin}</code>. Whoever removes that file undoes it.</p>
               </li>
             ))}
           </ul>
         </Section>
       )}
-      {chosen && <UndoDialog halt={chosen} />}
+      {chosen && <UndoDialog key={chosen.id} halt={chosen} />}
     </>
   );
 }
@@ -137,4 +172,35 @@ async function act(address: string, body: unknown, tell: (state: ActState) => vo
   } catch (error) {
     tell({ error: error instanceof ApiError ? error.message : "the answer cannot be read" });
   }
+}
+
+/** Every halt that the store keeps, newest first: who halted, why, and which two people undid it. For the log. */
+export function HaltLog(): JSX.Element {
+  const answer = useAnswer<{ halts: Halt[] }>("/api/v1/rollouts/halts");
+  return (
+    <Answered answer={answer} what="what people halted">
+      {({ halts }) => (
+        <Table
+          caption="Releases that people halted, and who undid that"
+          columns={LOGGED}
+          rows={[...halts].sort((a, b) => b.id - a.id)}
+          rowKey={(halt) => halt.id}
+          empty={<p>Nobody has halted a release.</p>}
+        />
+      )}
+    </Answered>
+  );
+}
+
+const LOGGED: Column<Halt>[] = [
+  { key: "at", title: "When", cell: (halt) => <Time at={halt.at} exactly /> },
+  { key: "release", title: "Halted", head: true, cell: (halt) => <Mark kind={halt.standing ? "blocked" : "quiet"}>{halt.release}</Mark> },
+  { key: "by", title: "By", cell: (halt) => halt.by },
+  { key: "why", title: "Why", cell: (halt) => halt.why },
+  { key: "first", title: "First to undo it", cell: (halt) => <Signed sign={halt.firstUndo} /> },
+  { key: "undone", title: "Undone", cell: (halt) => <Signed sign={halt.undone} /> },
+];
+
+function Signed({ sign }: { sign: Sign | null }): JSX.Element {
+  return sign ? <><Time at={sign.at} exactly /> by {sign.by}</> : <span class="muted">–</span>;
 }

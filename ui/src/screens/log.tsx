@@ -12,7 +12,9 @@ import { Field, Question } from "../components/fields";
 import { AnswerWordMark, Reasons, VerdictView } from "../components/reasons";
 import { Table, type Column } from "../components/table";
 import { ActTable } from "./fleet/acts";
+import { may, session } from "../session";
 import { FleetGate } from "./fleet/gate";
+import { HaltLog } from "./halts";
 import { ClusterLink, Pages, sectorName } from "./fleet/part";
 
 export function LogScreen({ rest }: ScreenProps): JSX.Element {
@@ -57,9 +59,42 @@ function People(): JSX.Element {
   return (
     <Section title="What people did">
       <Answered answer={answer} what="what people did">{(data) => <ActTable caption="Acts of people, newest first" acts={data.acts} />}</Answered>
+      <h3>Halts</h3>
+      <HaltLog />
+      {session.value !== null && may("manageTokens") && <Revoked />}
     </Section>
   );
 }
+
+interface Revocation {
+  kind: "serial" | "person" | "cluster";
+  name: string;
+  madeBefore: string | null;
+  by: string;
+  at: string;
+  why: string;
+}
+
+/** Tokens that people ended. Only who may end some may see which. */
+function Revoked(): JSX.Element {
+  const answer = useAnswer<{ revoked: Revocation[] }>("/api/v1/access/revocations");
+  return (
+    <>
+      <h3>Tokens that were revoked</h3>
+      <Answered answer={answer} what="revoked tokens">
+        {({ revoked }) => <Table caption="Tokens that were revoked, by whom and why" columns={REVOKED} rows={revoked} rowKey={(row) => `${row.kind} ${row.name} ${row.at}`} empty={<p>No token was revoked.</p>} />}
+      </Answered>
+    </>
+  );
+}
+
+const REVOKED: Column<Revocation>[] = [
+  { key: "at", title: "When", cell: (row) => <Time at={row.at} exactly real />, sort: (row) => row.at },
+  { key: "of", title: "Of", head: true, cell: (row) => <>{row.kind === "serial" ? "token" : row.kind} <code>{row.name}</code></> },
+  { key: "before", title: "Made before", cell: (row) => <Time at={row.madeBefore} exactly real /> },
+  { key: "by", title: "By", cell: (row) => row.by },
+  { key: "why", title: "Why", cell: (row) => row.why },
+];
 
 const NUMBERS: readonly { key: "starts" | "begins" | "ended" | "cancels" | "overdue"; title: string }[] = [
   { key: "starts", title: "Planned" },

@@ -14,18 +14,24 @@ import { Choice, Field, Question } from "../components/fields";
 import { Table, type Column } from "../components/table";
 import { Curve, type CurvePoint } from "../components/curve";
 import { exact, percent } from "../clock";
-import { HaltAtOnce, StandingHalts } from "./halts";
+import { HaltAtOnce, scopeName, StandingHalts, type HaltScope, type ServedHalt } from "./halts";
 
 interface Rollout {
   channel: string;
   to: string;
+  /** Whose window it is where its rule has rings, and the ring's name. */
+  whose: "everybody" | "ring" | "everybodyElse";
+  ring: string | null;
   architectures: string[];
-  state: "running" | "toCome";
+  state: "running" | "toCome" | "held";
   start: string;
   end: string;
   ramp: string;
+  /** How long after the start each share begins; null for other ramps. */
+  stages: { after: string; share: number }[] | null;
   share: number;
-  reaches: Record<string, string>;
+  /** Null while the window is held. */
+  reaches: Record<string, string | null>;
   from: string[];
   blocked: { origin: string; everybody: boolean; platforms: string[]; from: string[]; halt?: { by: string; at: string } | null }[];
   curve?: CurvePoint[];
@@ -58,7 +64,7 @@ interface Watched {
   mode: string;
   toleratedPerMillion: number;
   scopes: {
-    scope: { from?: string; platform?: string; arch?: string };
+    scope: HaltScope;
     answer: Watched["answer"];
     attempts: number;
     known: number;
@@ -77,6 +83,17 @@ interface WatchAnswer {
 interface RolloutsAnswer {
   at: string;
   rollouts: Rollout[];
+  changedWindows: ChangedWindows[];
+  halts: ServedHalt[];
+}
+
+/** What a new copy of graph data does to windows under clusters. */
+interface ChangedWindows {
+  source: string;
+  at: string;
+  result: "taken" | "refused";
+  sentences: string[];
+  leftOut: number;
 }
 
 interface Change {
@@ -121,7 +138,19 @@ const CHOICES: Record<string, { name: string; label: string; placeholder: string
 
 const NO_CHOICES = { factor: null, within: null, message: null, url: null };
 
-const keyOf = (rollout: Rollout): string => [rollout.channel, rollout.to, rollout.architectures.join("+"), rollout.start, rollout.end, rollout.from[0]].join(" ");
+const keyOf = (rollout: Rollout): string => [rollout.channel, rollout.to, rollout.whose, rollout.ring, rollout.architectures.join("+"), rollout.start, rollout.end, rollout.from[0]].join(" ");
+
+const STATES: Record<Rollout["state"], { kind: string; text: string }> = {
+  running: { kind: "phasing", text: "open" },
+  toCome: { kind: "quiet", text: "to come" },
+  held: { kind: "blocked", text: "held" },
+};
+
+/** Whom a window is for, if not for everybody. */
+function whom({ whose, ring }: Rollout): string | null {
+  if (whose === "ring") return `ring ${ring}`;
+  return whose === "everybodyElse" ? "everybody else" : null;
+}
 
 export function RolloutsScreen(_: ScreenProps): JSX.Element {
   const answer = useAnswer<RolloutsAnswer>(url("/api/v1/rollouts", { now: at.value }));
@@ -132,12 +161,26 @@ export function RolloutsScreen(_: ScreenProps): JSX.Element {
         <h1>Rollouts</h1>
         <p class="muted">Each cluster is reached at its own instant between start and end.</p>
       </div>
-      <StandingHalts />
+      <StandingHalts served={answer.data?.halts ?? []} />
+      {answer.data?.changedWindows.map((changed) => <Changed key={`${changed.source} ${changed.at}`} changed={changed} />)}
       <Answered answer={answer} what="rollouts">
         {(data) => (data.rollouts.length === 0 ? <None /> : <All data={data} watch={watch.data?.releases ?? []} />)}
       </Answered>
       {param("change") && <ChangeDialog />}
     </>
+  );
+}
+
+function Changed({ changed }: { changed: ChangedWindows }): JSX.Element {
+  const refused = changed.result === "refused";
+  return (
+    <div class="note note-conditional">
+      <p><Shape tone="conditional" /> {refused ? "A copy of" : "A new copy of"} {changed.source} {refused ? "was refused, because it changes windows under clusters" : "changed windows under clusters"}, <Time at={changed.at} exactly real />.</p>
+      <ul>
+        {changed.sentences.map((sentence) => <li key={sentence} class="small-text">{sentence}</li>)}
+        {changed.leftOut > 0 && <li class="small-text">and {changed.leftOut} more</li>}
+      </ul>
+    </div>
   );
 }
 
@@ -159,16 +202,16 @@ function All({ data, watch }: { data: RolloutsAnswer; watch: readonly Watched[] 
   const shown = data.rollouts.filter(wanted);
   const names = [...new Set(data.rollouts.map((rollout) => rollout.channel))];
   // What is over in an instant has no curve to look at.
-  const curves = shown.filter((rollout) => rollout.start !== rollout.end);
-  const running = data.rollouts.filter((rollout) => rollout.state === "running").length;
+  const curves = shown.filter((rollout) => rollout.start !== rollout.end || rollout.state === "held");
+  const inState = (wanted: Rollout["state"]) => data.rollouts.filter((rollout) => rollout.state === wanted).length;
   return (
     <>
       <Question label="Which rollouts">
         <Field name="channel" label="channel" placeholder="all" suggestions={names} width="wide" />
         <Field name="to" label="to release" placeholder="all" />
-        <Choice name="state" label="state" options={[{ value: "", text: "open and to come" }, { value: "running", text: "open" }, { value: "toCome", text: "to come" }]} />
+        <Choice name="state" label="state" options={[{ value: "", text: "open and to come" }, { value: "running", text: "open" }, { value: "toCome", text: "to come" }, { value: "held", text: "held" }]} />
       </Question>
-      <p class="muted">{running} open, {data.rollouts.length - running} to come, as of {exact(Date.parse(data.at))}. {shown.length < data.rollouts.length && `${shown.length} are shown.`}</p>
+      <p class="muted">{inState("running")} open, {inState("toCome")} to come{inState("held") > 0 && `, ${inState("held")} held`}, as of {exact(Date.parse(data.at))}. {shown.length < data.rollouts.length && `${shown.length} are shown.`}</p>
       <div class="rollouts">
         {curves.slice(0, 40).map((rollout) => <RolloutCard key={keyOf(rollout)} rollout={rollout} now={Date.parse(data.at)} watched={watch.find((one) => one.release === rollout.to)} />)}
       </div>
@@ -181,23 +224,32 @@ function All({ data, watch }: { data: RolloutsAnswer; watch: readonly Watched[] 
 }
 
 function RolloutCard({ rollout, now, watched }: { rollout: Rollout; now: number; watched: Watched | undefined }): JSX.Element {
-  const open = rollout.state === "running";
+  const state = STATES[rollout.state];
+  const ring = whom(rollout);
   return (
-    <article class="card rollout" aria-label={`${rollout.to} in ${rollout.channel}`}>
+    <article class="card rollout" aria-label={`${rollout.to} in ${rollout.channel}${ring ? `, ${ring}` : ""}`}>
       <header class="rollout-head">
-        <h2><a href={link("/graph", { channel: rollout.channel, to: rollout.to, from: rollout.from[rollout.from.length - 1] })}>{rollout.to}</a> <span class="muted">in {rollout.channel}</span></h2>
+        <h2><a href={link("/graph", { channel: rollout.channel, to: rollout.to, from: rollout.from[rollout.from.length - 1] })}>{rollout.to}</a> <span class="muted">in {rollout.channel}{ring && <>, <strong>{ring}</strong></>}</span></h2>
         <span class="row">
           {rollout.blocked.some((block) => block.everybody) && <Mark kind="blocked">{rollout.blocked.some((block) => block.everybody && block.halt) ? "halted" : "blocked"}</Mark>}
-          <Mark kind={open ? "phasing" : "quiet"}>{open ? "open" : "to come"}</Mark>
+          <Mark kind={state.kind}>{state.text}</Mark>
         </span>
       </header>
-      <p class="rollout-share"><strong class="number">{percent(rollout.share)}</strong> <span class="muted">of clusters reached</span></p>
-      <Curve points={rollout.curve ?? straight(rollout)} now={now} start={rollout.start} end={rollout.end} share={rollout.share} label={`Share of clusters reached by ${rollout.to} in ${rollout.channel}`} />
+      <p class="rollout-share"><strong class="number">{percent(rollout.share)}</strong> <span class="muted">of {ring ?? "clusters"} reached</span></p>
+      {rollout.state === "held" ? (
+        <p class="muted">It is held in graph data: nobody is reached until somebody takes that out.</p>
+      ) : (
+        <Curve points={rollout.curve ?? straight(rollout)} now={now} start={rollout.start} end={rollout.end} share={rollout.share} label={`Share of clusters reached by ${rollout.to} in ${rollout.channel}${ring ? `, ${ring}` : ""}`} />
+      )}
       <dl class="facts">
         <dt>start</dt><dd><Time at={rollout.start} exactly /></dd>
-        <dt>half</dt><dd><Time at={rollout.reaches["50"]} exactly /></dd>
-        <dt>end</dt><dd><Time at={rollout.end} exactly /></dd>
-        <dt>ramp</dt><dd>{rollout.ramp}{rollout.name && <>, rule <code>{rollout.name}</code></>}</dd>
+        {rollout.state !== "held" && (
+          <>
+            <dt>half</dt><dd><Time at={rollout.reaches["50"]} exactly /></dd>
+            <dt>end</dt><dd><Time at={rollout.end} exactly /></dd>
+          </>
+        )}
+        <dt>ramp</dt><dd>{rollout.ramp}{rollout.stages && rollout.stages.length > 0 && `: ${rollout.stages.map((stage) => percent(stage.share)).join(", ")}`}{rollout.name && <>, rule <code>{rollout.name}</code></>}</dd>
         {rollout.place && (<><dt>written at</dt><dd><code>{rollout.place}</code></dd></>)}
         <dt>from</dt><dd>{named(rollout.from)}</dd>
         <dt>for</dt><dd>{rollout.architectures.join(", ")}</dd>
@@ -298,11 +350,6 @@ function WatchOf({ watched }: { watched: Watched }): JSX.Element {
   );
 }
 
-function scopeName({ from, platform, arch }: Watched["scopes"][number]["scope"]): string {
-  const parts = [from && `from ${from}`, platform && `on ${platform}`, arch && `with ${arch}`].filter(Boolean);
-  return parts.length === 0 ? "all" : parts.join(" ");
-}
-
 /** A straight line, for a service that says only start and end. */
 function straight(rollout: Rollout): CurvePoint[] {
   const reached = ["10", "50", "90"].flatMap((mark): CurvePoint[] => (rollout.reaches[mark] ? [[rollout.reaches[mark]!, Number(mark) / 100]] : []));
@@ -322,7 +369,8 @@ function blockedFor({ blocked }: Rollout): JSX.Element | string {
 const COLUMNS: Column<Rollout>[] = [
   { key: "to", title: "Release", head: true, sort: (one) => one.to, cell: (one) => <a href={link("/graph", { channel: one.channel, to: one.to, from: one.from[one.from.length - 1] })}>{one.to}</a> },
   { key: "channel", title: "Channel", sort: (one) => one.channel, cell: (one) => <code>{one.channel}</code> },
-  { key: "state", title: "State", sort: (one) => one.state, cell: (one) => (one.state === "running" ? "open" : "to come") },
+  { key: "state", title: "State", sort: (one) => one.state, cell: (one) => STATES[one.state].text },
+  { key: "whose", title: "Who", sort: (one) => whom(one) ?? "", cell: (one) => whom(one) ?? <span class="muted">everybody</span> },
   { key: "share", title: "Reached", numeric: true, sort: (one) => one.share, cell: (one) => percent(one.share) },
   { key: "start", title: "Start", sort: (one) => one.start, cell: (one) => <Time at={one.start} /> },
   { key: "end", title: "End", sort: (one) => one.end, cell: (one) => <Time at={one.end} /> },
@@ -356,7 +404,7 @@ function ChangeDialog(): JSX.Element {
           ))}
         </div>
       </div>
-      {action === "halt" && <HaltAtOnce release={param("release")} />}
+      {action === "halt" && <HaltAtOnce key={param("release")} release={param("release")} />}
       {action === "halt" && session.value?.hasFleet && <h3>Or halt it in graph data</h3>}
       <p>This is the change of graph data that does it. Nothing happens until somebody commits it: copy it into your repository.</p>
       {choices.length > 0 && (
@@ -412,6 +460,7 @@ function Windows({ before, after }: { before: readonly Rollout[]; after: readonl
       rowKey={(row, index) => `${row.when} ${index}`}
       columns={[
         { key: "when", title: "When", head: true, cell: (row) => row.when },
+        { key: "whose", title: "Who", cell: (row) => whom(row.rollout) ?? <span class="muted">everybody</span> },
         { key: "from", title: "From", cell: (row) => named(row.rollout.from ?? []) },
         { key: "share", title: "Reached", numeric: true, cell: (row) => percent(row.rollout.share) },
         { key: "start", title: "Start", cell: (row) => <Time at={row.rollout.start} /> },

@@ -6,7 +6,7 @@ import { useAnswer } from "../api/answer";
 import { url } from "../api/client";
 import type { Finding, Ready, Source, SourceProblem } from "../api/types";
 import type { ScreenProps } from "../app";
-import { Answered, Empty, Mark, Section, Shape, Time } from "../components/basics";
+import { Answered, Empty, Mark, Outward, Section, Shape, Time } from "../components/basics";
 import { Choice, Field, Question, Tabs } from "../components/fields";
 import { Findings } from "../components/reasons";
 import { Table, type Column } from "../components/table";
@@ -103,12 +103,22 @@ function ReadyView({ ready }: { ready: Ready }): JSX.Element {
           </p>
         )}
         {ready.tls?.problems.map(({ part, problem }) => <p key={part + problem}><Mark kind="conditional">{part.replace("_", " ")}</Mark> {problem}</p>)}
+        {!ready.tls && <p class="muted">Without TLS: that is for this machine alone, or for a proxy in front.</p>}
         {ready.setup.length > 0 && <Findings findings={ready.setup} leftOut={0} />}
       </Section>
       <Section title="Where it is read from">
         <Table caption="Sources" columns={SOURCES} rows={ready.sources} rowKey={(source) => `${source.kind} ${source.name}`} empty={<p>No source is configured.</p>} />
         {ready.sources.filter((source) => source.problem || source.stricterParts.length > 0).map((source) => <SourceTrouble key={source.name} source={source} />)}
       </Section>
+      {ready.login && (
+        <Section title="Who logs in" aside={<Mark kind={ready.login.takesTokens ? "offered" : "failing"}>{ready.login.takesTokens ? "people can" : "nobody can"}</Mark>}>
+          <dl class="facts">
+            <dt>issuer</dt><dd><Outward href={ready.login.issuer} /></dd>
+            <dt>keys</dt><dd>{ready.login.keys}{ready.login.keysAgeSeconds !== null && `, read ${duration(ready.login.keysAgeSeconds)} ago`}</dd>
+          </dl>
+          {ready.login.problem && <p class="note note-failing"><Shape tone="failing" /> {ready.login.problem}</p>}
+        </Section>
+      )}
       <Section title="Signatures">
         {ready.signatures ? <Signatures signatures={ready.signatures} /> : (
           <Empty title="No signatures are asked for">

@@ -222,7 +222,14 @@ pub(super) fn token(cluster: &str, name: &str) -> String {
     )
 }
 
-fn token_by(key: &str, organisation: &str, name: &str, cluster: &str, end: &str) -> String {
+/// The token of a cluster by any key.
+pub(crate) fn token_by(
+    key: &str,
+    organisation: &str,
+    name: &str,
+    cluster: &str,
+    end: &str,
+) -> String {
     let mac =
         Hmac::<Sha256>::new_from_slice(key.as_bytes()).expect("HMAC takes keys of any length");
     let key = URL_SAFE_NO_PAD.encode(

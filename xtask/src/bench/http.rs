@@ -61,7 +61,7 @@ pub(crate) fn post(port: u16, target: &str, token: &str) -> anyhow::Result<Answe
 }
 
 /// Tells a server on this machine something, as JSON, as the holder of a token.
-pub(super) fn post_json(
+pub(crate) fn post_json(
     port: u16,
     target: &str,
     token: &str,

@@ -12,8 +12,6 @@ use crate::say::say;
 
 /// The core's bench.
 const BENCH: &str = "nodes";
-/// Of so many clusters the scheduler likes no pod better on the node that needs it.
-const UNEVEN: f64 = 0.005;
 /// A plan may take so many seconds.
 const LONGEST: f64 = 2.0;
 
@@ -72,15 +70,9 @@ fn clusters(lines: &[Line], bars: &mut Bars) -> anyhow::Result<Table> {
                 )
             }
         };
-        for never in ["waited", "stuck", "overdrawn"] {
+        for never in ["waited", "stuck", "overdrawn", "uneven"] {
             bars.at_most(&format!("{kind}, {never}"), line.number(never)?, 0.0);
         }
-        let uneven = line.number("uneven")? / line.number("clusters")?;
-        bars.at_most(
-            &format!("{kind}, clusters that stay uneven"),
-            uneven,
-            UNEVEN,
-        );
         table.row([
             kind,
             pods.to_string(),

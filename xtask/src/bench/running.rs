@@ -15,7 +15,7 @@ const SHOWN_LINES: usize = 20;
 
 /// The process. It is ended when this is dropped.
 #[derive(Debug)]
-pub(super) struct BackgroundProcess {
+pub(crate) struct BackgroundProcess {
     child: RefCell<Child>,
     name: &'static str,
     log: PathBuf,
@@ -23,16 +23,37 @@ pub(super) struct BackgroundProcess {
 
 impl BackgroundProcess {
     /// Starts a process that writes what it has to say into a file.
-    pub(super) fn start(
+    pub(crate) fn start(
         name: &'static str,
         mut command: Command,
         log: &Path,
     ) -> anyhow::Result<Self> {
         let file =
             File::create(log).with_context(|| format!("{}: cannot be created", log.display()))?;
+        Self::writing(name, &mut command, file, log)
+    }
+
+    /// The same, after what the log has already.
+    pub(crate) fn start_again(
+        name: &'static str,
+        command: &mut Command,
+        log: &Path,
+    ) -> anyhow::Result<Self> {
+        let file = File::options().append(true).create(true).open(log);
+        let file = file.with_context(|| format!("{}: cannot be written", log.display()))?;
+        Self::writing(name, command, file, log)
+    }
+
+    fn writing(
+        name: &'static str,
+        command: &mut Command,
+        file: File,
+        log: &Path,
+    ) -> anyhow::Result<Self> {
+        let output = file.try_clone().context("a log cannot be shared")?;
         let child = command
             .stdin(Stdio::null())
-            .stdout(Stdio::null())
+            .stdout(output)
             .stderr(file)
             .spawn();
         let child = child.with_context(|| format!("{name} cannot be started"))?;
@@ -44,12 +65,12 @@ impl BackgroundProcess {
     }
 
     /// The process's id.
-    pub(super) fn id(&self) -> u32 {
+    pub(crate) fn id(&self) -> u32 {
         self.child.borrow().id()
     }
 
     /// An error if the process has ended, with the last lines of its log.
-    pub(super) fn ensure_alive(&self) -> anyhow::Result<()> {
+    pub(crate) fn ensure_alive(&self) -> anyhow::Result<()> {
         let ended = self.child.borrow_mut().try_wait()?;
         match ended {
             None => Ok(()),
@@ -62,14 +83,14 @@ impl BackgroundProcess {
     }
 
     /// The last lines of its log.
-    pub(super) fn last_words(&self) -> String {
+    pub(crate) fn last_words(&self) -> String {
         let log = fs::read_to_string(&self.log).unwrap_or_default();
         let lines: Vec<&str> = log.lines().collect();
         lines[lines.len().saturating_sub(SHOWN_LINES)..].join("\n")
     }
 
     /// Sends a signal, by its name without `SIG`.
-    pub(super) fn signal(&self, signal: &str) -> anyhow::Result<()> {
+    pub(crate) fn signal(&self, signal: &str) -> anyhow::Result<()> {
         let status = Command::new("kill")
             .args(["-s", signal, &self.id().to_string()])
             .status();

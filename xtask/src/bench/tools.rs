@@ -13,7 +13,7 @@ use crate::workspace;
 const PACKAGES: [Package; 2] = [("wrk", "wrk"), ("nginx", "nginx-light")];
 
 /// Builds towpath with a profile; returns the binary.
-pub(super) fn build_towpath(profile: &str) -> anyhow::Result<PathBuf> {
+pub(crate) fn build_towpath(profile: &str) -> anyhow::Result<PathBuf> {
     say(format!("building towpath, profile {profile}"))?;
     let status = workspace::cargo(&[
         "build",

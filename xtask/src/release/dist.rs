@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use anyhow::{Context, ensure};
 use clap::Args;
 
-use super::{Release, binary, new_folder, pretty, read, sbom, sha256, write};
+use super::{Release, binary, new_folder, pretty, read, sbom, sha256, tag, write};
 use crate::say::say;
 use crate::{Outcome, workspace};
 
@@ -33,6 +33,9 @@ pub(crate) struct DistOptions {
 
 pub(crate) fn run(options: &DistOptions) -> anyhow::Result<Outcome> {
     let release = Release::of_workspace()?;
+    if options.key.is_some() && options.options.binary.is_none() {
+        tag::check(workspace::root(), &release)?;
+    }
     let into = &options.options.into;
     new_folder(into)?;
     let program = binary::of(options.options.binary.as_deref(), &release)?;
@@ -43,6 +46,12 @@ pub(crate) fn run(options: &DistOptions) -> anyhow::Result<Outcome> {
     write(
         &into.join("towpath.cdx.json"),
         pretty(&sbom::of_workspace(release.epoch)?),
+    )?;
+    let changelog = String::from_utf8(read(&workspace::root().join("CHANGELOG.md"))?)
+        .context("CHANGELOG.md is not UTF-8")?;
+    write(
+        &into.join("NOTES.md"),
+        format!("{}\n", release.notes(&changelog)?),
     )?;
     for name in ["LICENSE", "SECURITY.md"] {
         write(&into.join(name), read(&workspace::root().join(name))?)?;

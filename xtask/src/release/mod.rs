@@ -13,6 +13,7 @@ mod package;
 mod prove;
 mod root;
 mod sbom;
+mod tag;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -25,6 +26,7 @@ use sha2::{Digest, Sha256};
 use crate::workspace;
 pub(crate) use dist::DistOptions;
 pub(crate) use prove::Proof;
+pub(crate) use tag::TagOptions;
 
 /// What `image` and `package` take.
 #[derive(Debug, Args)]
@@ -41,6 +43,7 @@ pub(crate) use dist::run as dist;
 pub(crate) use image::run as image;
 pub(crate) use package::run as package;
 pub(crate) use prove::run as prove;
+pub(crate) use tag::run as tag;
 
 /// What a release is called, and when its sources were written.
 #[derive(Debug, Clone, PartialEq, Eq)]

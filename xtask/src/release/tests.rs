@@ -309,6 +309,8 @@ fn a_release_is_signed_and_its_sums_are_right() {
         into.join("SHA256SUMS.asc").to_str().unwrap(),
         into.join("SHA256SUMS").to_str().unwrap(),
     ]);
+    let notes = read(&into.join("NOTES.md")).unwrap();
+    assert!(notes.starts_with(b"###"), "what is new, in parts");
     let sbom: Value =
         serde_json::from_slice(&read(&into.join("towpath.cdx.json")).unwrap()).unwrap();
     let components = sbom["components"].as_array().unwrap();
@@ -339,6 +341,121 @@ fn a_release_is_signed_and_its_sums_are_right() {
         told.contains("gpg cannot sign with the key nobody@example.com"),
         "{told}"
     );
+}
+
+#[test]
+fn what_is_signed_is_built_from_a_signed_tag_with_notes() {
+    let scratch = Scratch::new("tag-test").unwrap();
+    let (home, root) = (
+        scratch.folder().join("gnupg"),
+        scratch.folder().join("repository"),
+    );
+    for folder in [&home, &root] {
+        std::fs::create_dir(folder).unwrap();
+        std::fs::set_permissions(folder, std::fs::Permissions::from_mode(0o700)).unwrap();
+    }
+    let git = |words: &[&str]| {
+        let named = ["-c", "user.name=a", "-c", "user.email=a@example.com"];
+        output(
+            Command::new("git")
+                .args(named)
+                .args(words)
+                .current_dir(&root),
+        )
+    };
+    git(&["init", "--quiet"]);
+    std::fs::write(
+        root.join("CHANGELOG.md"),
+        "# Changelog\n\n## Unreleased\n\nnew\n",
+    )
+    .unwrap();
+    git(&["add", "CHANGELOG.md"]);
+    git(&["commit", "--quiet", "--message", "one"]);
+    // As a program of its own, because gpg's folder is a variable.
+    let run = |act: &str| {
+        let mut xtask = Command::new(std::env::current_exe().unwrap());
+        let xtask = xtask
+            .args([
+                "--exact",
+                "release::tests::tags",
+                "--ignored",
+                "--nocapture",
+            ])
+            .env("GNUPGHOME", &home)
+            .env("GIT_COMMITTER_NAME", "a")
+            .env("GIT_COMMITTER_EMAIL", "a@example.com")
+            .env(ARGUMENTS, format!("{act}\n{}", root.display()));
+        let done = xtask.output().unwrap();
+        String::from_utf8_lossy(&done.stdout).into_owned()
+    };
+    assert!(run("key").contains("DONE"));
+    let told = run("check");
+    assert!(
+        told.contains("there is no tag v1.2.3; `cargo xtask tag --key KEY`"),
+        "{told}"
+    );
+    let told = run("tag");
+    assert!(told.contains("has no part \"## 1.2.3\""), "{told}");
+    std::fs::write(
+        root.join("CHANGELOG.md"),
+        "# Changelog\n\n## 1.2.3\n\n### It\n\nnew\n",
+    )
+    .unwrap();
+    let told = run("tag");
+    assert!(told.contains("changes that are not committed"), "{told}");
+    git(&["commit", "--quiet", "--all", "--message", "two"]);
+    let told = run("tag");
+    assert!(told.contains("DONE"), "{told}");
+    let told = run("check");
+    assert!(told.contains("DONE"), "{told}");
+    let message = git(&[
+        "tag",
+        "--list",
+        "--format=%(contents:subject)|%(contents:body)",
+        "v1.2.3",
+    ]);
+    assert!(message.contains("Towpath 1.2.3|### It\n\nnew"), "{message}");
+    git(&["commit", "--quiet", "--allow-empty", "--message", "three"]);
+    let told = run("check");
+    assert!(
+        told.contains("the tag v1.2.3 is at another commit"),
+        "{told}"
+    );
+    git(&["tag", "--delete", "v1.2.3"]);
+    git(&["tag", "--annotate", "--message", "x", "v1.2.3"]);
+    let told = run("check");
+    assert!(
+        told.contains("the signature of the tag v1.2.3 is not right"),
+        "{told}"
+    );
+}
+
+#[test]
+#[ignore = "a part of another test, which runs it with an environment of its own"]
+fn tags() {
+    let words = std::env::var(ARGUMENTS).unwrap();
+    let (act, root) = words.split_once('\n').unwrap();
+    let (root, key) = (Path::new(root), "release@example.com");
+    let done = match act {
+        "key" => {
+            let mut gpg = Command::new("gpg");
+            let quiet = [
+                "--batch",
+                "--quiet",
+                "--passphrase",
+                "",
+                "--quick-generate-key",
+            ];
+            output(gpg.args(quiet).args([key, "ed25519", "sign", "1d"]));
+            Ok(())
+        }
+        "tag" => tag::make(root, &release(), key),
+        _ => tag::check(root, &release()),
+    };
+    match done {
+        Ok(()) => println!("DONE"),
+        Err(error) => println!("{error:#}"),
+    }
 }
 
 /// The words for [`runs_dist`], one in each line.

@@ -55,6 +55,7 @@ pub(crate) async fn answer(
             place = Some(place_for_an_answer(service)?);
             let (asked, query) = formed()?;
             form = asked;
+            query::place(&query)?;
             let request = read(cluster, &query).map_err(Refusal::invalid_params)?;
             Box::new(|| Ok(request))
         }

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use http::StatusCode;
 use http::request::Parts;
 use jiff::Timestamp;
 use percent_encoding::percent_decode_str;
@@ -18,8 +19,8 @@ use towpath_formats::graph::data::{self, parse_time};
 use super::{FleetForm, FleetRequest, RevokeWhich, UpgradeChoice};
 use crate::refusal::{OrRefusal, Refusal};
 
-/// The longest text in a query or a body.
-const MAX_TEXT_BYTES: usize = 256;
+/// The longest text in a query or a body, in characters.
+const MAX_TEXT: usize = 256;
 /// The most entries of a page.
 const MAX_LIMIT: usize = 1_000;
 /// The default length of a forecast, in days.
@@ -48,6 +49,9 @@ const ACTS: &str = "org, cluster, standing, limit, after";
 const LOG: &str = "before, limit";
 /// What is said to who asks for something sealed without a nonce.
 const NO_NONCE: &str = "parameter nonce is missing; add nonce=";
+/// What is said to who asks for a page that none of our answers named.
+const NO_CURSOR: &str =
+    "after is not the `next` of an answer; leave it out to begin with the first page";
 /// What every endpoint has besides: how the answer is written.
 const FORM: [&str; 2] = ["format", "width"];
 /// What somebody is told who asks for another time.
@@ -553,10 +557,23 @@ fn flag(key: &str, value: &str) -> Result<bool, String> {
 }
 
 fn cursor(value: &str) -> Result<Cursor, String> {
-    let problem = || {
-        "after is not the `next` of an answer; leave it out to begin with the first page".to_owned()
+    cursor::read(value).ok_or_else(|| NO_CURSOR.to_owned())
+}
+
+/// Refuses a word that looks like a cursor and is none of ours: it can be read, and there is no such place.
+pub(super) fn place(query: &str) -> OrRefusal<()> {
+    let is_word = |text: &str| {
+        let inside = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_';
+        !text.is_empty() && text.bytes().all(inside)
     };
-    cursor::read(value).ok_or_else(problem)
+    let mut given = form_urlencoded::parse(query.as_bytes());
+    match given.find(|(key, value)| key == "after" && is_word(value)) {
+        Some((_, value)) if cursor::read(&value).is_none() => {
+            let status = StatusCode::UNPROCESSABLE_ENTITY;
+            Err(Refusal::new(status, "unknown_cursor", NO_CURSOR))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Refuses a second value of a parameter.
@@ -599,11 +616,12 @@ fn optional(what: &str, value: Option<String>) -> Result<Option<String>, String>
 }
 
 fn text(what: &str, value: String) -> Result<String, String> {
-    let fits = (1..=MAX_TEXT_BYTES).contains(&value.len()) && !value.chars().any(char::is_control);
+    let fits =
+        (1..=MAX_TEXT).contains(&value.chars().count()) && !value.chars().any(char::is_control);
     match fits {
         true => Ok(value),
         false => Err(format!(
-            "{what} is {:?}; it must have 1 to {MAX_TEXT_BYTES} bytes on one line",
+            "{what} is {:?}; it must have 1 to {MAX_TEXT} characters on one line",
             shown(&value)
         )),
     }

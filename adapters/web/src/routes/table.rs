@@ -360,6 +360,7 @@ pub static ROUTES: &[Route] = &[
     page("/rollouts", "pageRollouts"),
     page("/fleet", "pageFleet"),
     page("/fleet/{path}", "pageFleetView"),
+    page("/nodes", "pageNodes"),
     page("/log", "pageLog"),
     page("/log/{path}", "pageLogEntry"),
     page("/sources", "pageSources"),

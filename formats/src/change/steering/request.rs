@@ -15,8 +15,8 @@ use crate::timespan::TimeSpan;
 const USUAL_FACTOR: u32 = 2_000;
 /// In which time a change is served, if nobody says.
 const USUAL_WITHIN: SignedDuration = SignedDuration::from_hours(1);
-/// The longest text of a halt.
-const MAX_TEXT_BYTES: usize = 2_048;
+/// The longest text of a halt, in characters.
+const MAX_TEXT: usize = 2_048;
 
 /// Reads a query, or says what is wrong with it.
 pub fn read(query: &str) -> Result<(SteerRequest, Option<Timestamp>), BadRequest> {
@@ -54,7 +54,7 @@ pub fn read(query: &str) -> Result<(SteerRequest, Option<Timestamp>), BadRequest
         Some("slow") if !is_noted => Steer::Slow(factor, within),
         Some("speed-up") if !is_noted => Steer::SpeedUp(factor, within),
         Some("halt" | "resume" | "slow" | "speed-up") => {
-            return Err(invalid(
+            return Err(BadRequest::Contradiction(
                 "factor and within are for slow and speed-up; name, message and url for halt"
                     .to_owned(),
             ));
@@ -83,11 +83,11 @@ impl HaltNote {
     ) -> Result<Self, String> {
         for text in [&name, &message, &url].into_iter().flatten() {
             if text.trim().is_empty()
-                || text.len() > MAX_TEXT_BYTES
+                || text.chars().count() > MAX_TEXT
                 || text.chars().any(char::is_control)
             {
                 return Err(format!(
-                    "the name, message and url of a halt are texts of one line, and of at most {MAX_TEXT_BYTES} bytes"
+                    "the name, message and url of a halt are texts of one line, and of at most {MAX_TEXT} characters"
                 ));
             }
         }

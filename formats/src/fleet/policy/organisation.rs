@@ -363,7 +363,7 @@ pub(super) fn cluster_id(reader: &mut Reader, node: &Node) -> Option<ClusterId> 
     let text = reader.name(node, "a cluster's id")?;
     let id = ClusterId::new(text);
     if id.is_none() {
-        let remedy = format!("use at most {} bytes", ClusterId::MAX_BYTES);
+        let remedy = format!("use at most {} characters", ClusterId::MAX_CHARACTERS);
         reader.error("bad-name", node, "this cannot be a cluster's id", &remedy);
     }
     id

@@ -26,8 +26,8 @@ pub use write::write;
 pub const MAX_BYTES: usize = 64 << 10;
 /// The most entries of a history, conditions, updates, labels, and node pools, each.
 pub const MAX_ENTRIES: usize = 64;
-/// The longest text, messages of conditions apart.
-const MAX_TEXT_BYTES: usize = 256;
+/// The longest text, messages of conditions apart, in characters.
+const MAX_TEXT: usize = 256;
 /// The longest name of a report, in characters.
 pub const MAX_ID_CHARACTERS: usize = 64;
 /// The longest text about what became of an update, in bytes; more is cut off.

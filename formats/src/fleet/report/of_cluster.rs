@@ -13,9 +13,7 @@ use towpath_core::fleet::{AgentUpdate, Labels, Name, PreflightResult};
 use towpath_core::version::{Arch, Version};
 
 use super::read::{clipped, health, version};
-use super::{
-    HistoryEntry, MAX_BYTES, MAX_TEXT_BYTES, MAX_WHY_BYTES, Report, ReportCondition, write,
-};
+use super::{HistoryEntry, MAX_BYTES, MAX_TEXT, MAX_WHY_BYTES, Report, ReportCondition, write};
 use crate::cluster::objects::ClusterObjects;
 
 /// Conditions that are worth more than others, where not all have room.
@@ -152,7 +150,7 @@ fn measured(seen: &Seen<'_>, current: &Version, measure: &Measure) -> Report {
 fn conditions(seen: &Seen<'_>, measure: &Measure) -> Vec<ReportCondition> {
     let said = seen.objects.standing.conditions.iter();
     let mut said: Vec<_> = said
-        .filter(|(name, _)| (1..=MAX_TEXT_BYTES).contains(&name.len()))
+        .filter(|(name, _)| (1..=MAX_TEXT).contains(&name.chars().count()))
         .collect();
     said.sort_by_key(|(name, _)| (!IMPORTANT.contains(&&***name), (*name).clone()));
     said.into_iter()
@@ -168,9 +166,9 @@ fn condition(name: &str, said: &agent::Condition, measure: &Measure) -> ReportCo
         Status::Unknown => "Unknown",
     };
     ReportCondition {
-        r#type: clipped(name, MAX_TEXT_BYTES),
+        r#type: clipped(name, MAX_TEXT),
         status: status.to_owned(),
-        reason: clipped(&said.reason, MAX_TEXT_BYTES),
+        reason: clipped(&said.reason, MAX_TEXT),
         message: clipped(&said.message, measure.text_bytes),
     }
 }
@@ -214,7 +212,7 @@ fn preflights(seen: &Seen<'_>, measure: &Measure) -> Vec<PreflightResult> {
     let preflight = |preflight: &PreflightResult| {
         let why = measure.text_bytes.min(MAX_WHY_BYTES);
         let is_name = |name: &&Name| {
-            (1..=MAX_TEXT_BYTES).contains(&name.len()) && !name.chars().any(char::is_control)
+            (1..=MAX_TEXT).contains(&name.chars().count()) && !name.chars().any(char::is_control)
         };
         let risks = preflight.risks.iter().filter(is_name);
         Some(PreflightResult {

@@ -12,7 +12,7 @@ use towpath_core::graph::ChannelName;
 use towpath_core::version::{Arch, ReleaseName, Version};
 
 use super::{
-    HistoryEntry, MAX_BYTES, MAX_ENTRIES, MAX_ID_CHARACTERS, MAX_TEXT_BYTES, MAX_WHY_BYTES, Report,
+    HistoryEntry, MAX_BYTES, MAX_ENTRIES, MAX_ID_CHARACTERS, MAX_TEXT, MAX_WHY_BYTES, Report,
     ReportCondition,
 };
 use crate::graph::data::parse_time;
@@ -214,9 +214,9 @@ fn check_lengths(condition: &ReportCondition) -> Result<(), String> {
         ("status", &condition.status),
         ("reason", &condition.reason),
     ] {
-        if text.len() > MAX_TEXT_BYTES {
+        if text.chars().count() > MAX_TEXT {
             return Err(format!(
-                "the {what} of a condition is longer than {MAX_TEXT_BYTES} bytes"
+                "the {what} of a condition is longer than {MAX_TEXT} characters"
             ));
         }
     }
@@ -224,9 +224,9 @@ fn check_lengths(condition: &ReportCondition) -> Result<(), String> {
 }
 
 fn history(sent: SentHistory) -> Result<HistoryEntry, String> {
-    if sent.state.len() > MAX_TEXT_BYTES {
+    if sent.state.chars().count() > MAX_TEXT {
         return Err(format!(
-            "a state of the history is longer than {MAX_TEXT_BYTES} bytes"
+            "a state of the history is longer than {MAX_TEXT} characters"
         ));
     }
     let time = |text: Option<String>| text.map(|text| parse_time(&text)).transpose();
@@ -291,7 +291,7 @@ fn pool(sent: SentPool) -> Result<NodePool, String> {
 }
 
 fn labels(sent: BTreeMap<String, String>) -> Result<Labels, String> {
-    let long = |text: &str| text.len() > 4 * MAX_TEXT_BYTES;
+    let long = |text: &str| text.chars().count() > 4 * MAX_TEXT;
     match sent.iter().find(|(name, value)| long(name) || long(value)) {
         Some((name, _)) => Err(format!("label {:?} is too long", shown(name))),
         None => Ok(sent),
@@ -299,12 +299,12 @@ fn labels(sent: BTreeMap<String, String>) -> Result<Labels, String> {
 }
 
 fn named(what: &str, text: &str) -> Result<Name, String> {
-    let is_name =
-        !text.is_empty() && text.len() <= MAX_TEXT_BYTES && !text.chars().any(char::is_control);
+    let fits = (1..=MAX_TEXT).contains(&text.chars().count());
+    let is_name = fits && !text.chars().any(char::is_control);
     match is_name {
         true => Ok(text.into()),
         false => Err(format!(
-            "{what} is {:?}; it must have 1 to {MAX_TEXT_BYTES} bytes on one line",
+            "{what} is {:?}; it must have 1 to {MAX_TEXT} characters on one line",
             shown(text)
         )),
     }

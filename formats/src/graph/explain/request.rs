@@ -52,7 +52,7 @@ pub fn read(query: &str) -> Result<ExplainRequest, BadRequest> {
 }
 
 /// No architecture has a longer name.
-const MAX_ARCH_BYTES: usize = 63;
+const MAX_ARCH: usize = 63;
 
 const NAMES: [&str; 8] = [
     "channel", "from", "to", "id", "platform", "arch", "now", "format",
@@ -81,9 +81,11 @@ pub(crate) fn given<const N: usize>(
     Ok(given.map(|value| value.filter(|value| !value.is_empty())))
 }
 
-/// An architecture, unless its name is too long.
+/// An architecture, as graph requests name it.
 pub(crate) fn arch(text: &str) -> Option<Arch> {
-    (text.len() <= MAX_ARCH_BYTES).then(|| Arch::new(text))
+    let inside = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
+    let is_name = (1..=MAX_ARCH).contains(&text.len()) && text.bytes().all(inside);
+    is_name.then(|| Arch::new(text))
 }
 
 /// An empty value is none at all; one that cannot be read is an error, never a guess.
@@ -134,6 +136,8 @@ fn form_of(name: &str) -> &'static str {
         "nodes" => "a number up to 20000",
         "max-unavailable" => "a number from 1, or a share from 1% to 100%",
         "on" => "cloud or metal",
+        "arch" => "an architecture in lower-case letters and digits, as in amd64",
+        "width" => "a number from 20 to 1000",
         _ => "a shorter name without blanks",
     }
 }

@@ -15,6 +15,9 @@ use towpath_core::version::Version;
 /// How many clusters may be said to follow a channel.
 pub const FLEET_SIZES: RangeInclusive<u64> = 1..=100_000_000;
 
+/// The narrowest and the widest terminal that tables are made for.
+const WIDTHS: RangeInclusive<u16> = 20..=1_000;
+
 /// How it is to be answered.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RolloutsRequest {
@@ -34,7 +37,9 @@ pub struct RolloutsRequest {
 pub fn read(query: &str) -> Result<RolloutsRequest, BadRequest> {
     let [now, to, fleet_size, output, width] =
         given(query, ["now", "to", "fleet-size", "format", "width"])?;
-    let width = parsed("width", width, |text| text.parse::<u16>().ok())?;
+    let width = parsed("width", width, |text| {
+        text.parse().ok().filter(|width| WIDTHS.contains(width))
+    })?;
     Ok(RolloutsRequest {
         now: parsed("now", now, |text| parse_time(text).ok())?,
         to: parsed("to", to, |text| text.parse().ok())?,

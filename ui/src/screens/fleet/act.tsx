@@ -165,7 +165,7 @@ export function ActButtons({ preset, acts = ["pause", "resume", "approve", "ackn
       {KINDS.filter((kind) => acts.includes(kind.act)).map((kind) => (
         <button key={kind.act} type="button" class="small" onClick={() => change({ act: kind.act })}>{kind.title}…</button>
       ))}
-      {chosen && <ActDialog kind={chosen} preset={preset ?? { organisation: param("org"), sector: param("sector"), workload: param("workload") }} />}
+      {chosen && <ActDialog key={[chosen.act, ...chosen.fields.map((name) => param(`act-${name}`))].join(" ")} kind={chosen} preset={preset ?? { organisation: param("org"), sector: param("sector"), workload: param("workload") }} />}
     </div>
   );
 }

@@ -30,7 +30,7 @@ export function ActTable({ caption, acts }: { caption: string; acts: readonly Ac
       caption={caption}
       columns={COLUMNS}
       rows={acts}
-      rowKey={(act, index) => `${act.kind} ${act.at} ${index}`}
+      rowKey={({ kind, at, organisation, sector, cluster, name, version, gate }) => [kind, at, organisation, sector, cluster ?? name, version, gate].join(" ")}
       empty={<Empty title="Nobody has paused, approved, acknowledged or cancelled anything."><p>The buttons above do it, and so do <code>towpath fleet pause</code>, <code>approve</code>, <code>acknowledge</code> and <code>cancel</code>.</p></Empty>}
     />
   );

@@ -95,7 +95,7 @@ function fitted(text: string, width: number): string {
 }
 
 /** The width of an element, as it changes. */
-function useWidth(): [{ current: HTMLDivElement | null }, number] {
+export function useWidth(): [{ current: HTMLDivElement | null }, number] {
   const element = useRef<HTMLDivElement>(null);
   const [width, setWidth] = useState(640);
   useEffect(() => {
