@@ -35,6 +35,8 @@ pub(crate) struct FleetSettings {
     pub(crate) minors: Option<PathBuf>,
     /// The feedback policy's file. None: the built-in policy, which observes.
     pub(crate) feedback: Option<PathBuf>,
+    /// An overlay that gets the halts of the store.
+    pub(crate) halts_to: Option<PathBuf>,
     /// Attempts of clusters that do not report.
     pub(crate) outcomes: OutcomesSettings,
     /// Whether metrics have AUS's names too.
@@ -211,6 +213,12 @@ impl ServeOptions {
                     "--feedback {file} says how a fleet's updates are watched; add --fleet DIR, or remove it"
                 );
             }
+            if let Some(folder) = &self.halts_to {
+                let folder = folder.display();
+                bail!(
+                    "--halts-to {folder} gets the halts of a fleet's store; add --fleet DIR, or remove it"
+                );
+            }
             if aus_metrics {
                 bail!("--aus-metrics tells of a fleet; add --fleet DIR, or remove it");
             }
@@ -241,6 +249,7 @@ impl ServeOptions {
             allowance: allowance.signed(),
             minors: self.minors.clone(),
             feedback: self.feedback.clone(),
+            halts_to: self.halts_to.clone(),
             outcomes: self.outcomes.settings()?,
             aus_metrics,
             hands,

@@ -140,6 +140,14 @@ pub(crate) struct ServeOptions {
         help_heading = "Fleet"
     )]
     pub(crate) feedback: Option<PathBuf>,
+    /// Write every halt that stands in the store into this folder too, as an overlay for services without the store.
+    #[arg(
+        long,
+        env = "TOWPATH_HALTS_TO",
+        value_name = "DIR",
+        help_heading = "Fleet"
+    )]
+    pub(crate) halts_to: Option<PathBuf>,
     /// Keep decisions and single spans of observed time for this long; 0 keeps them for ever. [default: 90d]
     #[arg(
         long,
@@ -630,7 +638,7 @@ impl ServeOptions {
     fn or(self, other: Self) -> Self {
         first_given! { self, other;
             listen, sources, refresh_every, degraded_after, allow_window_change, platforms, minors, fleet, clusters,
-            store, store_password_file, feedback, keep_for, token_keys, people_keys, access, revoked_tokens, accept_unbound_tokens_until,
+            store, store_password_file, feedback, halts_to, keep_for, token_keys, people_keys, access, revoked_tokens, accept_unbound_tokens_until,
             open_reads, pass_every, report_allowance, ocm, ocm_token, ocm_client_id,
             ocm_client_secret, ocm_offline_token, ocm_token_url, acm, acm_context, outcomes, people, aus_metrics, poll_every,
             max_connections, max_connections_per_address, tls_cert, tls_key, client_ca, client_crl, insecure_http, trusted_proxies, allowed_hosts,

@@ -103,6 +103,9 @@ impl fmt::Display for FleetSettings {
         self.feedback
             .iter()
             .try_for_each(|file| writeln!(f, "feedback: {}", path(file)))?;
+        self.halts_to
+            .iter()
+            .try_for_each(|folder| writeln!(f, "haltsTo: {}", path(folder)))?;
         writeln!(f, "keepFor: {}", written(self.keep_for.unwrap_or_default()))?;
         writeln!(f, "openReads: {}", self.reads == Reads::Open)?;
         writeln!(f, "passEvery: {}", written(self.pass_every))?;

@@ -54,6 +54,7 @@ fn the_default_file_names_every_option_with_its_default() {
         && options.store.take().is_some();
     assert!(options.store_password_file.take().is_some());
     let outcomes = std::mem::take(&mut options.outcomes);
+    assert!(options.halts_to.take().is_some());
     assert!(options.feedback.take().is_some() && outcomes.outcomes.is_some());
     assert!(outcomes.outcomes_prometheus.is_some() && outcomes.outcomes_query.is_some());
     assert!(outcomes.outcomes_token.is_some() && outcomes.outcomes_every.is_some());

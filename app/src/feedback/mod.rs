@@ -50,7 +50,7 @@ pub(crate) fn read(path: Option<&Path>) -> anyhow::Result<FeedbackFile> {
         .map_err(|findings| failure(&findings))
 }
 
-/// In a few words, for the log.
+/// In a few words, for the log: `channels are in the mode observe, 2 named in the mode propose`.
 fn in_words(file: &FeedbackFile) -> String {
     let counts = Mode::ALL.map(|mode| {
         let channels = file.policy.channels.values();
@@ -61,9 +61,12 @@ fn in_words(file: &FeedbackFile) -> String {
     });
     let named = counts.iter().filter(|(_, count)| *count > 0);
     let named: String = named
-        .map(|(mode, count)| format!(", {count} named to {}", mode.code()))
+        .map(|(mode, count)| format!(", {count} named in the mode {}", mode.code()))
         .collect();
-    format!("channels {}{named}", file.policy.default.mode.code())
+    format!(
+        "channels are in the mode {}{named}",
+        file.policy.default.mode.code()
+    )
 }
 
 /// What the watch last said, about one release or about all.

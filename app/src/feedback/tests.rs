@@ -12,10 +12,12 @@ use jiff::SignedDuration;
 use towpath_core::feedback::{
     Assessment, Bits, FailureRate, Halt, HaltScope, HaltWay, HistoryStep, WatchAnswer,
 };
+use towpath_core::graph::DeclaredHalt;
 use towpath_formats::feedback::policy::ProposalDestination;
 use towpath_formats::feedback::proposal::scope_of;
 use towpath_formats::feedback::record;
-use towpath_store::ClusterReport;
+use towpath_formats::graph::data;
+use towpath_store::{ClusterReport, HaltOutcome, NewHalt};
 use towpath_testing_graphs::graph;
 use towpath_testing_store::{Place, at, both, seen, unwell, version};
 
@@ -245,6 +247,51 @@ fn an_enforced_halt_stands_in_the_store_and_is_not_made_again_once_people_undid_
         assert_eq!((passed.judged, passed.recorded, passed.enforced), (1, 0, 0));
         assert!(store.standing_halts().await.unwrap().1.is_empty());
         assert_eq!(replayed(&store).await.len(), 1);
+    });
+}
+
+/// People halt a release by mistake and undo it. That says nothing of what the watch sees later.
+#[test]
+fn a_halt_that_people_made_and_undid_does_not_keep_the_watch_from_halting() {
+    both(async |place| {
+        let store = place.open().await;
+        let declared = DeclaredHalt {
+            by: "ada".to_owned(),
+            at: at(0),
+            scope: HaltScope::default(),
+            why: None,
+            evidence: None,
+        };
+        let release = version("4.9.2");
+        let by_ada = NewHalt {
+            path: data::halt_path(&release, &declared.scope),
+            body: data::write_halt(&release, &declared, None, None),
+            release,
+            by: declared.by,
+            why: "the wrong release".to_owned(),
+            at: declared.at,
+            evidence: String::new(),
+        };
+        let HaltOutcome::Made(made) = store.halt(&by_ada).await.unwrap() else {
+            panic!("it was not halted before");
+        };
+        let reports = a_bad_release();
+        store
+            .record(&reports, SignedDuration::from_hours(2))
+            .await
+            .unwrap();
+        let published = Arc::new(PublishedWatch::default());
+        let mut watcher = watcher_in(Mode::Enforce, &store, place.directory.path(), &published);
+        assert_eq!(pass(&mut watcher).await.enforced, 0, "it is halted");
+        for who in ["ada", "bob"] {
+            store.undo_halt(made.id, who, at(8)).await.unwrap();
+        }
+        let mut again = watcher_in(Mode::Enforce, &store, place.directory.path(), &published);
+        let lease = store.holder(watcher::LEASE).await.unwrap().unwrap();
+        store.release(&lease).await.unwrap();
+        assert_eq!(pass(&mut again).await.enforced, 1);
+        let (_, standing) = store.standing_halts().await.unwrap();
+        assert_eq!(standing[0].halt.by, "watch");
     });
 }
 

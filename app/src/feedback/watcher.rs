@@ -16,7 +16,7 @@ use towpath_core::hex;
 use towpath_core::version::Version;
 use towpath_formats::feedback::kept::{self, KeptJudgement};
 use towpath_formats::feedback::policy::FeedbackFile;
-use towpath_formats::feedback::{halt_message, proposal, record, scope_words};
+use towpath_formats::feedback::{halt_message, proposal, record, scope_words, sentence};
 use towpath_store::{ChangeMark, HaltOutcome, InputPart, KeptAnswer, Lease, NewHalt, Store};
 
 use super::proposals::Proposals;
@@ -125,9 +125,13 @@ impl Watcher {
             .iter()
             .map(|(release, kept)| (release.clone(), kept.so_far.clone()))
             .collect();
-        // Those of people too, and those that people undid.
+        // Those of people too while they stand. Of those that were undone the watch's own alone: what people undid before it saw
+        // anything says nothing of what it sees later.
         for stored in self.store.halts().await? {
             let halt = stored.halt;
+            if stored.undone.is_some() && halt.evidence.is_empty() {
+                continue;
+            }
             if let Some(scope) = proposal::scope_of(&halt.path, &halt.body) {
                 so_far.entry(halt.release).or_default().made.insert(scope);
             }
@@ -262,7 +266,8 @@ impl Watcher {
                     release = %told.release,
                     answer = told.answer.code(),
                     act = decision.judgement.act.code(),
-                    "the watch says something new: {said}"
+                    "the watch says something new: {}",
+                    sentence(told)
                 );
                 let kept = KeptJudgement {
                     said,

@@ -7,6 +7,7 @@ use towpath_core::version::Version;
 use towpath_formats::SourceFile;
 use towpath_formats::fleet::halts::{self as told, HaltAct, ListedHalt};
 use towpath_formats::graph::data;
+use towpath_formats::room::Room;
 use towpath_store::{HaltOutcome, NewHalt, Store, StoredHalt, Undo, UndoOutcome};
 use towpath_web::{FleetAnswer, FleetForm, Snapshot};
 
@@ -76,8 +77,16 @@ pub(super) async fn halt(
     let stored = listed(stored);
     Ok(match form {
         FleetForm::Json => FleetAnswer::Json(told::act_json(act, &stored, effect, now).to_string()),
-        FleetForm::Text { .. } | FleetForm::Markdown => {
-            FleetAnswer::Text(format!("{}\n", act.sentence(&stored)))
+        FleetForm::Text { width } => {
+            let room = Room {
+                width,
+                ..Room::default()
+            };
+            FleetAnswer::Text(told::act_text(act, &stored, effect, now, room))
+        }
+        FleetForm::Markdown => {
+            let room = Room::default();
+            FleetAnswer::Text(told::act_text(act, &stored, effect, now, room))
         }
     })
 }

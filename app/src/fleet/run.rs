@@ -33,7 +33,7 @@ use super::scheduler::Scheduler;
 use super::{facts, needed, open_or_make};
 use crate::config::{FleetSettings, Settings};
 use crate::feedback::{self, BackgroundWatch};
-use crate::sources::{Access, HaltsFeed};
+use crate::sources::{Access, HaltsFeed, HaltsOverlay};
 
 /// A cluster that was seen since then reports lately.
 const LATELY: SignedDuration = SignedDuration::from_hours(24);
@@ -250,6 +250,7 @@ pub(crate) fn in_background(
     if let Some(query) = &fleet.outcomes.query {
         query.prometheus(&access.http)?;
     }
+    let overlay = fleet.halts_to.clone().map(HaltsOverlay::new).transpose()?;
     let api = Arc::new(FleetBackendSlot::default());
     service.fleet(Fleet {
         desk: api.clone(),
@@ -271,9 +272,13 @@ pub(crate) fn in_background(
         let followed = store.clone();
         let checks_tokens = service.clone();
         let following = tokio::spawn(async move {
-            let halts = halts.follow(&followed);
             let revoked = revocations::follow(&followed, &checks_tokens);
-            tokio::join!(halts, revoked);
+            let passed_on = async {
+                if let Some(overlay) = &overlay {
+                    overlay.follow(&followed, &halts).await;
+                }
+            };
+            tokio::join!(halts.follow(&followed), passed_on, revoked);
         });
         let published_fleet = Arc::new(PublishedFleet::default());
         let graph = GraphSource::Served(service.clone());

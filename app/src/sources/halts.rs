@@ -19,13 +19,13 @@ use super::reader::SourceReading;
 /// The name of this source.
 pub(crate) const NAME: &str = "halts";
 /// How often the store is asked whether halts have changed.
-const POLL_EVERY: Duration = Duration::from_millis(250);
+pub(super) const POLL_EVERY: Duration = Duration::from_millis(250);
 /// All halts are read again after this time, whatever the number says: a restored database may have any.
-const CONFIRM_EVERY: Duration = Duration::from_secs(60);
+pub(super) const CONFIRM_EVERY: Duration = Duration::from_secs(60);
 /// How often it is told that the store cannot be asked.
 const COMPLAIN_EVERY: Duration = Duration::from_secs(5);
 /// Halts are written alike in every schema from 1.1.0 on.
-const SCHEMA: &str = "1.1.0";
+pub(super) const SCHEMA: &str = "1.1.0";
 
 /// Where the halts of a store go.
 pub(crate) struct HaltsFeed {
@@ -39,6 +39,13 @@ impl HaltsFeed {
     pub(crate) fn failed(&self, problem: &str) {
         let remedy = "bring the store back; until then the halts that are known stay in force";
         let finding = Finding::error("unreadable", Place::file(NAME), problem, remedy);
+        self.tell(Err(finding));
+    }
+
+    /// Services without the store do not hear of halts. Those with it do.
+    pub(super) fn not_passed_on(&self, problem: &str) {
+        let remedy = "make the folder writable; until then halt there by hand";
+        let finding = Finding::error("unwritable", Place::file(NAME), problem, remedy);
         self.tell(Err(finding));
     }
 

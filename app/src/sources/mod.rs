@@ -7,6 +7,7 @@
 pub(crate) mod address;
 mod answered;
 mod halts;
+mod halts_overlay;
 mod images;
 mod intake;
 mod maker;
@@ -34,6 +35,7 @@ pub(crate) use address::check_plain_http;
 use address::{Location, SourceSpec};
 pub(crate) use answered::GraphArgs;
 pub(crate) use halts::HaltsFeed;
+pub(crate) use halts_overlay::HaltsOverlay;
 use maker::Maker;
 pub(crate) use once::Sources;
 pub(crate) use reader::Access;

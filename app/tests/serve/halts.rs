@@ -226,3 +226,53 @@ fn without_a_store_replicas_share_an_overlay() {
     });
     assert!(is_halted(&one));
 }
+
+/// A service with a store writes its halts where services without one read them.
+#[test]
+fn halts_of_a_store_reach_services_without_it_and_go_when_two_people_undo_them() {
+    let (fleet, folder) = (Fleet::new(), Towpath::demo());
+    let (store, overlay) = (fleet.sqlite(), folder.path().join("overlay"));
+    let halts_to = ["--halts-to", text(&overlay)];
+    std::fs::create_dir(&overlay).expect("a folder");
+    let watching = replica(&fleet, &store, &halts_to);
+    watching.until("it has written a version", |_| {
+        overlay.join("version").exists()
+    });
+    let without = Towpath::serve_folder(folder.path(), &["--overlay", text(&overlay)]);
+    assert!(!is_halted(&without));
+
+    let (ada, bob) = (admin(&fleet, "ada"), admin(&fleet, "bob"));
+    let told = halt(&watching, &ada, RELEASE);
+    without.until("it stops", is_halted);
+    let path = format!("/api/v1/explain?channel=stable-4.20&from=4.20.0&to={RELEASE}");
+    let explained = without.get(&path).text();
+    assert!(explained.contains("Nodes stay NotReady."), "{explained}");
+
+    let id = &told["halt"]["id"];
+    assert_eq!(undo(&watching, &ada, id).status, 202);
+    drop(watching);
+    assert!(
+        is_halted(&without),
+        "neither one person nor a death undoes it"
+    );
+
+    // A file that somebody removes is written again by whoever starts.
+    let file = overlay.join(format!("blocked-edges/{RELEASE}-halted.yaml"));
+    std::fs::remove_file(&file).expect("it is there");
+    let watching = replica(&fleet, &store, &halts_to);
+    watching.until("it is there again", |_| file.exists());
+    without.until("it stops", is_halted);
+
+    assert_eq!(undo(&watching, &bob, id).status, 200);
+    without.until("it is offered again", |t| !is_halted(t));
+    assert!(!file.exists());
+
+    // A folder that goes is told, and not made again.
+    std::fs::rename(&overlay, folder.path().join("gone")).expect("it can be moved");
+    halt(&watching, &ada, RELEASE);
+    watching.until("it says so", |t| {
+        t.get("/readyz").text().contains("--halts-to")
+    });
+    watching.until("it stops all the same", is_halted);
+    assert!(!overlay.exists());
+}

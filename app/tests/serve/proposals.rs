@@ -135,7 +135,7 @@ fn a_halt_is_proposed_as_one_branch_through_restarts_and_replicas() {
         let told = t
             .get("/api/v1/fleet/watch?version=4.20.4&format=text")
             .text();
-        told.contains("The halt was proposed as graph data")
+        told.contains("The halt was proposed as graph data, unless")
     });
     // Others take over, and people delete the branch: nobody proposes it again.
     drop((one, other));

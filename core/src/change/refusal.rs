@@ -164,6 +164,12 @@ fn loses(version: &Version, channel: &ChannelName, shift: &Shift) -> String {
 
 fn gains(told: &str, shift: &Shift, options: &PresubmitOptions) -> String {
     let Shift { gained, shares, .. } = shift;
+    let allowed = options.allowed_gain.to_string();
+    // Shares are shown to one place, and the difference may be smaller.
+    let gained = match gained.to_string() {
+        same if *gained > options.allowed_gain && same == allowed => format!("more than {same}"),
+        gained => gained,
+    };
     format!(
         "{told}: {} shown to {} of {} would be shown to {}, so {gained} would gain {} at once, and {} may",
         counted(shift.edges.len(), "edge"),
@@ -171,7 +177,7 @@ fn gains(told: &str, shift: &Shift, options: &PresubmitOptions) -> String {
         fleet(shift),
         shares.new,
         if shift.edges.len() == 1 { "it" } else { "them" },
-        options.allowed_gain,
+        allowed,
     )
 }
 

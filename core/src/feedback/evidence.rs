@@ -1,6 +1,6 @@
-//! UpdateEvidence: what is known of one cluster's update to one release, and the attempt that follows from it.
+//! What is known of one cluster's update to one release, and the attempt that follows from it.
 //!
-//! UpdateEvidence only adds up: of each event the earliest time counts. So reports may be repeated, late or out of order, and what is known
+//! Evidence only adds up: of each event the earliest time counts. So reports may be repeated, late or out of order, and what is known
 //! afterwards is the same. What evidence means at a time ([`Followed::attempt`]) is decided when somebody asks.
 
 use jiff::{SignedDuration, Timestamp};
@@ -12,7 +12,7 @@ use crate::version::{Arch, Minor, Version};
 
 /// A cluster that is not well within this time after an update counts as degraded.
 pub const DEGRADED_WITHIN: SignedDuration = SignedDuration::from_hours(24);
-/// UpdateEvidence that is older than this is neither taken nor kept.
+/// Evidence that is older than this is neither taken nor kept.
 pub const KEPT_FOR: SignedDuration = SignedDuration::from_hours(90 * 24);
 /// How many releases are kept for each cluster: the ones it went to last.
 pub const MAX_OF_CLUSTER: usize = 64;

@@ -28,8 +28,8 @@ pub struct WatchedRelease {
     pub settings: WatchSettings,
 }
 
-/// What was done about a release already: halts that stand or stood, and halts that were proposed to people. One that people undid
-/// is not made again.
+/// What was done about a release already: halts that stand, whoever made them, those of the watch that people undid, and halts that
+/// were proposed to people. What the watch made and people undid is not made again.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct HaltsSoFar {
     pub made: BTreeSet<HaltScope>,

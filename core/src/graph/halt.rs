@@ -41,7 +41,13 @@ impl DeclaredHalt {
     /// Why it was halted, with the evidence.
     pub fn sentence(&self) -> String {
         let said = self.why.as_deref().map(str::to_owned);
-        let seen = self.evidence.as_ref().map(ToString::to_string);
+        // A watch says what it saw in its message too, for services that read nothing else.
+        let is_said = |seen: &&ObservedFailures| {
+            let said = said.as_deref().unwrap_or_default();
+            !seen.sentence.is_empty() && said.contains(&seen.sentence)
+        };
+        let seen = self.evidence.as_ref().filter(|seen| !is_said(seen));
+        let seen = seen.map(ToString::to_string);
         let parts: Vec<String> = said.into_iter().chain(seen).collect();
         match parts.is_empty() {
             true => "no reason was given".to_owned(),
@@ -123,6 +129,28 @@ mod tests {
     use super::*;
     use crate::cluster::Platform;
     use crate::version::{Arch, Minor};
+
+    #[test]
+    fn what_a_message_says_of_the_evidence_is_said_once() {
+        let seen = |sentence: &str| ObservedFailures {
+            attempts: 9,
+            known: 9,
+            failed: 5,
+            degraded: 0,
+            sentence: sentence.to_owned(),
+        };
+        let halt = |why: &str, sentence: &str| DeclaredHalt {
+            by: "watch".to_owned(),
+            at: Timestamp::UNIX_EPOCH,
+            scope: HaltScope::default(),
+            why: Some(why.to_owned()),
+            evidence: Some(seen(sentence)),
+        };
+        let message = "5 of 9 failed. It fails too often.";
+        assert_eq!(halt(message, "It fails too often.").sentence(), message);
+        let numbers = "5 failed and 0 degraded of 9 known outcomes (9 attempts).";
+        assert_eq!(halt("Stop.", "").sentence(), format!("Stop. {numbers}"));
+    }
 
     #[test]
     fn a_scope_stops_the_releases_that_it_names() {

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 use towpath_core::feedback::{Assessment, Bits, Halt, HeldBack, ScopeEvidence, WatchDecision};
 
-use super::text::{held_back_words, in_words};
+use super::text::{held_back_words, sentence};
 use crate::graph::data::scope_json;
 
 /// What was said about releases, and when. Without a time nobody has looked yet.
@@ -21,7 +21,7 @@ pub fn assessment(decision: &WatchDecision) -> Value {
     told["by"] = watched.by.as_str().into();
     told["mode"] = watched.settings.mode.code().into();
     told["alphaPerMillion"] = watched.settings.alpha.parts().into();
-    told["sentence"] = in_words(&judgement.assessment).into();
+    told["sentence"] = sentence(&judgement.assessment).into();
     told
 }
 

@@ -8,4 +8,4 @@ pub mod record;
 mod text;
 
 pub use json::{assessment, json};
-pub use text::{all_text, halt_message, scope_words, text};
+pub use text::{all_text, halt_message, scope_words, sentence, text};

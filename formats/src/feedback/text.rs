@@ -33,7 +33,7 @@ pub fn text(decision: &WatchDecision, room: Room) -> String {
     let mut text = format!(
         "{}: {}\nAs of {}. In {channels}; watched as {} says: mode {}, false halts at most {}.\n",
         told.release,
-        in_words(told),
+        sentence(told),
         second(told.at),
         decision.watched.by,
         decision.watched.settings.mode.code(),
@@ -84,7 +84,7 @@ pub fn text(decision: &WatchDecision, room: Room) -> String {
 }
 
 /// One sentence: the answer and why.
-pub(super) fn in_words(told: &Assessment) -> String {
+pub fn sentence(told: &Assessment) -> String {
     let all = told.scopes.first();
     let counts = all.map_or_else(String::new, counts);
     let later = all.map_or_else(String::new, |all| seen_later(told, all));
@@ -211,14 +211,14 @@ pub(super) fn halt_words(halt: &Halt) -> String {
 fn what_follows(decision: &WatchDecision) -> &'static str {
     match (decision.watched.settings.mode, &decision.judgement.act) {
         (Mode::Observe, _) => {
-            "Nothing is done about it: the mode is observe. `towpath rollouts halt` stops the release."
+            "The mode is observe, so the watch does nothing about it. `towpath rollouts halt` stops the release; `towpath rollouts list` shows whether somebody has."
         }
         (Mode::Propose, WatchAct::Nothing) => {
-            "The halt was proposed as graph data. It holds once people commit it; deleting the file undoes it."
+            "The halt was proposed as graph data, unless somebody had halted the release before. A proposal holds once people commit it; deleting the file undoes it."
         }
         (Mode::Propose, _) => "The halt is being proposed as graph data, for people to commit.",
         (Mode::Enforce, WatchAct::Nothing) => {
-            "The release is no longer offered there. It stays so until people undo the halt: by a commit of graph data, or with two tokens."
+            "The halt was made. It stands until two people undo it with `towpath rollouts resume`; then the watch does not make it again. `towpath rollouts list` shows which halts stand."
         }
         (Mode::Enforce, _) => "The service is about to stop offering it.",
     }

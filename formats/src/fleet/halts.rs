@@ -5,7 +5,8 @@ use serde_json::{Value, json};
 use towpath_core::graph::RolloutWindow;
 use towpath_core::version::Version;
 
-use crate::graph::rollouts;
+use crate::graph::rollouts::{self, Bars};
+use crate::room::Room;
 use crate::words::second;
 
 /// What is said to the first of two people.
@@ -112,6 +113,26 @@ pub fn act_json(
     told
 }
 
+/// The same for people.
+pub fn act_text(
+    act: HaltAct,
+    one: &ListedHalt,
+    effect: Option<[&[RolloutWindow]; 2]>,
+    now: Timestamp,
+    room: Room,
+) -> String {
+    let sentence = act.sentence(one);
+    let Some([before, after]) = effect else {
+        return format!("{sentence}\n");
+    };
+    let table = |rows| rollouts::text(rows, now, Bars::Ascii, room);
+    format!(
+        "{sentence}\n\nBefore: {}\nAfter: {}",
+        table(before),
+        table(after)
+    )
+}
+
 pub fn json(halts: &[ListedHalt]) -> Value {
     json!({"halts": halts.iter().map(halt).collect::<Vec<_>>()})
 }
@@ -135,7 +156,7 @@ pub fn text(halts: &[ListedHalt]) -> String {
             (Some((first, _)), None) => format!("stands; {first} wants it undone"),
             (None, None) => "stands".to_owned(),
         };
-        format!("{id}  {release}  {state}  by {by} at {at}: {why}  ({path})\n")
+        format!("{id}  {release}  {state}; halted by {by} at {at}: {why}  ({path})\n")
     };
     halts.iter().map(line).collect()
 }

@@ -1,8 +1,8 @@
 //! `cargo xtask bench halt`: from the report that decides to the first answer without the edge, in two replicas.
 //!
 //! Two services share a store, and their policy enforces. Clusters report that an update fails, one after the other, until the
-//! watch halts. The time counts from before the last of these reports is sent until a replica's answer lacks the edge. Then two
-//! services without a store share an overlay, into which the halt is written.
+//! watch halts. The time counts from before the last of these reports is sent until a replica's answer lacks the edge. Then the same for
+//! two services without a store: they share an overlay, into which the service that watches writes its halts (`--halts-to`).
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -79,13 +79,13 @@ pub(super) fn run(options: &HaltOptions) -> anyhow::Result<Outcome> {
         table.row(row(name, &seconds, WITH_STORE_SECONDS, &mut bars));
     }
     let mut seconds = Vec::new();
-    for _ in 0..options.rounds.min(5) {
-        seconds.extend(ground.by_overlay()?);
+    for round in 0..options.rounds {
+        seconds.extend(ground.by_overlay(round as usize)?);
     }
     let name = "an overlay, no store";
     table.row(row(name, &seconds, WITHOUT_STORE_SECONDS, &mut bars));
     say(format!(
-        "\nfrom the report that decides, or the file, to a replica's first answer without the edge; two replicas\n{table}"
+        "\nfrom the report that decides to a replica's first answer without the edge; two replicas\n{table}"
     ))?;
     bars.missed()
         .iter()
@@ -137,25 +137,31 @@ impl Ground {
         self.scratch.folder().join(name)
     }
 
-    fn pair(&self, more: &[OsString]) -> anyhow::Result<Pair> {
+    /// So many services that offer the release, and have settled.
+    fn services<const N: usize>(&self, more: &[OsString]) -> anyhow::Result<[Towpath; N]> {
         let (data, releases) = (
             self.path("data/graph-data"),
             self.path("data/releases.json"),
         );
         let inputs = Inputs::new(&data, &releases).with_fleet(more.to_vec());
-        let start = || Towpath::start(&self.binary, &inputs, &self.scratch);
-        let pair = [start()?, start()?];
+        let mut started = Vec::new();
+        for _ in 0..N {
+            started.push(Towpath::start(&self.binary, &inputs, &self.scratch)?);
+        }
         let asked = Instant::now();
-        while !(offers(&pair[0])? && offers(&pair[1])?) {
-            ensure!(asked.elapsed() < PATIENCE, "{RELEASE} is not offered");
-            std::thread::sleep(Duration::from_millis(20));
+        for towpath in &started {
+            while !offers(towpath)? {
+                ensure!(asked.elapsed() < PATIENCE, "{RELEASE} is not offered");
+                std::thread::sleep(Duration::from_millis(20));
+            }
         }
         std::thread::sleep(SETTLE);
-        Ok(pair)
+        let started = started.try_into();
+        started.map_err(|_| anyhow::anyhow!("as many services as were started"))
     }
 
-    /// Clusters report until the watch halts.
-    fn by_reports(&self, store: &str, round: usize) -> anyhow::Result<Seconds> {
+    /// What a service with a fleet is started with.
+    fn with_fleet(&self, store: &str) -> Vec<OsString> {
         let mut options: Vec<OsString> =
             vec!["--open-reads".into(), "--store".into(), store.into()];
         for (flag, name) in [
@@ -165,18 +171,14 @@ impl Ground {
         ] {
             options.extend([flag.into(), self.path(name).into_os_string()]);
         }
-        let pair = self.pair(&options)?;
-        for (number, token) in self.tokens.iter().enumerate() {
-            let told = &pair[(number + round) % 2];
-            let sent = Instant::now();
-            let target = format!("/api/v1/clusters/c{number}/report");
-            let answer = http::post_json(told.port, &target, token, &failing(number))?;
-            ensure!(
-                answer.status == 202,
-                "a report is answered with {}: {}",
-                answer.status,
-                String::from_utf8_lossy(&answer.body)
-            );
+        options
+    }
+
+    /// Clusters report to the two in turn until the watch halts.
+    fn by_reports(&self, store: &str, round: usize) -> anyhow::Result<Seconds> {
+        let pair: Pair = self.services(&self.with_fleet(store))?;
+        for number in 0..self.tokens.len() {
+            let sent = self.report(&pair[(number + round) % 2], number)?;
             if let Some(seconds) = gone_within(&pair, sent, DECIDES_WITHIN)? {
                 return Ok(seconds);
             }
@@ -184,22 +186,49 @@ impl Ground {
         bail!("the watch has not halted after {MOST_REPORTS} failures")
     }
 
-    /// Somebody writes the halt into the overlay that both read.
-    fn by_overlay(&self) -> anyhow::Result<Seconds> {
-        let folder = self.path("overlay");
-        let file = format!("overlay/blocked-edges/{RELEASE}-halted.yaml");
-        // A round before this one may have left it.
-        let _ = std::fs::remove_file(self.path(&file));
-        self.scratch.write("overlay/version", "1.1.0\n")?;
-        std::fs::create_dir_all(folder.join("blocked-edges"))?;
-        let pair = self.pair(&["--overlay".into(), folder.into_os_string()])?;
-        let halt = format!(
-            "to: {RELEASE}\nfrom: .*\nmessage: Nodes stay NotReady.\nhalt: {{by: bench, at: 2026-11-18T11:00:00Z}}\n"
+    /// Clusters report to a third service, which has a store and writes its halts into the overlay that both read.
+    fn by_overlay(&self, round: usize) -> anyhow::Result<Seconds> {
+        let folder = format!("overlay-{round}");
+        self.scratch
+            .write(&format!("{folder}/version"), "1.1.0\n")?;
+        let folder = self.path(&folder).into_os_string();
+        let store = format!(
+            "sqlite:{}",
+            self.path(&format!("overlay-{round}.db")).display()
         );
-        let written = Instant::now();
-        self.scratch.write(&file, halt)?;
-        let gone = gone_within(&pair, written, PATIENCE)?;
-        gone.context("the overlay is not read")
+        let mut options = self.with_fleet(&store);
+        options.extend(["--halts-to".into(), folder.clone()]);
+        let [watching] = self.services(&options)?;
+        let pair: Pair = self.services(&["--overlay".into(), folder])?;
+        for number in 0..self.tokens.len() {
+            let sent = self.report(&watching, number)?;
+            // Whether this is the report that decides, whatever the two say.
+            let mut decides = false;
+            while !decides && sent.elapsed() < DECIDES_WITHIN {
+                decides = !(offers(&watching)? && offers(&pair[0])? && offers(&pair[1])?);
+                std::thread::sleep(Duration::from_millis(2));
+            }
+            if decides {
+                let gone = gone_within(&pair, sent, PATIENCE)?;
+                return gone.context("the overlay is not read");
+            }
+        }
+        bail!("the watch has not halted after {MOST_REPORTS} failures")
+    }
+
+    /// One cluster reports that its update fails; since when.
+    fn report(&self, towpath: &Towpath, number: usize) -> anyhow::Result<Instant> {
+        let target = format!("/api/v1/clusters/c{number}/report");
+        let (token, body) = (&self.tokens[number], failing(number));
+        let sent = Instant::now();
+        let answer = http::post_json(towpath.port, &target, token, &body)?;
+        ensure!(
+            answer.status == 202,
+            "a report is answered with {}: {}",
+            answer.status,
+            String::from_utf8_lossy(&answer.body)
+        );
+        Ok(sent)
     }
 }
 

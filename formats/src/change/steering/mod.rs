@@ -116,7 +116,7 @@ pub fn plan(
     match &request.steer {
         Steer::Halt(note) => {
             let change = halt(files, to, note, now)?;
-            let summary = format!("Halt {to}: nobody is offered it any more, in no channel.");
+            let summary = format!("Halt {to}: nobody is offered it any more, in any channel.");
             let notes = vec![format!(
                 "Clusters that have begun the update go on with it. Deleting {} resumes the rollout.",
                 change.path
@@ -148,7 +148,7 @@ pub fn plan(
             let by = Stretch::faster(*thousandths, now);
             let (change, mut notes) = stretched(files, &data, channel, to, by, now)?;
             notes.insert(0, format!(
-                "Everybody keeps their share as of {}. The later this is served, the more clusters gain edges at once.",
+                "Everybody keeps their share as of {}. The later this is served, the more clusters gain edges at once. If presubmit refuses that, serve it sooner and say so with --within, or take a smaller --factor.",
                 second(by.pivot())
             ));
             let times = times(*thousandths);

@@ -126,7 +126,9 @@ pub fn outcomes_text(
             ),
             minute(known.at)
         ),
-        (Some(_), None) => "No outcomes: no cluster has reported yet.".to_owned(),
+        (Some(_), None) => {
+            "No outcomes: no cluster had reported by the fleet's last pass.".to_owned()
+        }
         (None, None) => NO_FLEET.to_owned(),
     };
     format!("\n{sentence}\n\n{}{more}", shown(&lines))
@@ -222,7 +224,7 @@ mod tests {
             ..known
         };
         for (outcomes, why) in [
-            (Some(&nobody), "no cluster has reported yet"),
+            (Some(&nobody), "no cluster had reported by"),
             (None, "--store"),
         ] {
             let text = outcomes_text(&rows, outcomes, OutcomeDetail::Releases, room);

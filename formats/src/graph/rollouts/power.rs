@@ -16,7 +16,7 @@ pub fn power_text(rows: &[RolloutWindow], clusters: u64, policy: &FeedbackPolicy
     let of_row = |row: &RolloutWindow| {
         let card = power_card(&row.window, clusters, policy.of(&row.channel));
         let head = format!(
-            "\nPower card of {} in {}: {clusters} clusters, outcomes known after {:#}, at most {} false halts, base rate {}.\n{} of the fleet begin before anything is known.\n",
+            "\nPower card of {} in {}: {clusters} clusters, outcomes known after {:#}, at most {} false halts, base rate {}.\nBefore anything is known, {} of the fleet begin.\n",
             row.to, row.channel, card.delay, card.alpha, card.base_rate, card.before_anything,
         );
         head + &lines(&card) + &stopped_lines(&card) + &stages_words(&row.window, &card)
@@ -96,7 +96,10 @@ fn stages_words(window: &Window, card: &PowerCard) -> String {
     };
     let stage = |(after, share): (SignedDuration, Share)| match after.is_zero() {
         true => format!("{share} at once"),
-        false => format!("{share} after {after:#}"),
+        false => format!(
+            "{share} after {:#}",
+            SignedDuration::from_mins(after.as_mins())
+        ),
     };
     let begin = joined(stages(&window).map(stage), "none");
     let field = stages_field(&window).unwrap_or_default();
