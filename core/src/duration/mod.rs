@@ -18,6 +18,7 @@ mod operators;
 mod parameters;
 mod ranks;
 mod shape;
+mod slowest;
 mod waves;
 
 pub use calibration::{Calibration, CalibrationVerdict, UpdateShare, judge};
@@ -35,6 +36,7 @@ pub use parameters::{
 pub use shape::{
     ControlPlane, DaemonSet, Ground, Machines, MaxUnavailable, PoolShape, Rollout, Shape,
 };
+pub use slowest::waves_take;
 pub use waves::rollout_seconds;
 
 /// Whole seconds.

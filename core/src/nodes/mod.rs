@@ -38,7 +38,7 @@ pub use places::UPDATE_TAINT;
 pub use plan::{
     HeldNode, MAX_SURGE, NoPlan, NodesPlan, PlanRequest, PlannedWave, PoolOutlook, PoolPlan, plan,
 };
-pub use rebalance::{EVEN_PERCENT, Loads};
+pub use rebalance::{EVEN_PERCENT, Loads, Rebalanced};
 pub use rolling::{RebootOutcome, rolling_reboot};
 pub(crate) use run::run_codes;
 pub use simulation::{Drain, Move, Simulation, Steering, UpdateMark};

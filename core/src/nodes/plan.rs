@@ -16,7 +16,7 @@ use super::rolling::{RebootOutcome, rolling_reboot};
 use super::simulation::{Drain, Move, Simulation, Steering};
 use super::waves::{usual_place, zones_in_order};
 use crate::cluster::objects::CONTROL_PLANE_POOL;
-use crate::duration::{Machines, Parameters, Spread};
+use crate::duration::{Machines, Parameters, Spread, waves_take};
 use crate::fleet::Name;
 
 /// The most nodes that may be added for an update.
@@ -39,6 +39,8 @@ pub struct NodesPlan {
     pub model: Model,
     /// In the order in which they go.
     pub pools: Vec<PoolPlan>,
+    /// How long all waves take: P10, P50 and P90.
+    pub takes: Spread,
     /// What happens to pods in all.
     pub outcome: RebootOutcome,
     /// The same if the nodes went in the order and number that the machine-config operator takes them, with its soft mark.
@@ -60,16 +62,25 @@ pub struct PoolPlan {
     pub removed: Vec<NodeIdx>,
     /// What is moved off the nodes that are removed, and to make the nodes even.
     pub rebalanced: Vec<Move>,
+    /// Those of them that land there only if the other nodes are closed to new pods meanwhile.
+    pub steered: Vec<PodIdx>,
     /// How many pods a drain of its nodes moves.
     pub pods: usize,
     /// How many of them move more than once at least, with as many nodes away at once as in the first wave.
     pub bound: usize,
     /// How full its nodes are before and after.
     pub loads: [Loads; 2],
-    /// How long its waves take.
+    /// How long its waves take: P10, P50 and P90.
     pub takes: Spread,
     /// Whether the machine-config operator takes its nodes in this order by itself.
     pub is_usual_order: bool,
+}
+
+impl PoolPlan {
+    /// How many nodes each wave has.
+    fn sizes(&self) -> Vec<usize> {
+        self.waves.iter().map(|wave| wave.nodes.len()).collect()
+    }
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -123,14 +134,15 @@ pub fn plan(
             simulation.steer(candidates(&model, pool), Steering::Hard);
         }
     }
-    let mut pools = Vec::new();
+    let node_takes = machines.node_time(parameters);
+    let mut pools: Vec<PoolPlan> = Vec::new();
     for name in &names {
         let pool = pool_named(&model, name);
         let mut planned = PoolPlanning::of(&model, pool, &added).run(&mut simulation);
-        let waves = u32::try_from(planned.waves.len()).unwrap_or(u32::MAX);
-        planned.takes = machines.node_time(parameters).times(waves);
+        planned.takes = waves_take(&planned.sizes(), node_takes, request.seed);
         pools.push(planned);
     }
+    let sizes: Vec<usize> = pools.iter().flat_map(PoolPlan::sizes).collect();
     let mut outcome = simulation.outcome();
     let waves = || pools.iter().flat_map(|pool| &pool.waves);
     outcome.waited = waves().map(|wave| wave.drain.waiting.len()).sum();
@@ -140,6 +152,7 @@ pub fn plan(
         .map(|held| held.pods.len())
         .sum();
     Ok(NodesPlan {
+        takes: waves_take(&sizes, node_takes, request.seed),
         pools,
         outcome,
         unplanned,

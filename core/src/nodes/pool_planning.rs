@@ -163,7 +163,9 @@ impl<'m> PoolPlanning<'m> {
             self.plan.rebalanced.extend(drain.moves);
         }
         let lasting = self.lasting(&emptiest);
-        self.plan.rebalanced.extend(simulation.rebalance(&lasting));
+        let even = simulation.rebalance(&lasting);
+        self.plan.rebalanced.extend(even.moves);
+        self.plan.steered = even.steered;
         self.plan.loads[1] = simulation.loads(&lasting);
         self.plan.removed = emptiest;
     }

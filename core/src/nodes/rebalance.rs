@@ -1,8 +1,8 @@
 //! What is moved when all nodes are updated: the last ones come back empty, and the others are fuller than before.
 //!
 //! A pod is evicted only if the scheduler would then put it where it helps: off a node that is too full, or onto one that is too
-//! empty. Pods that have moved more
-//! than once already go first: those who were disturbed once stay in peace.
+//! empty. Pods that have moved more than once already go first: those who were disturbed once stay in peace.
+//! Where the scheduler would have no pod go there, the other nodes are closed while one pod moves.
 
 use super::model::{NodeIdx, PodIdx};
 use super::simulation::{Move, Simulation};
@@ -32,6 +32,14 @@ struct Choice {
     evictions: u32,
 }
 
+/// What was moved at the end.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Rebalanced {
+    pub moves: Vec<Move>,
+    /// Pods that land there only if the other nodes are closed to new pods meanwhile.
+    pub steered: Vec<PodIdx>,
+}
+
 /// How full nodes are, in thousandths.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Loads {
@@ -42,10 +50,15 @@ pub struct Loads {
 
 impl Loads {
     pub fn are_even(self) -> bool {
-        let (least, most) = EVEN_PERCENT;
-        let is_low = self.least * 100 < self.mean * least && self.least + NO_MATTER < self.mean;
+        let (_, most) = EVEN_PERCENT;
         let is_high = self.most * 100 > self.mean * most && self.mean + NO_MATTER < self.most;
-        !is_low && !is_high
+        !self.is_low() && !is_high
+    }
+
+    /// Whether a node is too empty.
+    fn is_low(self) -> bool {
+        let (least, _) = EVEN_PERCENT;
+        self.least * 100 < self.mean * least && self.least + NO_MATTER < self.mean
     }
 }
 
@@ -63,10 +76,10 @@ impl Simulation<'_> {
     }
 
     /// Moves pods until these nodes are even, or nothing more helps.
-    pub fn rebalance(&mut self, nodes: &[NodeIdx]) -> Vec<Move> {
-        let mut moves = Vec::new();
+    pub fn rebalance(&mut self, nodes: &[NodeIdx]) -> Rebalanced {
+        let mut rebalanced = Rebalanced::default();
         let most = self.evictable(nodes).len();
-        while moves.len() < most {
+        while rebalanced.moves.len() < most {
             let loads = self.loads(nodes);
             if loads.are_even() {
                 break;
@@ -86,12 +99,58 @@ impl Simulation<'_> {
                 };
                 self.relieve_one(nodes, choice)
             });
-            let Some(moved) = moved else {
+            let steered = match moved {
+                Some(_) => None,
+                None => self.steer_one(nodes, loads),
+            };
+            rebalanced.steered.extend(steered.map(|moved| moved.pod));
+            let Some(moved) = moved.or(steered) else {
                 break;
             };
-            moves.push(moved);
+            rebalanced.moves.push(moved);
         }
-        moves
+        rebalanced
+    }
+
+    /// Moves one pod to the emptiest node, or off the fullest, with all others closed to it.
+    fn steer_one(&mut self, nodes: &[NodeIdx], loads: Loads) -> Option<Move> {
+        let mut sorted: Vec<(u64, NodeIdx)> = nodes
+            .iter()
+            .filter(|node| self.nodes[node.at()].takes_pods)
+            .map(|node| (self.load(*node), *node))
+            .collect();
+        sorted.sort_unstable();
+        let (low, high) = (sorted.first()?.1, sorted.last()?.1);
+        let from_full = sorted.iter().rev().map(|(_, node)| (*node, low));
+        let to_empty = sorted.iter().map(|(_, node)| (high, *node));
+        let pairs: Vec<(NodeIdx, NodeIdx)> = match loads.is_low() {
+            true => from_full.collect(),
+            false => to_empty.collect(),
+        };
+        let pairs = pairs.into_iter().filter(|(from, to)| from != to);
+        pairs
+            .take(TRIES)
+            .find_map(|(from, to)| self.steer_between(from, to))
+    }
+
+    /// The largest pod after whose move the one node is still no emptier than the other.
+    fn steer_between(&mut self, from: NodeIdx, to: NodeIdx) -> Option<Move> {
+        let pods = self.may_go(from, 0).into_iter().take(TRIES);
+        pods.into_iter().find_map(|pod| {
+            self.take_off(pod, from);
+            let can_go = self.could_take(to, pod);
+            self.put(pod, if can_go { to } else { from });
+            let is_better = can_go && self.load(to) <= self.load(from);
+            if can_go && !is_better {
+                self.take_off(pod, to);
+                self.put(pod, from);
+            }
+            is_better.then(|| {
+                self.pods[pod.at()].evictions += 1;
+                let to = Some(to);
+                Move { pod, from, to }
+            })
+        })
     }
 
     /// Moves one pod off the fullest node where that helps.
@@ -103,18 +162,22 @@ impl Simulation<'_> {
             .collect();
         full.sort_unstable_by_key(|(load, node)| (std::cmp::Reverse(*load), *node));
         full.into_iter().find_map(|(_, from)| {
-            let pods = self.evictable(&[from]).into_iter();
-            let may_go = |pod: &PodIdx| {
-                let is_made_again = self.model.pods[pod.at()].owner.is_some();
-                is_made_again && self.evictions(*pod) >= choice.evictions && self.may_evict(*pod)
-            };
-            let mut pods: Vec<PodIdx> = pods.filter(may_go).collect();
-            // The largest first: fewer have to move then.
-            pods.sort_by_key(|pod| std::cmp::Reverse(self.share(*pod, from)));
-            pods.truncate(TRIES);
+            let pods = self.may_go(from, choice.evictions).into_iter().take(TRIES);
             pods.into_iter()
                 .find_map(|pod| self.try_move(pod, from, choice))
         })
+    }
+
+    /// The pods of a node that may be evicted and are made again. The largest first: fewer have to move then.
+    fn may_go(&self, from: NodeIdx, evictions: u32) -> Vec<PodIdx> {
+        let may_go = |pod: &PodIdx| {
+            let is_made_again = self.model.pods[pod.at()].owner.is_some();
+            is_made_again && self.evictions(*pod) >= evictions && self.may_evict(*pod)
+        };
+        let mut pods = self.evictable(&[from]);
+        pods.retain(may_go);
+        pods.sort_by_key(|pod| std::cmp::Reverse(self.share(*pod, from)));
+        pods
     }
 
     /// How much of a node a pod asks for, in millionths.

@@ -61,6 +61,14 @@ impl Simulation<'_> {
         }
     }
 
+    /// Whether a node can take it, if it is the only one that is open.
+    pub(super) fn could_take(&mut self, node: NodeIdx, pod: PodIdx) -> bool {
+        self.keep_apart(pod);
+        let takes = self.takes(node, pod, false).is_some();
+        self.forget_apart(pod);
+        takes
+    }
+
     /// It begins where it left off, and stops when it has enough.
     fn find_candidates(&mut self, pod: PodIdx, softly: bool) {
         let nodes = self.model.looked_at.len();

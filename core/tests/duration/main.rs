@@ -7,6 +7,7 @@ mod estimates;
 mod fits;
 mod growth;
 mod properties;
+mod slowest;
 mod worlds;
 
 use towpath_core::duration::{

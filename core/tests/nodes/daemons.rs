@@ -46,6 +46,37 @@ fn a_revision_that_breaks_at_once_never_gets_past_its_canaries() {
     assert_eq!(cluster.on("c"), 250);
 }
 
+/// From the first bad pod to the old revision everywhere it takes no longer than one wave, and one round of deletions.
+#[test]
+fn it_is_rolled_back_within_one_wave() {
+    let mut cluster = Cluster::new(250);
+    cluster.conduct.insert("b".into(), Conduct::Breaks);
+    let mut rounds = 0;
+    let is_back =
+        |progress: &DaemonProgress| matches!(progress, DaemonProgress::RollingBack { .. });
+    while !is_back(&cluster.step().progress) {
+        cluster.take(usize::MAX);
+        cluster.wait(2);
+    }
+    let failed = cluster.now;
+    let progress = loop {
+        rounds += usize::from(!cluster.step().delete.is_empty());
+        let progress = cluster.take(usize::MAX);
+        if !is_back(&progress) {
+            break progress;
+        }
+        cluster.wait(2);
+    };
+    assert!(
+        matches!(progress, DaemonProgress::RolledBack { .. }),
+        "{progress:?}"
+    );
+    let took = cluster.now.duration_since(failed);
+    // A wave of the three canaries takes less than half a minute, and each step two seconds.
+    assert!(took <= SignedDuration::from_secs(30), "{took:?}");
+    assert_eq!((rounds, cluster.on("a")), (1, 250));
+}
+
 #[test]
 fn a_pod_that_hangs_is_bad_after_its_time_and_only_where_its_node_is_well() {
     let mut cluster = Cluster::new(30);

@@ -13,6 +13,7 @@ pub(crate) use json::estimate;
 pub use json::{estimate_json, fit_json, spread_json};
 pub use parameters::{read as read_parameters, write as write_parameters};
 pub(crate) use text::described;
+pub(crate) use text::short;
 pub use text::{estimate_text, fit_text, spread_text};
 pub(crate) use times::{max_unavailable, spread};
 

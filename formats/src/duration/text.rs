@@ -172,7 +172,7 @@ pub fn spread_text(spread: Spread) -> String {
 }
 
 /// To the minute, rounded: `1h 10m`; below a minute to the second.
-fn short(seconds: Seconds) -> String {
+pub(crate) fn short(seconds: Seconds) -> String {
     if seconds < 60 {
         return format!("{seconds}s");
     }

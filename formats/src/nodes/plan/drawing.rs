@@ -53,7 +53,7 @@ pub fn drawing(told: &PlanReport<'_>) -> String {
     }
     let left_out = rows.len().saturating_sub(MAX_ROWS);
     rows.truncate(MAX_ROWS);
-    let minutes = (told.node_takes.likely * waves as u64).div_ceil(60);
+    let minutes = told.plan.takes.likely.div_ceil(60);
     let title = format!(
         "{} in about {}",
         counted(waves, "wave"),

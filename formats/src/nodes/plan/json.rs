@@ -33,6 +33,7 @@ pub fn json(told: &PlanReport<'_>) -> Value {
         "pods": outcome(&told.plan.outcome),
         "unplanned": outcome(&told.plan.unplanned),
         "nodeTakes": spread_json(told.node_takes),
+        "takes": spread_json(told.plan.takes),
         "objects": objects,
         "unread": told.unread,
     })
@@ -64,6 +65,7 @@ fn pool(model: &Model, pool: &PoolPlan) -> Value {
         "added": nodes(model, &pool.added),
         "removed": nodes(model, &pool.removed),
         "rebalanced": moves(model, &pool.rebalanced),
+        "steered": pods(model, &pool.steered),
         "pods": pool.pods,
         "bound": pool.bound,
         "usualOrder": pool.is_usual_order,

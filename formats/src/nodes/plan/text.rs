@@ -1,6 +1,7 @@
 //! The plan as text: the answer, then each pool with its waves, what it means for pods, and what stands in the way.
 
 use towpath_core::cluster::Fact;
+use towpath_core::duration::Spread;
 use towpath_core::nodes::{
     EVEN_PERCENT, Model, Move, PlannedWave, PoolOutlook, PoolPlan, RebootOutcome,
 };
@@ -8,7 +9,7 @@ use towpath_core::verdict::Reason;
 
 use super::{PlanReport, node_name, nodes_that_go, pod_name, zone_name};
 use crate::cluster::ready::text::looked_at;
-use crate::duration::spread_text;
+use crate::duration::{short, spread_text};
 use crate::room::{Room, Tone, toned};
 use crate::verdict::line;
 use crate::words::{counted, first_names, minute, plain, wrapped};
@@ -26,6 +27,7 @@ pub fn text(told: &PlanReport<'_>, room: Room) -> String {
         text.push_str(&of_pool(model, pool));
     }
     text.push_str(&pods(told));
+    text.push_str(&times(told));
     text.push_str(&in_the_way(told));
     text.push_str(&unread(told));
     room.fit(&text)
@@ -166,7 +168,15 @@ fn at_the_end(model: &Model, pool: &PoolPlan) -> String {
         1 => format!("at the end 1 pod moves again, so that nodes are even: {even}"),
         many => format!("at the end {many} pods move again, so that nodes are even: {even}"),
     };
-    text + &wrapped("       ", &line)
+    text.push_str(&wrapped("       ", &line));
+    if !pool.steered.is_empty() {
+        let steered = pool.steered.iter().map(|pod| pod_name(model, *pod));
+        let steered = first_names(steered, SHOWN_NAMES);
+        let line =
+            format!("close the other nodes of the pool to new pods while these move: {steered}");
+        text.push_str(&wrapped("       ", &plain(&line)));
+    }
+    text
 }
 
 /// What the plan means for pods, beside the least that can be, and what would happen without it.
@@ -189,6 +199,22 @@ fn pods(told: &PlanReport<'_>) -> String {
         told.seed
     );
     format!("\n{}{}", wrapped("Pods: ", &line), wrapped("      ", &seed))
+}
+
+/// How long it takes, and how sure that is.
+fn times(told: &PlanReport<'_>) -> String {
+    let Spread { low, likely, high } = told.plan.takes;
+    if likely == 0 {
+        return String::new();
+    }
+    let line = format!(
+        "P50 {}, P10 {}, P90 {}. A wave lasts until its slowest node is back; a node takes {}.",
+        short(likely),
+        short(low),
+        short(high),
+        spread_text(told.node_takes),
+    );
+    format!("\n{}", wrapped("Time: ", &line))
 }
 
 fn in_the_way(told: &PlanReport<'_>) -> String {
