@@ -413,7 +413,7 @@ fn a_custom_pool_is_rebooted_if_it_lets_go_of_its_nodes() {
         "{command}"
     );
     assert!(
-        command.contains(r#"{"key":"towpath.dev/reboot","operator":"DoesNotExist"}"#),
+        command.contains(r#"-p '{"spec":{"nodeSelector":{"matchExpressions":[{"key":"towpath.dev/reboot","operator":"DoesNotExist"}]}}}'"#),
         "{command}"
     );
     // The pool beside `worker` does not do for it.

@@ -77,14 +77,21 @@ static NO_POOL_BESIDE: Code = Code::new(
     ("file", "pool.yaml"),
 ]);
 
+/// Lets a custom pool go of nodes with our label. A template cannot have it: brackets mean something else there.
+const LET_GO: &str = r#"'{"spec":{"nodeSelector":{"matchExpressions":[{"key":"towpath.dev/reboot","operator":"DoesNotExist"}]}}}'"#;
+
 static POOL_KEEPS_NODES: Code = Code::new(
     "PoolKeepsItsNodes",
     "the pool {pool} selects its nodes also when they are handed over, and the machine-config operator takes no node of two custom pools",
     "add an expression to the nodeSelector of {pool}: the label {label} does not exist. It changes nothing until a node is handed over",
 )
-.by("oc patch machineconfigpool {pool} --type=merge -p '{{\"spec\":{{\"nodeSelector\":{{\"matchExpressions\":[{{\"key\":\"towpath.dev/reboot\",\"operator\":\"DoesNotExist\"}}]}}}}}}'")
+.by("oc patch machineconfigpool {pool} --type=merge -p {patch}")
 .checked_by("oc get machineconfigpool {pool} -o yaml")
-.with(&[("pool", "infra"), ("label", "towpath.dev/reboot")]);
+.with(&[
+    ("pool", "infra"),
+    ("label", "towpath.dev/reboot"),
+    ("patch", "'{…}'"),
+]);
 
 static POOL_BESIDE_UNFIT: Code = Code::new(
     "PoolBesideUnfit",
@@ -194,7 +201,11 @@ pub fn no_pool_beside(pool: &Name, label: &str, file: Option<&'static str>) -> R
 
 /// A custom pool whose nodes would belong to two.
 pub fn pool_keeps_nodes(pool: &Name, label: &'static str) -> Reason {
-    POOL_KEEPS_NODES.because([("pool", pool.into()), ("label", label.into())])
+    POOL_KEEPS_NODES.because([
+        ("label", label.into()),
+        ("patch", Value::Command(LET_GO)),
+        ("pool", pool.into()),
+    ])
 }
 
 /// The pool beside cannot take nodes.
