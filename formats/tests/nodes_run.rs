@@ -9,10 +9,11 @@ use serde_json::{Value, json};
 use towpath_core::duration::MaxUnavailable;
 use towpath_core::nodes::run::{
     Cordon, NodeAct, NodeMark, NodeUpdate, RebootPace, RebootRecord, SetAside, no_pool_beside,
+    undone,
 };
 use towpath_formats::nodes::run::{
-    PoolObjects, PoolStatus, RebootPool, is_ours, node_changes, pods_of, read_pool, read_record,
-    waiting_since, written_record,
+    CONDITION, PoolObjects, PoolStatus, RebootPool, changed_conditions, is_ours, node_changes,
+    pods_of, read_pool, read_record, waiting_since, written_record,
 };
 
 const WANTED: &str = "rendered-worker-2b";
@@ -265,7 +266,7 @@ fn a_pod_waits_since_the_scheduler_refused_it() {
 #[test]
 fn a_record_is_read_as_it_was_written() {
     let at: Timestamp = "2026-01-01T00:00:00Z".parse().unwrap();
-    let why = no_pool_beside("towpath.dev/reboot");
+    let why = no_pool_beside(&"worker".into(), "towpath.dev/reboot=", Some("pool.yaml"));
     let record = RebootRecord {
         to: WANTED.into(),
         started: at,
@@ -326,14 +327,11 @@ fn settings_are_read_and_the_limit_is_the_pools_own() {
 }
 
 #[test]
-fn only_the_pool_worker_can_go_and_two_beside_it_are_one_too_many() {
+fn two_pools_beside_one_are_one_too_many() {
     let mut objects = objects(Vec::new());
     assert!(is_ours(&objects.pools[0]) && !is_ours(&json!({})));
-    let findings = read_pool(&objects, "infra").unwrap_err();
-    assert!(
-        findings[0].to_string().contains("cannot be handed over"),
-        "{findings:?}"
-    );
+    let told = json!({"status": {"conditions": [{"type": CONDITION, "status": "False"}]}});
+    assert!(is_ours(&told));
     assert!(read_pool(&objects, "gone").is_err());
     let second = pool(
         "second",
@@ -351,9 +349,157 @@ fn only_the_pool_worker_can_go_and_two_beside_it_are_one_too_many() {
 
 #[test]
 fn what_is_told_can_be_read_back() {
-    let why = no_pool_beside("towpath.dev/reboot");
+    let why = no_pool_beside(&"worker".into(), "towpath.dev/reboot=", Some("pool.yaml"));
     let status = PoolStatus::of(&why, std::slice::from_ref(&why));
     assert_eq!(PoolStatus::read(&status.written()), Some(status.clone()));
     assert!(status.tells("PoolBesideMissing") && !status.tells("RebootsDone"));
     assert_eq!(PoolStatus::read("x"), None);
+}
+
+/// A custom pool lets go of nodes that are handed over, and has a pool beside of its own.
+fn with_infra(selector: Value, nodes: Vec<Value>) -> PoolObjects {
+    let mut objects = objects(nodes);
+    objects.pools[2]["spec"]["nodeSelector"] = selector;
+    objects.pools[2]["spec"]["configuration"]["name"] = "rendered-infra-2b".into();
+    let beside = json!({"matchLabels": {HANDED: "infra"}});
+    objects.pools.push(pool(
+        "towpath-reboot-infra",
+        beside,
+        "rendered-towpath-reboot-infra-2b",
+    ));
+    objects
+}
+
+#[test]
+fn a_custom_pool_is_rebooted_if_it_lets_go_of_its_nodes() {
+    let mut handed = node("handed", &[WORKER, "infra"], "rendered-infra-1a");
+    handed["metadata"]["labels"][HANDED] = "infra".into();
+    let nodes = vec![
+        node("i1", &[WORKER, "infra"], "rendered-infra-1a"),
+        handed,
+        node("plain", &[WORKER], "rendered-worker-1a"),
+        node(
+            "compact",
+            &[WORKER, "infra", "node-role.kubernetes.io/master"],
+            "rendered-master-1",
+        ),
+    ];
+    let lets_go = json!({
+        "matchLabels": {"infra": ""}, "matchExpressions": [{"key": HANDED, "operator": "DoesNotExist"}],
+    });
+    let names = |pool: &RebootPool| -> Vec<String> {
+        pool.view
+            .nodes
+            .iter()
+            .map(|node| node.name.to_string())
+            .collect()
+    };
+    let objects = with_infra(lets_go, nodes.clone());
+    let infra = read_pool(&objects, "infra").unwrap();
+    assert_eq!(names(&infra), ["handed", "i1"]);
+    assert_eq!(infra.view.blocked, None);
+    // Its nodes get its own name in our label, so that they go to the pool beside that has its configuration.
+    let changes = node_changes(&infra, &[NodeAct::HandOver("i1".into())]);
+    assert_eq!(changes[0].1["metadata"]["labels"], json!({HANDED: "infra"}));
+    assert_eq!(names(&read(&objects)), ["plain"]);
+    // As it usually is, it would keep them: the operator takes no node of two custom pools.
+    let keeps = with_infra(json!({"matchLabels": {"infra": ""}}), nodes.clone());
+    let infra = read_pool(&keeps, "infra").unwrap();
+    let blocked = infra.view.blocked.unwrap();
+    assert_eq!(blocked.code().name, "PoolKeepsItsNodes");
+    let command = blocked.command().unwrap();
+    assert!(
+        command.contains("patch machineconfigpool infra"),
+        "{command}"
+    );
+    assert!(
+        command.contains(r#"-p '{"spec":{"nodeSelector":{"matchExpressions":[{"key":"towpath.dev/reboot","operator":"DoesNotExist"}]}}}'"#),
+        "{command}"
+    );
+    // The pool beside `worker` does not do for it.
+    let mut alone = with_infra(
+        json!({"matchLabels": {"infra": ""}, "matchExpressions": [{"key": HANDED, "operator": "DoesNotExist"}]}),
+        nodes,
+    );
+    alone.pools.pop();
+    let blocked = read_pool(&alone, "infra").unwrap().view.blocked.unwrap();
+    assert_eq!(
+        (blocked.code().name, blocked.command()),
+        ("PoolBesideMissing", None)
+    );
+    assert!(
+        blocked.text().contains("towpath.dev/reboot=infra"),
+        "{}",
+        blocked.text()
+    );
+}
+
+#[test]
+fn the_control_plane_and_pools_beside_are_refused() {
+    let objects = objects(Vec::new());
+    for (name, expected) in [
+        ("master", "control plane"),
+        ("towpath-reboot", "handed over to this pool"),
+    ] {
+        let findings = read_pool(&objects, name).unwrap_err();
+        assert!(findings[0].problem.contains(expected), "{findings:?}");
+    }
+}
+
+#[test]
+fn a_condition_says_how_far_a_run_is_and_is_written_only_when_it_is_new() {
+    let now: Timestamp = "2026-01-02T03:04:05.6Z".parse().unwrap();
+    let others = vec![json!({"type": "Updated", "status": "False", "reason": "", "message": ""})];
+    let why = no_pool_beside(&"worker".into(), "towpath.dev/reboot=", Some("pool.yaml"));
+    let under_way = PoolStatus {
+        code: "RebootsUnderWay".into(),
+        text: "1 of 3 nodes have it".into(),
+        ..PoolStatus::of(&why, std::slice::from_ref(&why))
+    };
+    let all = changed_conditions(&others, Some(&under_way), now).unwrap();
+    assert_eq!(all[0], others[0]);
+    let ours = &all[1];
+    assert_eq!(
+        (&ours["type"], &ours["status"]),
+        (&json!(CONDITION), &json!("True"))
+    );
+    assert_eq!(ours["reason"], "RebootsUnderWay");
+    let message = ours["message"].as_str().unwrap();
+    assert!(
+        message.starts_with("1 of 3 nodes have it; PoolBesideMissing: there is no pool"),
+        "{message}"
+    );
+    assert_eq!(ours["lastTransitionTime"], "2026-01-02T03:04:06Z");
+    // The same again is not written; another text keeps its time, another status does not.
+    let later: Timestamp = "2026-01-02T04:00:00Z".parse().unwrap();
+    assert_eq!(changed_conditions(&all, Some(&under_way), later), None);
+    let further = PoolStatus {
+        text: "2 of 3".into(),
+        ..under_way.clone()
+    };
+    let all = changed_conditions(&all, Some(&further), later).unwrap();
+    assert_eq!(all[1]["lastTransitionTime"], "2026-01-02T03:04:06Z");
+    let stopped = PoolStatus {
+        code: "RebootsStopped".into(),
+        ..under_way.clone()
+    };
+    let all = changed_conditions(&all, Some(&stopped), later).unwrap();
+    assert_eq!(
+        (&all[1]["status"], &all[1]["lastTransitionTime"]),
+        (&json!("False"), &json!("2026-01-02T04:00:00Z"))
+    );
+    // Nothing to tell: ours goes, the others stay, and then there is nothing to write.
+    assert_eq!(changed_conditions(&all, None, later), Some(others.clone()));
+    assert_eq!(changed_conditions(&others, None, later), None);
+    // However many reasons there are, it stays short.
+    let many = PoolStatus {
+        reasons: vec![under_way.reasons[0].clone(); 100],
+        ..PoolStatus::of(&undone(), &[])
+    };
+    let all = changed_conditions(&[], Some(&many), now).unwrap();
+    let message = all[0]["message"].as_str().unwrap();
+    assert!(
+        message.len() < 2_100 && message.ends_with("; and more"),
+        "{message}"
+    );
 }

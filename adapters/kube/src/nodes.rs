@@ -3,9 +3,9 @@
 //! Every write to a pool or a node names the resource version that was read, so one that changed meanwhile is left alone. Pods go through
 //! the eviction API alone, by their uid, so no budget is overdrawn and no successor of the same name is evicted.
 
-use kube::api::{Patch, PatchParams};
+use kube::api::{DynamicObject, Patch, PatchParams};
 use serde_json::{Value, json};
-use towpath_formats::nodes::run::{PoolObjects, RebootPool};
+use towpath_formats::nodes::run::{PoolObjects, PoolPlace};
 
 use crate::answer::within;
 use crate::connect::{self, Access, Settings};
@@ -107,20 +107,49 @@ impl Reboots {
         all(&self.client, &self.settings, resource, which).await
     }
 
-    /// Changes the pool, if it is as it was read.
+    /// Changes the pool, if it is as it was read. What it is then; none if it has changed since, or is gone.
     pub async fn change_pool(
         &self,
-        pool: &RebootPool,
+        pool: &PoolPlace,
         change: &Value,
-    ) -> Result<NodeWrite, KubeError> {
+    ) -> Result<Option<PoolPlace>, KubeError> {
         let mut change = change.clone();
         change["metadata"]["resourceVersion"] = json!(pool.resource_version);
-        self.patch(&MACHINE_CONFIG_POOLS, &pool.name, &change).await
+        let written = self.patch(&MACHINE_CONFIG_POOLS, &pool.name, &change);
+        let changed = |object: DynamicObject| {
+            let conditions = object.data.pointer("/status/conditions");
+            let conditions = conditions.and_then(Value::as_array).cloned();
+            PoolPlace {
+                resource_version: object.metadata.resource_version.unwrap_or_default().into(),
+                conditions: conditions.unwrap_or_default(),
+                ..pool.clone()
+            }
+        };
+        Ok(written.await?.map(changed))
+    }
+
+    /// Sets all conditions of the pool, if it is as it was read.
+    pub async fn set_conditions(
+        &self,
+        pool: &PoolPlace,
+        conditions: &[Value],
+    ) -> Result<NodeWrite, KubeError> {
+        let call = Call::new(Verb::Patch, &MACHINE_CONFIG_POOLS);
+        let call = call.of(&pool.name).part("status");
+        let api = MACHINE_CONFIG_POOLS.api(&self.client, None);
+        let change = json!({
+            "metadata": {"resourceVersion": pool.resource_version},
+            "status": {"conditions": conditions},
+        });
+        let (parameters, patch) = (parameters(), Patch::Merge(&change));
+        let written = api.patch_status(&pool.name, &parameters, &patch);
+        let written = unless_changed(within(self.settings.request, &call, written).await)?;
+        Ok(outcome(written.as_ref()))
     }
 
     /// Changes a node; the change names the resource version that was read.
     pub async fn change_node(&self, node: &str, change: &Value) -> Result<NodeWrite, KubeError> {
-        self.patch(&NODES, node, change).await
+        Ok(outcome(self.patch(&NODES, node, change).await?.as_ref()))
     }
 
     async fn patch(
@@ -128,22 +157,12 @@ impl Reboots {
         resource: &Resource,
         name: &str,
         change: &Value,
-    ) -> Result<NodeWrite, KubeError> {
+    ) -> Result<Option<DynamicObject>, KubeError> {
         let call = Call::new(Verb::Patch, resource).of(name);
         let api = resource.api(&self.client, None);
-        let parameters = PatchParams {
-            field_manager: Some(FIELD_MANAGER.to_owned()),
-            ..PatchParams::default()
-        };
-        let patch = Patch::Merge(change);
+        let (parameters, patch) = (parameters(), Patch::Merge(change));
         let written = api.patch(name, &parameters, &patch);
-        match within(self.settings.request, &call, written).await {
-            Ok(_) => Ok(NodeWrite::Written),
-            Err(KubeError::NotFound { .. } | KubeError::Answer { code: 409, .. }) => {
-                Ok(NodeWrite::Conflict)
-            }
-            Err(other) => Err(other),
-        }
+        unless_changed(within(self.settings.request, &call, written).await)
     }
 
     /// Asks the API to evict a pod; or only whether it would now.
@@ -191,7 +210,7 @@ impl Reboots {
     /// Writes an Event about the pool.
     pub async fn tell(
         &self,
-        pool: &RebootPool,
+        pool: &PoolPlace,
         event: &Event,
         now: jiff::Timestamp,
     ) -> Result<(), KubeError> {
@@ -203,6 +222,29 @@ impl Reboots {
             component: FIELD_MANAGER,
         };
         tell_about(&self.client, &self.settings, &about, event, now).await
+    }
+}
+
+fn parameters() -> PatchParams {
+    PatchParams {
+        field_manager: Some(FIELD_MANAGER.to_owned()),
+        ..PatchParams::default()
+    }
+}
+
+/// None if it has changed since it was read, or is gone.
+fn unless_changed<T>(written: Result<T, KubeError>) -> Result<Option<T>, KubeError> {
+    match written {
+        Ok(object) => Ok(Some(object)),
+        Err(KubeError::NotFound { .. } | KubeError::Answer { code: 409, .. }) => Ok(None),
+        Err(other) => Err(other),
+    }
+}
+
+fn outcome(written: Option<&DynamicObject>) -> NodeWrite {
+    match written {
+        Some(_) => NodeWrite::Written,
+        None => NodeWrite::Conflict,
     }
 }
 

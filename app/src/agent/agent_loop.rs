@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use jiff::Timestamp;
+use tokio::task::JoinSet;
 use towpath_core::cluster::{ClusterId, Fact};
 use towpath_core::finding::Finding;
 use towpath_core::fleet::PreflightResult;
@@ -24,6 +25,7 @@ use super::args::AgentArgs;
 use super::event_reporter::EventReporter;
 use super::metrics::AgentMetrics;
 use super::pass::{Judge, Judgement, PreflightStep, Proofs};
+use super::reboots::{self, Leads};
 use super::service::Service;
 
 /// What a signal to stop means for the agent.
@@ -51,7 +53,7 @@ const FLUSH: Duration = Duration::from_secs(15);
 /// How long the release of the Lease may take.
 const SHUTDOWN: Duration = Duration::from_secs(5);
 /// A lease that expires sooner is renewed before anything is written.
-const MARGIN: Duration = Duration::from_secs(5);
+pub(super) const MARGIN: Duration = Duration::from_secs(5);
 
 /// An agent at work.
 struct AgentLoop {
@@ -67,6 +69,8 @@ struct AgentLoop {
     term: Duration,
     /// Until when we act, by a clock that never jumps.
     leads_until: Option<Duration>,
+    /// The same, for what runs beside the loop.
+    leads: Leads,
     /// When the Lease is seen to again.
     renew_at: Duration,
     holder: Option<String>,
@@ -110,6 +114,7 @@ pub(super) async fn run(
         born: Instant::now(),
         term: terms.term,
         leads_until: None,
+        leads: Leads::default(),
         renew_at: Duration::ZERO,
         holder: None,
         proofs: Proofs::Some,
@@ -118,6 +123,10 @@ pub(super) async fn run(
         sends: false,
         elector: Elector::new(terms),
     };
+    let mut beside = JoinSet::new();
+    if args.reboots {
+        beside.spawn(reboots::run(args.access(), agent_loop.leads.clone()));
+    }
     let mut stop = std::pin::pin!(crate::serve::stop_signal(STOPPING)?);
     tokio::select! {
         biased;
@@ -141,6 +150,8 @@ pub(super) async fn run(
             turned = agent_loop.turn() => next = turned,
         }
     }
+    // Before the Lease goes: whoever has it next finds nobody at work.
+    beside.shutdown().await;
     agent_loop.shut_down().await;
     Ok(())
 }
@@ -306,6 +317,8 @@ impl AgentLoop {
                 return;
             }
         }
+        self.leads
+            .until(self.leads_until.map(|until| self.born + until));
         self.renew_at = self.running() + self.term / 3;
     }
 

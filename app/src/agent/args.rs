@@ -39,6 +39,9 @@ pub(crate) struct AgentArgs {
     /// Keep unsent reports and verified releases in this directory. [default: in memory]
     #[arg(long, env = "TOWPATH_STATE", value_name = "DIR")]
     pub(super) state: Option<PathBuf>,
+    /// Also reboot the nodes of pools that have opted in, as `towpath nodes run` does. Needs the rights in deploy/agent-nodes.
+    #[arg(long, conflicts_with = "once")]
+    pub(super) reboots: bool,
     /// Check the cluster once, act if needed, and exit. Exit 0: an update was started. 1: none was.
     #[arg(long)]
     pub(super) once: bool,

@@ -1,7 +1,8 @@
 //! `towpath agent`: runs in a cluster. It starts recommended updates automatically where that is wanted, blocks updates that would break the
 //! cluster, and reports what happened.
 //!
-//! `observation` reads the cluster, `pass` judges with the rules of the core, `act` carries out, `agent_loop` says when.
+//! `observation` reads the cluster, `pass` judges with the rules of the core, `act` carries out, `agent_loop` says when. `reboots` is opted in, and
+//! has nothing to do with the others.
 
 mod act;
 mod agent_loop;
@@ -12,6 +13,7 @@ mod observation;
 mod pass;
 mod policy;
 mod proof;
+mod reboots;
 mod service;
 
 use anyhow::Context;

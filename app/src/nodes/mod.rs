@@ -2,11 +2,13 @@
 
 mod plan;
 mod run;
+mod runner;
 
 use clap::Subcommand;
 
 use plan::PlanArgs;
 use run::RebootArgs;
+pub(crate) use runner::Runner;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum NodesCommand {

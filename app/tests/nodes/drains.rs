@@ -137,6 +137,10 @@ async fn what_a_node_cannot_be_handed_over_to_is_told_and_nothing_begins() {
             "{pass}"
         );
         assert!(told["findings"].to_string().contains(expected), "{told}");
+        let condition = stage.condition().await;
+        assert_eq!(condition["reason"], "RebootsRefused");
+        let message = condition["message"].as_str().unwrap();
+        assert!(message.contains(expected), "{message}");
         stage.annotate(name, Value::Null).await;
         stage.annotate("towpath.dev/reboots", json!("true")).await;
     }

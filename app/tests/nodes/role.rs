@@ -16,7 +16,7 @@ const FORBIDDEN: [&str; 14] = [
     "update machineconfigpools.machineconfiguration.openshift.io",
     "delete machineconfigpools.machineconfiguration.openshift.io",
     "create machineconfigpools.machineconfiguration.openshift.io",
-    "patch machineconfigpools.machineconfiguration.openshift.io --subresource=status",
+    "update machineconfigpools.machineconfiguration.openshift.io --subresource=status",
     "patch poddisruptionbudgets.policy -A",
     "list secrets -A",
     "list configmaps -A",

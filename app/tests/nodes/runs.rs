@@ -33,6 +33,9 @@ async fn every_node_reboots_once_and_nothing_is_left() {
     let pool = stage.pool().await;
     let status = &pool["metadata"]["annotations"]["towpath.dev/reboots-status"];
     assert!(status.as_str().unwrap().contains("RebootsDone"), "{status}");
+    let condition = stage.condition().await;
+    let told = [&condition["status"], &condition["reason"]];
+    assert_eq!(told, ["False", "RebootsDone"], "{condition}");
     let events = [
         "get",
         "events",
@@ -56,6 +59,29 @@ async fn every_node_reboots_once_and_nothing_is_left() {
     assert_eq!(stage.pool().await["metadata"]["resourceVersion"], version);
 }
 
+/// The operator takes no node of two custom pools, so nothing begins until the pool lets go of its nodes.
+#[tokio::test]
+async fn a_custom_pool_reboots_once_it_lets_go_of_its_nodes() {
+    let api = KubeApi::start().await;
+    let _control_plane = api.start_control_plane();
+    let _kubelets = api.start_kubelets(Pace::FAST);
+    let mut stage = Stage::custom(&api, 2).await;
+    let told = stage.towpath(&["--once"]).1["pools"][0].clone();
+    let reason = &told["reasons"][0];
+    assert_eq!(reason["code"], "PoolKeepsItsNodes", "{told}");
+    assert_eq!(told["acts"], json!([]));
+    assert_eq!(stage.left_behind().await, ["the pool has a record"]);
+    let command = reason["command"].as_str().unwrap();
+    let (before, patch) = command.split_once(" -p ").unwrap();
+    let words = before.split(' ').skip(1);
+    let words: Vec<&str> = words.chain(["-p", patch.trim_matches('\'')]).collect();
+    api.kubectl(&words);
+
+    stage.run_until(&[], "RebootsDone").await;
+    stage.operate().await;
+    stage.all_rebooted_once(2).await;
+}
+
 #[tokio::test]
 async fn a_node_that_does_not_come_back_stops_the_run_until_somebody_resumes_it() {
     let api = KubeApi::start().await;
@@ -72,7 +98,14 @@ async fn a_node_that_does_not_come_back_stops_the_run_until_somebody_resumes_it(
     stage
         .annotate("towpath.dev/reboots-record", json!(record.to_string()))
         .await;
+    let is_on = stage.condition().await;
+    assert_eq!(is_on["status"], "True", "{is_on}");
     let stopped = stage.run_until(&[], "RebootsStopped").await;
+    let condition = stage.condition().await;
+    assert_eq!(condition["reason"], "RebootsStopped");
+    assert_eq!(condition["status"], "False");
+    let message = condition["message"].as_str().unwrap();
+    assert!(message.contains("NodeNotBack: node w0"), "{message}");
     assert_eq!(stopped["reasons"][0]["code"], "NodeNotBack", "{stopped}");
     assert_eq!(stage.towpath(&["--once"]).0, 1, "somebody has to look");
     for _ in 0..3 {
@@ -124,6 +157,7 @@ async fn a_run_is_put_back_at_any_step() {
         let annotations = &pool["metadata"]["annotations"];
         assert_eq!(annotations["towpath.dev/reboots"], "false");
         assert!(annotations["towpath.dev/reboots-status"].is_null());
+        assert!(stage.condition().await.is_null());
         let (code, pass) = stage.towpath(&["--once"]);
         assert_eq!((code, &pass["pools"]), (0, &json!([])), "off is off");
     }

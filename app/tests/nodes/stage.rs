@@ -17,6 +17,8 @@ const PASSES: usize = 120;
 
 pub(crate) struct Stage<'a> {
     pub(crate) api: &'a KubeApi,
+    /// The pool that reboots.
+    pub(crate) pool: &'static str,
     pub(crate) kubeconfig: PathBuf,
     /// How often each node has rebooted.
     pub(crate) reboots: BTreeMap<String, usize>,
@@ -36,6 +38,28 @@ impl<'a> Stage<'a> {
     }
 
     pub(crate) async fn without_pods(api: &'a KubeApi, nodes: usize) -> Self {
+        let role = json!({"matchLabels": {"node-role.kubernetes.io/worker": ""}});
+        Self::of_pool(api, nodes, "worker", role, "pool.yaml").await
+    }
+
+    /// A custom pool, as it usually is, and the pool beside it.
+    pub(crate) async fn custom(api: &'a KubeApi, nodes: usize) -> Self {
+        let role = json!({"matchLabels": {"node-role.kubernetes.io/infra": ""}});
+        let stage = Self::of_pool(api, nodes, "infra", role, "custom-pool.yaml").await;
+        for number in 0..nodes {
+            let labels = json!({"metadata": {"labels": {"node-role.kubernetes.io/infra": ""}}});
+            api.patch_node(&format!("w{number}"), &labels).await;
+        }
+        stage
+    }
+
+    async fn of_pool(
+        api: &'a KubeApi,
+        nodes: usize,
+        pool: &'static str,
+        selector: Value,
+        file: &str,
+    ) -> Self {
         let machine = |number: usize| Machine::worker(&format!("w{number}"), &format!("z{number}"));
         let machines: Vec<Machine> = (0..nodes).map(machine).collect();
         api.add_machines(&machines).await;
@@ -45,18 +69,19 @@ impl<'a> Stage<'a> {
         }
         api.put(json!({
             "apiVersion": "machineconfiguration.openshift.io/v1", "kind": "MachineConfigPool",
-            "metadata": {"name": "worker", "annotations": {"towpath.dev/reboots": "true"}},
+            "metadata": {"name": pool, "annotations": {"towpath.dev/reboots": "true"}},
             "spec": {
-                "nodeSelector": {"matchLabels": {"node-role.kubernetes.io/worker": ""}},
+                "nodeSelector": selector,
                 "maxUnavailable": 1, "configuration": {"name": NEW},
             },
         }))
         .await;
-        let beside = concat!(env!("CARGO_MANIFEST_DIR"), "/../deploy/nodes/pool.yaml");
+        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../deploy/nodes");
         let kubeconfig = api.kubeconfig("admin", ADMIN_TOKEN);
-        api.kubectl(&["apply", "-f", beside]);
+        api.kubectl(&["apply", "-f", &format!("{folder}/{file}")]);
         let stage = Self {
             api,
+            pool,
             kubeconfig,
             reboots: BTreeMap::new(),
             most_away: 0,
@@ -65,7 +90,10 @@ impl<'a> Stage<'a> {
         };
         stage
             .change_pool(
-                "towpath-reboot",
+                match pool {
+                    "worker" => "towpath-reboot",
+                    _ => "towpath-reboot-infra",
+                },
                 json!({"spec": {"configuration": {"name": BESIDE}}}),
             )
             .await;
@@ -124,7 +152,7 @@ impl<'a> Stage<'a> {
 
     pub(crate) async fn annotate(&self, name: &str, value: Value) {
         let change = json!({"metadata": {"annotations": {name: value}}});
-        self.change_pool("worker", change).await;
+        self.change_pool(self.pool, change).await;
     }
 
     pub(crate) async fn pool(&self) -> Value {
@@ -133,7 +161,16 @@ impl<'a> Stage<'a> {
             "MachineConfigPool",
             None,
         );
-        serde_json::to_value(pools.get("worker").await.unwrap()).unwrap()
+        serde_json::to_value(pools.get(self.pool).await.unwrap()).unwrap()
+    }
+
+    /// Our condition of the pool.
+    pub(crate) async fn condition(&self) -> Value {
+        let pool = self.pool().await;
+        let all = pool["status"]["conditions"].as_array();
+        let ours = all.into_iter().flatten();
+        let mut ours = ours.filter(|one| one["type"] == "TowpathReboots");
+        ours.next().cloned().unwrap_or_default()
     }
 
     /// What the pool remembers.
@@ -154,7 +191,10 @@ impl<'a> Stage<'a> {
 
     /// The operator's next step, for each node: it takes it, or brings it back.
     pub(crate) async fn operate(&mut self) {
-        let is_paused = self.pool().await["spec"]["paused"] == true;
+        let pool = self.pool().await;
+        let is_paused = pool["spec"]["paused"] == true;
+        let lets_go = self.pool == "worker"
+            || pool["spec"]["nodeSelector"]["matchExpressions"][0]["operator"] == "DoesNotExist";
         for node in self.nodes().await {
             let name = node["metadata"]["name"].as_str().unwrap();
             let said = |what: &str| {
@@ -165,6 +205,7 @@ impl<'a> Stage<'a> {
                     .to_owned()
             };
             let is_handed = node["metadata"]["labels"][HANDED].is_string();
+            assert!(!is_handed || lets_go, "{name} is in two custom pools");
             let wanted = match (is_handed, is_paused) {
                 (true, _) => BESIDE.to_owned(),
                 (false, false) => NEW.to_owned(),

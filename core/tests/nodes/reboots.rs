@@ -265,7 +265,11 @@ fn a_drain_that_was_given_up_is_uncordoned_by_the_next_pass() {
 fn a_pool_beside_that_is_unfit_holds_no_slot() {
     let mut pool = quiet(4);
     pool.until("a node begins", |pool| pool.begun.len() == 1);
-    pool.blocked = Some(no_pool_beside("towpath.dev/reboot"));
+    pool.blocked = Some(no_pool_beside(
+        &"worker".into(),
+        "towpath.dev/reboot=",
+        Some("pool.yaml"),
+    ));
     pool.passes(2);
     assert_eq!(pool.left_behind(), Vec::<String>::new());
     let step = pool.step();

@@ -129,6 +129,11 @@ impl Kubelets {
         self.change(|known| known.lost.retain(|lost| lost != node));
     }
 
+    /// Looks at all pods as the watch has brought them. That is a state of a moment ago, and costs the API nothing.
+    pub fn look<T>(&self, look: impl FnOnce(&mut dyn Iterator<Item = &Pod>) -> T) -> T {
+        look(&mut self.state.known().pods.values())
+    }
+
     fn change(&self, change: impl FnOnce(&mut Known)) {
         change(&mut self.state.known());
         self.state.wakes.notify_one();

@@ -32,7 +32,8 @@ use hold::RUN_CODES;
 pub use step::next_reboot_step;
 pub(crate) use told::run_codes;
 pub use told::{
-    no_pool_beside, not_rendered, pool_beside_differs, pool_beside_unfit, undoing, undone,
+    no_pool_beside, not_rendered, pool_beside_differs, pool_beside_unfit, pool_keeps_nodes,
+    refused, undoing, undone,
 };
 pub use undo::undo_step;
 pub use view::{Cordon, DrainedPod, NodeMark, NodeUpdate, RebootView, RebootedNode};

@@ -55,13 +55,43 @@ static UNDONE: Code = Code::new(
 )
 .note();
 
+static REFUSED: Code = Code::new(
+    "RebootsRefused",
+    "what this pool says about its reboots cannot be followed: {why}",
+    "correct it; nothing happens to the pool until then",
+)
+.with(&[(
+    "why",
+    "annotation towpath.dev/reboots-pace: \"fast\" is no pace",
+)]);
+
 static NO_POOL_BESIDE: Code = Code::new(
     "PoolBesideMissing",
-    "there is no pool to which nodes can be handed over: one whose nodeSelector is the label {label} alone",
-    "apply deploy/nodes/pool.yaml",
+    "there is no pool to which nodes of {pool} can be handed over: one whose nodeSelector is the label {label} alone",
+    "apply deploy/nodes/pool.yaml; for a pool other than worker, a copy of deploy/nodes/custom-pool.yaml with its name",
 )
-.by("oc apply -f deploy/nodes/pool.yaml")
-.with(&[("label", "towpath.dev/reboot")]);
+.by("oc apply -f deploy/nodes/{file}")
+.with(&[
+    ("pool", "worker"),
+    ("label", "towpath.dev/reboot"),
+    ("file", "pool.yaml"),
+]);
+
+/// Lets a custom pool go of nodes with our label. A template cannot have it: brackets mean something else there.
+const LET_GO: &str = r#"'{"spec":{"nodeSelector":{"matchExpressions":[{"key":"towpath.dev/reboot","operator":"DoesNotExist"}]}}}'"#;
+
+static POOL_KEEPS_NODES: Code = Code::new(
+    "PoolKeepsItsNodes",
+    "the pool {pool} selects its nodes also when they are handed over, and the machine-config operator takes no node of two custom pools",
+    "add an expression to the nodeSelector of {pool}: the label {label} does not exist. It changes nothing until a node is handed over",
+)
+.by("oc patch machineconfigpool {pool} --type=merge -p {patch}")
+.checked_by("oc get machineconfigpool {pool} -o yaml")
+.with(&[
+    ("pool", "infra"),
+    ("label", "towpath.dev/reboot"),
+    ("patch", "'{…}'"),
+]);
 
 static POOL_BESIDE_UNFIT: Code = Code::new(
     "PoolBesideUnfit",
@@ -110,7 +140,9 @@ pub(crate) fn run_codes() -> Vec<&'static Code> {
         &DONE,
         &UNDOING,
         &UNDONE,
+        &REFUSED,
         &NO_POOL_BESIDE,
+        &POOL_KEEPS_NODES,
         &POOL_BESIDE_UNFIT,
         &POOL_BESIDE_DIFFERS,
         &NOT_RENDERED,
@@ -153,9 +185,27 @@ pub fn undone() -> Reason {
     UNDONE.alone()
 }
 
-/// No pool has this label as its selector.
-pub fn no_pool_beside(label: &'static str) -> Reason {
-    NO_POOL_BESIDE.because([("label", label.into())])
+/// What is written on a pool cannot be followed.
+pub fn refused(why: &str) -> Reason {
+    REFUSED.because([("why", why.into())])
+}
+
+/// No pool has this label as its selector. The file defines one, if there is such a file.
+pub fn no_pool_beside(pool: &Name, label: &str, file: Option<&'static str>) -> Reason {
+    NO_POOL_BESIDE.because([
+        ("file", file.map_or(Value::Missing, Into::into)),
+        ("label", label.into()),
+        ("pool", pool.into()),
+    ])
+}
+
+/// A custom pool whose nodes would belong to two.
+pub fn pool_keeps_nodes(pool: &Name, label: &'static str) -> Reason {
+    POOL_KEEPS_NODES.because([
+        ("label", label.into()),
+        ("patch", Value::Command(LET_GO)),
+        ("pool", pool.into()),
+    ])
 }
 
 /// The pool beside cannot take nodes.

@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 use towpath_core::fleet::Name;
 use towpath_core::nodes::run::{NodeAct, NodeMark};
 
-use super::pool::is_mark;
+use super::pool::{handed_value, is_mark};
 use super::{CORDONED, HANDED, MARK, RebootPool};
 
 /// What is to change about a node; what is not named stays.
@@ -59,7 +59,7 @@ impl NodeChange {
         let mut spec = Map::new();
         if let Some(is_cordoned) = self.cordon {
             let (note, unschedulable) = match is_cordoned {
-                true => (json!(pool.name), json!(true)),
+                true => (json!(pool.place.name), json!(true)),
                 // As `kubectl uncordon` leaves it.
                 false => (Value::Null, Value::Null),
             };
@@ -67,7 +67,10 @@ impl NodeChange {
             spec.insert("unschedulable".to_owned(), unschedulable);
         }
         if let Some(is_handed) = self.is_handed {
-            let label = if is_handed { json!("") } else { Value::Null };
+            let label = match is_handed {
+                true => json!(handed_value(&pool.place.name)),
+                false => Value::Null,
+            };
             metadata.insert("labels".to_owned(), json!({ HANDED: label }));
         }
         if let Some(mark) = self.mark {

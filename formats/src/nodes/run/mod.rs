@@ -1,10 +1,11 @@
 //! Reboots of a pool: what people and we write on it, what is seen of it, what is written to nodes, and how far it is.
 //!
 //! `annotations` has what people set; `record` what we remember; `pool` reads a pool and its nodes as the API has them; `drain` reads the
-//! pods of a node; `change` makes the writes; `told` says what came of a pass.
+//! pods of a node; `change` makes the writes; `told` says what came of a pass; `condition` has that as a condition of the pool.
 
 mod annotations;
 mod change;
+mod condition;
 mod drain;
 mod pool;
 mod record;
@@ -15,8 +16,9 @@ pub use annotations::{
     REBOOTS, RECORD, REFUSED_FOR, STATUS,
 };
 pub use change::{NodeChange, node_changes};
+pub use condition::{CONDITION, changed_conditions};
 pub use drain::{PodOnNode, pods_of, waiting_since};
-pub use pool::{PoolNode, PoolObjects, RebootPool, is_ours, read_pool};
+pub use pool::{PoolNode, PoolObjects, PoolPlace, RebootPool, is_ours, read_pool};
 pub use record::{read_record, written_record};
 pub use told::{PoolStatus, RebootPass, Rebooted, act_text, pass_json, pass_text};
 

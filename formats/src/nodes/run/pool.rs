@@ -1,7 +1,8 @@
 //! A pool and its nodes as the API has them, as what the core judges.
 //!
 //! A node belongs to the pool that the machine-config operator would give it to: a custom pool goes before `worker`, `master` before all.
-//! So only nodes of `worker` can be handed over: the operator takes no node that two custom pools select.
+//! The operator takes no node that two custom pools select. So a custom pool has to let go of nodes that have our label, by an expression
+//! in its own selector; `worker` does so by itself. A node of the control plane can be in no custom pool, so those are never handed over.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,16 +15,17 @@ use towpath_core::finding::{Finding, Place};
 use towpath_core::fleet::Name;
 use towpath_core::nodes::run::{
     Cordon, NodeMark, NodeUpdate, RebootRecord, RebootSettings, RebootView, RebootedNode,
-    no_pool_beside, not_rendered, pool_beside_differs, pool_beside_unfit,
+    no_pool_beside, not_rendered, pool_beside_differs, pool_beside_unfit, pool_keeps_nodes,
 };
 use towpath_core::verdict::Reason;
 
 use super::annotations::{self, REBOOTS};
+use super::condition::CONDITION;
 use super::{CORDONED, HANDED, MARK};
 use crate::cluster::objects::{budgets_of, selector_of};
 use crate::fields::{self, condition, labels, list, since, text};
 
-/// The one pool whose nodes can belong to another beside it.
+/// The pool of all nodes that no custom pool selects.
 const WORKER: &str = "worker";
 const CURRENT: &str = "machineconfiguration.openshift.io/currentConfig";
 const DESIRED: &str = "machineconfiguration.openshift.io/desiredConfig";
@@ -41,10 +43,7 @@ pub struct PoolObjects {
 /// A pool that has opted in, or that a run has left something of.
 #[derive(Debug, Clone)]
 pub struct RebootPool {
-    pub name: Name,
-    pub uid: Name,
-    /// Writes name it, so that they change only what was read.
-    pub resource_version: Name,
+    pub place: PoolPlace,
     pub has_asked: bool,
     pub settings: RebootSettings,
     pub record: Option<RebootRecord>,
@@ -66,10 +65,33 @@ pub struct PoolNode {
     pub has_note: bool,
 }
 
+/// A pool as it is written to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PoolPlace {
+    pub name: Name,
+    pub uid: Name,
+    /// Writes name it, so that they change only what was read.
+    pub resource_version: Name,
+    /// What its status says already, ours included.
+    pub conditions: Vec<Value>,
+}
+
+impl PoolPlace {
+    pub fn of(pool: &Value) -> Self {
+        Self {
+            name: name_of(pool).into(),
+            uid: text(pool, "/metadata/uid").into(),
+            resource_version: text(pool, "/metadata/resourceVersion").into(),
+            conditions: list(pool, "/status/conditions").to_vec(),
+        }
+    }
+}
+
 /// Whether a pool has anything of ours, right or wrong.
 pub fn is_ours(pool: &Value) -> bool {
     let names = fields::annotations(pool);
-    names.keys().any(|name| name.starts_with(REBOOTS))
+    let is_annotated = names.keys().any(|name| name.starts_with(REBOOTS));
+    is_annotated || condition(pool, CONDITION).is_some()
 }
 
 /// Reads the pool of this name, which is there. What is wrong with its settings is refused.
@@ -83,9 +105,14 @@ pub fn read_pool(objects: &PoolObjects, name: &str) -> Result<RebootPool, Vec<Fi
     let own =
         own.ok_or_else(|| wrong("there is no such pool".to_owned(), "give one that there is"))?;
     let said = annotations::read(&place, &fields::annotations(own), at_most_away(own))?;
-    if name != WORKER {
-        let problem = "its nodes cannot be handed over: the machine-config operator gives a node to no second custom pool, and none of the control plane to any";
-        let remedy = "remove its annotations towpath.dev/reboots…; `towpath nodes plan` says in which order its nodes should go";
+    if name == CONTROL_PLANE_POOL {
+        let problem = "its nodes cannot be handed over: the machine-config operator gives no node of the control plane to a custom pool";
+        let remedy = "remove its annotations towpath.dev/reboots…; the operator takes these nodes one by one, and `towpath nodes plan` says in which order";
+        return Err(wrong(problem.to_owned(), remedy));
+    }
+    if selected_label(own).is_some() {
+        let problem = "nodes are handed over to this pool, so it has none of its own";
+        let remedy = "remove its annotations towpath.dev/reboots…, and put them on the pool whose nodes shall reboot";
         return Err(wrong(problem.to_owned(), remedy));
     }
     let pools = selectors(&objects.pools).map_err(|(pool, problem)| {
@@ -93,16 +120,14 @@ pub fn read_pool(objects: &PoolObjects, name: &str) -> Result<RebootPool, Vec<Fi
         wrong(problem, "correct it")
     })?;
     let budgets = budgets_of(&objects.budgets)?;
-    let beside: Vec<&Value> = objects
-        .pools
-        .iter()
-        .filter(|pool| is_beside(pool))
-        .collect();
+    let value = handed_value(name);
+    let is_beside = |pool: &&Value| selected_label(pool) == Some(value);
+    let beside: Vec<&Value> = objects.pools.iter().filter(is_beside).collect();
     let wanted = text(own, "/spec/configuration/name");
-    let blocked = blocked(own, &beside, wanted, &said.settings);
-    let beside: BTreeSet<&str> = beside.iter().map(|pool| name_of(pool)).collect();
-    let is_own = |node: &&Value| belongs(&labels(node), &pools, &beside);
+    let is_own = |node: &&Value| belongs(name, &labels(node), &pools);
     let mut nodes: Vec<&Value> = objects.nodes.iter().filter(is_own).collect();
+    let blocked =
+        kept(name, &nodes, &pools).or_else(|| blocked(name, own, &beside, wanted, &said.settings));
     let place_of = |node: &Value| {
         let mut order = said.order.iter();
         order
@@ -116,9 +141,7 @@ pub fn read_pool(objects: &PoolObjects, name: &str) -> Result<RebootPool, Vec<Fi
         (place_of(node), zone, created, name_of(node).to_owned())
     });
     Ok(RebootPool {
-        name: name.into(),
-        uid: text(own, "/metadata/uid").into(),
-        resource_version: text(own, "/metadata/resourceVersion").into(),
+        place: PoolPlace::of(own),
         has_asked: said.has_asked,
         settings: said.settings,
         record: said.record,
@@ -159,25 +182,38 @@ fn selectors(pools: &[Value]) -> Result<Vec<(&str, Selector)>, (String, String)>
     pools.iter().map(of).collect()
 }
 
-/// Whether nodes are handed over to it: it selects our label alone.
-fn is_beside(pool: &Value) -> bool {
-    let selector = pool.pointer("/spec/nodeSelector");
-    let own = selector.and_then(|selector| selector.get("matchLabels"));
-    let has_others = selector
-        .and_then(|selector| selector.get("matchExpressions"))
-        .is_some();
-    let own = own.and_then(Value::as_object);
-    let is_alone = own.is_some_and(|own| own.len() == 1 && own.contains_key(HANDED));
-    is_alone && !has_others && name_of(pool) != WORKER
+/// The value that our label has on nodes of this pool.
+pub(super) fn handed_value(pool: &str) -> &str {
+    if pool == WORKER { "" } else { pool }
+}
+
+/// The value of our label that a pool selects, if it selects nothing else: nodes are handed over to it.
+fn selected_label(pool: &Value) -> Option<&str> {
+    let selector = pool.pointer("/spec/nodeSelector")?;
+    let own = selector.get("matchLabels")?.as_object()?;
+    let is_alone = own.len() == 1 && selector.get("matchExpressions").is_none();
+    own.get(HANDED).filter(|_| is_alone)?.as_str()
 }
 
 /// Whether the operator updates the node as one of this pool, or would if it were not handed over.
-fn belongs(
+fn belongs(pool: &str, labels: &BTreeMap<Name, Name>, pools: &[(&str, Selector)]) -> bool {
+    let mut labels = labels.clone();
+    labels.remove(HANDED);
+    let selected = selecting(&labels, pools);
+    let custom = selected.iter().filter(|name| **name != WORKER);
+    let custom: Vec<&str> = custom.copied().collect();
+    match custom.as_slice() {
+        [] => pool == WORKER && selected.contains(WORKER),
+        [only] => *only == pool && pool != CONTROL_PLANE_POOL,
+        _ => false,
+    }
+}
+
+/// The pools that select a node. As the operator has it, an empty selector selects nothing.
+fn selecting<'p>(
     labels: &BTreeMap<Name, Name>,
-    pools: &[(&str, Selector)],
-    beside: &BTreeSet<&str>,
-) -> bool {
-    // As the operator has it, an empty selector selects nothing.
+    pools: &[(&'p str, Selector)],
+) -> BTreeSet<&'p str> {
     let is_empty = |selector: &Selector| match selector {
         Selector::None => true,
         Selector::Those {
@@ -187,18 +223,24 @@ fn belongs(
     };
     let selects =
         |(_, selector): &&(&str, Selector)| !is_empty(selector) && selector.matches(labels);
-    let selected: BTreeSet<&str> = pools
-        .iter()
-        .filter(selects)
-        .map(|(name, _)| *name)
-        .collect();
-    let is_worker = selected.contains(WORKER) && !selected.contains(CONTROL_PLANE_POOL);
-    let mut custom = selected.iter().filter(|name| **name != WORKER);
-    is_worker && custom.all(|name| beside.contains(name))
+    let selected = pools.iter().filter(selects);
+    selected.map(|(name, _)| *name).collect()
+}
+
+/// A custom pool that would keep a node once it is handed over: two custom pools would select that node, and the operator stops there.
+fn kept(pool: &str, nodes: &[&Value], pools: &[(&str, Selector)]) -> Option<Reason> {
+    let keeps = |node: &&Value| {
+        let mut labels = labels(node);
+        labels.insert(HANDED.into(), handed_value(pool).into());
+        selecting(&labels, pools).contains(pool)
+    };
+    let is_custom = pool != WORKER;
+    (is_custom && nodes.iter().any(keeps)).then(|| pool_keeps_nodes(&pool.into(), HANDED))
 }
 
 /// Why no node can be handed over now.
 fn blocked(
+    pool: &str,
     own: &Value,
     beside: &[&Value],
     wanted: &str,
@@ -209,7 +251,9 @@ fn blocked(
     }
     let [beside] = beside else {
         let [first, ..] = beside else {
-            return Some(no_pool_beside(HANDED));
+            let label = format!("{HANDED}={}", handed_value(pool));
+            let file = (pool == WORKER).then_some("pool.yaml");
+            return Some(no_pool_beside(&pool.into(), &label, file));
         };
         let why = "another pool selects the same label";
         return Some(pool_beside_unfit(&name_of(first).into(), why));

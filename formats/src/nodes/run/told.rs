@@ -64,6 +64,12 @@ impl RebootPass {
         })
     }
 
+    /// Whether anything was done, or would be.
+    pub fn has_acted(&self) -> bool {
+        let acts = |rebooted: &Rebooted| matches!(rebooted, Rebooted::Told { acts, .. } if !acts.is_empty());
+        self.pools.iter().any(|(_, rebooted)| acts(rebooted))
+    }
+
     /// Whether every pool has come to this.
     pub fn all_are(&self, code: &str) -> bool {
         self.pools.iter().all(|(_, rebooted)| {

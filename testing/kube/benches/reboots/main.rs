@@ -65,12 +65,12 @@ async fn measure(run: &Run) -> serde_json::Value {
     let workload = Workload::random(run.nodes, run.fill, run.seed);
     let api = KubeApi::start().await;
     let _control_plane = api.start_control_plane();
-    let _kubelets = api.start_kubelets(Pace::FAST);
+    let kubelets = api.start_kubelets(Pace::FAST);
     api.add_machines(&workload.machines).await;
     let began = std::time::Instant::now();
-    reboot::deploy(&api, &workload).await;
+    reboot::deploy(&api, &kubelets, &workload).await;
     let cluster = reboot::told(&api, &workload).await;
-    let outcome = reboot::reboot_all(&api, &workload, run.taint).await;
+    let outcome = reboot::reboot_all(&api, &kubelets, &workload, run.taint).await;
     serde_json::json!({
         "nodes": run.nodes, "fill": run.fill, "seed": run.seed, "taint": run.taint.as_str(),
         "pods": workload.pods(), "moves": outcome.moves, "pending": outcome.most_pending,

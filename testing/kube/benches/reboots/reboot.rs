@@ -6,12 +6,15 @@ use std::time::Duration;
 use k8s_openapi::api::core::v1::Pod;
 use kube::api::ListParams;
 use serde_json::{Value, json};
-use towpath_testing_kube::{DrainOutcome, KubeApi, Machine, wait_for};
+use towpath_testing_kube::{DrainOutcome, KubeApi, Kubelets, Machine};
 
 use crate::workload::Workload;
 
 const NAMESPACE: &str = "towpath-agent";
-const PATIENCE: Duration = Duration::from_secs(120);
+/// A busy machine takes its time, and nothing that is counted depends on it.
+const PATIENCE: Duration = Duration::from_mins(60);
+/// From one look at the pods to the next.
+const AGAIN: Duration = Duration::from_millis(20);
 
 /// What nodes have that are not done yet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,14 +54,19 @@ impl Taint {
 }
 
 /// Creates everything, and waits until it runs.
-pub(crate) async fn deploy(api: &KubeApi, workload: &Workload) {
+pub(crate) async fn deploy(api: &KubeApi, kubelets: &Kubelets, workload: &Workload) {
     for deployment in &workload.deployments {
         api.put(deployment.object(NAMESPACE)).await;
     }
-    all_bound(api, workload).await;
+    all_bound(kubelets, workload).await;
 }
 
-pub(crate) async fn reboot_all(api: &KubeApi, workload: &Workload, taint: Taint) -> RebootOutcome {
+pub(crate) async fn reboot_all(
+    api: &KubeApi,
+    kubelets: &Kubelets,
+    workload: &Workload,
+    taint: Taint,
+) -> RebootOutcome {
     let (mut moves, mut most_pending) = (0, 0);
     mark(api, &workload.machines, taint).await;
     for (number, machine) in workload.machines.iter().enumerate() {
@@ -66,17 +74,17 @@ pub(crate) async fn reboot_all(api: &KubeApi, workload: &Workload, taint: Taint)
             DrainOutcome::Drained(moved) => moves += moved,
             DrainOutcome::Blocked(pods) => panic!("{} is not drained: {pods:?}", machine.name),
         }
-        let mut pending = settled(api, workload).await;
+        let mut pending = settled(kubelets, workload, &machine.name).await;
         let left = &workload.machines[number + 1..];
         if pending > 0 && taint == Taint::Hard {
             mark(api, left, Taint::Soft).await;
-            pending = settled_anew(api, workload).await;
+            pending = settled_anew(kubelets, workload, &machine.name).await;
             mark(api, left, Taint::Hard).await;
         }
         most_pending = most_pending.max(pending);
         api.uncordon(&machine.name).await;
         mark(api, std::slice::from_ref(machine), Taint::None).await;
-        all_bound(api, workload).await;
+        all_bound(kubelets, workload).await;
     }
     let (least_loaded, most_loaded) = loads(api, workload).await;
     RebootOutcome {
@@ -104,40 +112,61 @@ async fn set_taints(api: &KubeApi, node: &str, taints: Value) {
         .await;
 }
 
-/// Waits until every pod is replaced, and has a node or was refused one. How many were refused.
-async fn settled(api: &KubeApi, workload: &Workload) -> usize {
-    wait_for("every pod to have a node, or none", || async {
-        let active = active(api).await;
-        let unbound: Vec<&Pod> = active.iter().filter(|pod| node(pod).is_none()).collect();
-        let is_whole = active.len() as u64 == workload.pods();
-        (is_whole && unbound.iter().all(|pod| is_refused(pod))).then_some(unbound.len())
-    })
-    .await
+/// Waits until no pod is on the drained node, and every pod is replaced and has a node or was refused one. How many were refused.
+async fn settled(kubelets: &Kubelets, workload: &Workload, drained: &str) -> usize {
+    let refused = |pods: &[&Pod]| {
+        let is_left = pods.iter().any(|pod| node(pod) == Some(drained));
+        let unbound = || pods.iter().filter(|pod| node(pod).is_none());
+        (!is_left && unbound().all(|pod| is_refused(pod))).then(|| unbound().count())
+    };
+    once_whole(kubelets, workload, refused).await
 }
 
 /// The same after more nodes were opened: the scheduler tries again pods that it has refused. It does so within ten seconds; a pod
 /// that is still refused after twice that time fits nowhere.
-async fn settled_anew(api: &KubeApi, workload: &Workload) -> usize {
+async fn settled_anew(kubelets: &Kubelets, workload: &Workload, drained: &str) -> usize {
     let end = tokio::time::Instant::now() + 2 * SCHEDULERS_BACKOFF;
     loop {
-        let refused = settled(api, workload).await;
+        let refused = settled(kubelets, workload, drained).await;
         if refused == 0 || tokio::time::Instant::now() > end {
             return refused;
         }
-        tokio::time::sleep(Duration::from_millis(50)).await;
+        tokio::time::sleep(AGAIN).await;
     }
 }
 
 /// The longest that the scheduler waits before it tries a pod again.
 const SCHEDULERS_BACKOFF: Duration = Duration::from_secs(10);
 
-async fn all_bound(api: &KubeApi, workload: &Workload) {
-    wait_for("every pod to have a node", || async {
-        let active = active(api).await;
-        let is_whole = active.len() as u64 == workload.pods();
-        (is_whole && active.iter().all(|pod| node(pod).is_some())).then_some(())
-    })
-    .await;
+async fn all_bound(kubelets: &Kubelets, workload: &Workload) {
+    let is_bound = |pods: &[&Pod]| pods.iter().all(|pod| node(pod).is_some()).then_some(());
+    once_whole(kubelets, workload, is_bound).await;
+}
+
+/// Looks at the pods that nobody has deleted, until there are as many as there shall be and the look finds something.
+async fn once_whole<T>(
+    kubelets: &Kubelets,
+    workload: &Workload,
+    look: impl Fn(&[&Pod]) -> Option<T>,
+) -> T {
+    let end = tokio::time::Instant::now() + PATIENCE;
+    loop {
+        let found = kubelets.look(|pods| {
+            let active: Vec<&Pod> = pods.filter(|pod| is_active(pod)).collect();
+            let is_whole = active.len() as u64 == workload.pods();
+            is_whole.then(|| look(&active)).flatten()
+        });
+        if let Some(found) = found {
+            return found;
+        }
+        let is_late = tokio::time::Instant::now() > end;
+        assert!(!is_late, "the pods do not settle");
+        tokio::time::sleep(AGAIN).await;
+    }
+}
+
+fn is_active(pod: &Pod) -> bool {
+    pod.metadata.deletion_timestamp.is_none()
 }
 
 /// The pods that nobody has deleted.
@@ -148,7 +177,7 @@ async fn active(api: &KubeApi) -> Vec<Pod> {
         .await
         .expect("pods")
         .items;
-    pods.retain(|pod| pod.metadata.deletion_timestamp.is_none());
+    pods.retain(is_active);
     pods
 }
 
