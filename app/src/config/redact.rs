@@ -103,6 +103,10 @@ impl fmt::Display for FleetSettings {
         self.feedback
             .iter()
             .try_for_each(|file| writeln!(f, "feedback: {}", path(file)))?;
+        if let Some(signing) = &self.log_signing {
+            writeln!(f, "logKey: {:?}", signing.key.display().to_string())?;
+            writeln!(f, "logSignEvery: {}", written(signing.every))?;
+        }
         writeln!(f, "keepFor: {}", written(self.keep_for.unwrap_or_default()))?;
         writeln!(f, "openReads: {}", self.reads == Reads::Open)?;
         writeln!(f, "passEvery: {}", written(self.pass_every))?;
