@@ -124,6 +124,14 @@ pub(crate) fn check(command: &Command, matches: &ArgMatches) -> Result<(), clap:
         is_of_fleet |= name == "fleet";
         (leaf, given) = (next, matches);
     }
+    // An export stands for a store.
+    let is_export = matches!(given.try_contains_id("export"), Ok(true));
+    if is_export && given.value_source("store") == Some(ValueSource::CommandLine) {
+        let problem =
+            "the argument '--export' cannot be used with '--store': it is verified without a store";
+        let kind = clap::error::ErrorKind::ArgumentConflict;
+        return Err(leaf.clone().error(kind, problem));
+    }
     let is_asked = matches!(given.try_contains_id("server"), Ok(true));
     let is_typed = |id: &str| given.value_source(id) == Some(ValueSource::CommandLine);
     // A fleet answers as of its last pass.

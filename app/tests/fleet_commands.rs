@@ -93,6 +93,7 @@ fn no_command_but_those_that_fill_a_store_makes_one() {
         "fleet backup copy.db",
         "fleet upgrades",
         "fleet replay",
+        "fleet audit-log",
         "fleet plan --fleet fleet",
         "fleet status --fleet fleet",
         "fleet why shop-eu --fleet fleet",

@@ -36,6 +36,11 @@ const NOT_RUN: &[(&str, &str, &str)] = &[
         "needs certificates; app/tests/serve/tls.rs serves and asks with some",
     ),
     (
+        "docs/audit-log.md",
+        "",
+        "needs a store with acts and a running service; app/tests/serve/audit_log.rs writes, signs and verifies there",
+    ),
+    (
         "docs/login.md",
         "",
         "needs an OIDC issuer; app/tests/serve/people.rs asks as people whom one knows",

@@ -7,7 +7,7 @@
 //! Rows are numbered by one counter, also when they end. So a start can tell what was withdrawn after its decision.
 
 use jiff::Timestamp;
-use serde_json::json;
+use serde_json::{Value, json};
 use sqlx::any::AnyRow;
 use sqlx::{AssertSqlSafe, Row};
 use towpath_core::cluster::ClusterId;
@@ -19,7 +19,7 @@ use towpath_core::version::Version;
 
 use crate::people::{named, read_pauses};
 use crate::rows::{self, checked, damaged, nanoseconds, time};
-use crate::{Result, Store, StoreError, Tx, bounded};
+use crate::{NewAct, Result, Store, StoreError, Tx, bounded};
 
 /// The most ended acts, and the most withdrawals, that are read at once: the newest.
 const MAX_READ: u32 = 10_000;
@@ -143,6 +143,15 @@ impl Store {
                 };
                 end(&mut tx, &place, &words).await?;
             }
+            if !lifted.is_empty() {
+                let told = |one: &CancelledUpgrade| {
+                    let (version, pool) = (one.version.to_string(), &one.pool);
+                    json!({"version": version, "pool": pool, "by": one.by, "at": one.at.to_string(), "why": one.why})
+                };
+                let before: Vec<Value> = lifted.iter().map(told).collect();
+                let sides = [json!({"cluster": cluster.as_str()}), before.into(), Value::Null];
+                self.write_act(&mut tx, words.act("lift", sides)).await?;
+            }
             tx.commit().await?;
             Ok(lifted)
         })
@@ -219,6 +228,22 @@ impl<'a> Words<'a> {
             at: nanoseconds(at)?,
             why: checked(why)?,
         })
+    }
+}
+
+impl<'a> Words<'a> {
+    /// The same for the log: what it is done to, what was before, and what is after.
+    pub(crate) fn act(&self, act: &'static str, [about, before, after]: [Value; 3]) -> NewAct<'a> {
+        NewAct {
+            act,
+            about,
+            before,
+            after,
+            by: self.by,
+            known_by: self.known_by,
+            at: time(self.at),
+            why: self.why,
+        }
     }
 }
 

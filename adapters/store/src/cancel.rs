@@ -3,6 +3,7 @@
 //! The upgrade stays planned until the next pass calls it off, also at the API that manages the cluster, and frees its mutexes.
 //! It cannot start any more.
 
+use serde_json::json;
 use sqlx::AssertSqlSafe;
 use towpath_core::cluster::ClusterId;
 use towpath_core::fleet::{CancelledUpgrade, Owner, Said, Upgrade, UpgradeId, UpgradeState};
@@ -73,6 +74,16 @@ impl Store {
                 ..ActSubject::default()
             };
             acts::begin(&mut tx, &place, Some(upgrade.id), &words).await?;
+            let about = json!({
+                "upgrade": upgrade.id.0,
+                "cluster": upgrade.cluster.as_str(),
+                "pool": upgrade.pool.as_deref(),
+                "version": version,
+            });
+            let before =
+                json!({"state": upgrade.state.code(), "startAt": upgrade.start_at.to_string()});
+            let sides = [about, before, json!({"state": "cancelled"})];
+            self.write_act(&mut tx, words.act("cancel", sides)).await?;
             tx.commit().await?;
             Ok(CancelOutcome::Cancelled(upgrade))
         })

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use futures_util::TryStreamExt;
 use jiff::Timestamp;
-use serde_json::json;
+use serde_json::{Value, json};
 use sqlx::{AssertSqlSafe, Row};
 use towpath_core::cluster::ClusterId;
 use towpath_core::fleet::{ClusterState, Name, Span};
@@ -12,7 +12,7 @@ use towpath_core::version::Version;
 
 use crate::reports::number_change;
 use crate::rows::{self, CLUSTER, Interner, SPAN, checked};
-use crate::{Result, Store, Tx, bounded, revocations};
+use crate::{NewAct, Result, Store, Tx, bounded, revocations};
 
 /// A cluster as last reported, with its last known workloads.
 #[derive(Debug, Clone, PartialEq)]
@@ -168,6 +168,16 @@ impl Store {
                  WHERE id IN ($1, $2) AND gone = 0",
             );
             let older = cluster.in_upper_case();
+            let there = "SELECT organisation, name, version FROM clusters WHERE id IN ($1, $2) AND gone = 0 ORDER BY id";
+            let there = sqlx::query(there).bind(cluster.as_str()).bind(&*older);
+            let before = match there.fetch_optional(tx.on()).await? {
+                Some(row) => json!({
+                    "organisation": rows::text(&row, 0)?,
+                    "name": rows::text(&row, 1)?,
+                    "version": rows::text(&row, 2)?,
+                }),
+                None => Value::Null,
+            };
             let forgotten = sqlx::query(update).bind(cluster.as_str()).bind(&*older).execute(tx.on()).await?.rows_affected();
             // What it has soaked while it was bound stays; if it comes back, it has to be bound again.
             let unbind = "UPDATE bindings SET until_at = (SELECT last_seen FROM clusters WHERE id = bindings.cluster) \
@@ -175,6 +185,17 @@ impl Store {
             sqlx::query(unbind).bind(cluster.as_str()).bind(&*older).execute(tx.on()).await?;
             // Also if it was forgotten before: a token may have been made since.
             revocations::end_tokens(&mut tx, cluster, by, at).await?;
+            let act = NewAct {
+                act: "forget",
+                about: json!({"cluster": cluster.as_str()}),
+                before,
+                after: json!({"tokensMadeBefore": at.to_string()}),
+                by,
+                known_by: "",
+                at,
+                why: "",
+            };
+            self.write_act(&mut tx, act).await?;
             tx.commit().await?;
             Ok(forgotten > 0)
         })

@@ -1,18 +1,15 @@
 //! The decision log: decisions and their inputs, in a hash chain that reveals changes.
 //!
-//! An entry names its inputs by digest; equal inputs are stored once. The hash of an entry is SHA-256 over the following,
-//! with big-endian numbers:
+//! An entry names its inputs by digest; equal inputs are stored once. [`entry_hash`] says what its hash is over.
 //!
-//! ```text
-//! "towpath decision 1" · hash of the entry before (32 zero bytes for the first) · seq (i64) · at in nanoseconds (i64)
-//! · number of inputs (u64) · per input: length of its name (u64), name, digest · length of the body (u64) · body
-//! ```
+//! What people did is in the same chain ([`crate::NewAct`]): an entry without inputs, whose body says so.
 //!
 //! Old entries may be pruned. A checkpoint then keeps the number and the hash of the last pruned entry ([`crate::Retention`]).
 //!
-//! The chain proves that the entries are unchanged and in order. Only a hash kept elsewhere proves that its end was not
-//! cut off together with the counter: [`ChainState::head`].
+//! The chain proves that the entries are unchanged and in order. Only a hash kept elsewhere, or a signature of it
+//! ([`crate::Store::keep_signed_head`]), proves that its end was not cut off together with the counter.
 
+use std::collections::BTreeSet;
 use std::io::{Read, Write};
 use std::sync::Arc;
 
@@ -24,8 +21,10 @@ use serde_json::json;
 use sha2::{Digest, Sha256};
 use sqlx::any::AnyRow;
 use sqlx::{AssertSqlSafe, Row};
+use towpath_core::fleet::log_head::{NO_HASH, entry_hash};
 use towpath_core::hex;
 
+use crate::logged_acts::ACT_BODY;
 use crate::rows::{self, damaged, nanoseconds, time};
 use crate::{Lease, Result, Store, StoreError, Tx, bounded, schema};
 
@@ -39,9 +38,7 @@ const MAX_PAGE: u32 = 1_000;
 const MAX_PAGE_BYTES: i64 = 32 << 20;
 /// The most problems that are reported for a chain.
 const MAX_PROBLEMS: usize = 100;
-const TAG: &[u8] = b"towpath decision 1";
-const NO_HASH: [u8; 32] = [0; 32];
-const DECISION: &str = "seq, at, inputs, bytes, body, prev, hash";
+pub(crate) const DECISION: &str = "seq, at, inputs, bytes, body, prev, hash";
 
 /// An input of a decision.
 #[derive(Debug, Clone)]
@@ -109,41 +106,18 @@ impl Store {
         let packed = pack(body.into()).await?;
         bounded(async {
             let mut tx = self.act(lease).await?;
-            let next =
-                "UPDATE counters SET value = value + 1 WHERE name = 'decisions' RETURNING value";
-            let seq: i64 = sqlx::query(next).fetch_one(tx.on()).await?.try_get(0)?;
-            let last = sqlx::query("SELECT hash FROM decisions WHERE seq = $1").bind(seq - 1);
-            let prev = match last.fetch_optional(tx.on()).await? {
-                Some(row) => digest_of(&row.try_get::<Vec<u8>, _>(0)?)?,
-                None if seq == 1 => NO_HASH,
-                None => {
-                    return Err(damaged(
-                        "the decision log",
-                        format!("decision {} is missing", seq - 1),
-                    ));
-                }
-            };
             let named: Vec<(String, [u8; 32])> = input
                 .iter()
                 .map(|part| (part.name.clone(), part.digest))
                 .collect();
-            let hash = entry_hash(&prev, seq, at_ns, &named, body);
-            let inputs: Vec<_> = named
-                .iter()
-                .map(|(name, digest)| (name, hex::encode(digest)))
-                .collect();
-            let text = "INSERT INTO decisions (seq, at, inputs, bytes, body, prev, hash) \
-                        VALUES ($1, $2, $3, $4, $5, $6, $7)";
-            let query = sqlx::query(text)
-                .bind(seq)
-                .bind(at_ns)
-                .bind(json!(inputs).to_string());
-            let query = query
-                .bind(length(body))
-                .bind(packed)
-                .bind(prev.to_vec())
-                .bind(hash.to_vec());
-            query.execute(tx.on()).await?;
+            let entry = NewEntry {
+                at: at_ns,
+                input: &named,
+                body,
+                packed,
+                kind: None,
+            };
+            let seq = append(&mut tx, entry).await?;
             tx.commit().await?;
             Ok(seq)
         })
@@ -169,11 +143,12 @@ impl Store {
             .collect()
     }
 
-    /// The newest decisions before that number, newest first: at most so many, and no more than a page of bytes, but at least one.
+    /// The newest decisions before that number, newest first, without what people did: at most so many, and no more than a page of
+    /// bytes, but at least one.
     pub async fn decisions_before(&self, before: i64, limit: u32) -> Result<Vec<StoredDecision>> {
         let mut tx = self.snapshot().await?;
         let text = format!(
-            "SELECT seq, bytes FROM decisions WHERE seq < $1 ORDER BY seq DESC LIMIT {}",
+            "SELECT seq, bytes FROM decisions WHERE seq < $1 AND kind IS NULL ORDER BY seq DESC LIMIT {}",
             limit.min(MAX_PAGE)
         );
         let sizes = sqlx::query(AssertSqlSafe(text)).bind(before);
@@ -186,7 +161,7 @@ impl Store {
             first = row.try_get(0)?;
         }
         let text = format!(
-            "SELECT {DECISION} FROM decisions WHERE seq >= $1 AND seq < $2 ORDER BY seq DESC LIMIT {MAX_PAGE}"
+            "SELECT {DECISION} FROM decisions WHERE seq >= $1 AND seq < $2 AND kind IS NULL ORDER BY seq DESC LIMIT {MAX_PAGE}"
         );
         let rows = sqlx::query(AssertSqlSafe(text)).bind(first).bind(before);
         rows.fetch_all(tx.on())
@@ -216,6 +191,16 @@ impl Store {
             .fetch_one(&self.inner.reader)
             .await?
             .try_get(0)?)
+    }
+
+    /// The number after which the newest so many decisions are, without what people did; 0 if there are no more.
+    pub async fn before_newest(&self, count: u32) -> Result<i64> {
+        let text = format!(
+            "SELECT seq FROM decisions WHERE kind IS NULL ORDER BY seq DESC LIMIT 1 OFFSET {count}"
+        );
+        let query = sqlx::query(AssertSqlSafe(text));
+        let row = query.fetch_optional(&self.inner.reader).await?;
+        Ok(row.map(|row| row.try_get(0)).transpose()?.unwrap_or(0))
     }
 
     /// An input of a decision, by its digest.
@@ -270,6 +255,53 @@ impl Store {
     }
 }
 
+/// An entry to be appended to the log.
+pub(crate) struct NewEntry<'a> {
+    pub(crate) at: i64,
+    pub(crate) input: &'a [(String, [u8; 32])],
+    pub(crate) body: &'a [u8],
+    /// The body, compressed.
+    pub(crate) packed: Vec<u8>,
+    pub(crate) kind: Option<&'static str>,
+}
+
+/// Appends an entry, and returns its number. It locks the counter of entries, after every other lock.
+pub(crate) async fn append(tx: &mut Tx, entry: NewEntry<'_>) -> Result<i64> {
+    let next = "UPDATE counters SET value = value + 1 WHERE name = 'decisions' RETURNING value";
+    let seq: i64 = sqlx::query(next).fetch_one(tx.on()).await?.try_get(0)?;
+    let last = sqlx::query("SELECT hash FROM decisions WHERE seq = $1").bind(seq - 1);
+    let prev = match last.fetch_optional(tx.on()).await? {
+        Some(row) => digest_of(&row.try_get::<Vec<u8>, _>(0)?)?,
+        None if seq == 1 => NO_HASH,
+        None => {
+            return Err(damaged(
+                "the decision log",
+                format!("decision {} is missing", seq - 1),
+            ));
+        }
+    };
+    let hash = entry_hash(&prev, seq, entry.at, entry.input, entry.body);
+    let inputs: Vec<_> = entry
+        .input
+        .iter()
+        .map(|(name, digest)| (name, hex::encode(digest)))
+        .collect();
+    let text = "INSERT INTO decisions (seq, at, inputs, bytes, body, prev, hash, kind) \
+                VALUES ($1, $2, $3, $4, $5, $6, $7, $8)";
+    let query = sqlx::query(text)
+        .bind(seq)
+        .bind(entry.at)
+        .bind(json!(inputs).to_string());
+    let query = query
+        .bind(length(entry.body))
+        .bind(entry.packed)
+        .bind(prev.to_vec())
+        .bind(hash.to_vec())
+        .bind(entry.kind.map(str::to_owned));
+    query.execute(tx.on()).await?;
+    Ok(seq)
+}
+
 /// Verifies the chain as this transaction sees it.
 pub(crate) async fn verify(tx: &mut Tx) -> Result<ChainState> {
     let mut state = ChainState {
@@ -277,12 +309,18 @@ pub(crate) async fn verify(tx: &mut Tx) -> Result<ChainState> {
         ..ChainState::default()
     };
     let (mut expected, mut prev) = beginning(state.checkpoint.as_ref());
+    let mut acts = BTreeSet::new();
     loop {
         let rows = page(tx, expected - 1, MAX_PAGE).await?;
         for row in &rows {
             let seq: i64 = row.try_get(0)?;
             match decision(row) {
-                Ok(entry) => prev = entry.follow(expected, &prev, &mut state.problems),
+                Ok(entry) => {
+                    if entry.is_act() {
+                        acts.insert(seq);
+                    }
+                    prev = entry.follow(expected, &prev, &mut state.problems);
+                }
                 Err(error) => state.problems.push(format!("decision {seq}: {error}")),
             }
             state.entries += 1;
@@ -303,6 +341,7 @@ pub(crate) async fn verify(tx: &mut Tx) -> Result<ChainState> {
             expected - 1
         ));
     }
+    verify_kinds(tx, &acts, &mut state.problems).await?;
     verify_parts(tx, &mut state.problems).await?;
     state.problems.truncate(MAX_PROBLEMS);
     Ok(state)
@@ -326,7 +365,7 @@ pub(crate) async fn read_checkpoint(tx: &mut Tx) -> Result<Option<ChainCheckpoin
 }
 
 /// The first number, and the previous hash that it must name.
-fn beginning(checkpoint: Option<&ChainCheckpoint>) -> (i64, [u8; 32]) {
+pub(crate) fn beginning(checkpoint: Option<&ChainCheckpoint>) -> (i64, [u8; 32]) {
     checkpoint.map_or((1, NO_HASH), |checkpoint| {
         (checkpoint.seq + 1, checkpoint.hash)
     })
@@ -338,7 +377,7 @@ pub(crate) struct Stretch {
     /// Its last entry, by number and hash.
     pub(crate) last: Option<(i64, [u8; 32])>,
     /// The digests of all inputs that it names.
-    pub(crate) named: std::collections::BTreeSet<String>,
+    pub(crate) named: BTreeSet<String>,
     pub(crate) problems: Vec<String>,
 }
 
@@ -367,6 +406,11 @@ pub(crate) async fn follow_stretch(
 }
 
 impl StoredDecision {
+    /// Whether it is what somebody did, and no decision.
+    pub fn is_act(&self) -> bool {
+        self.input.is_empty() && self.body.starts_with(ACT_BODY)
+    }
+
     /// Checks an entry's place in the chain. Returns the hash that the next entry must name.
     fn follow(&self, expected: i64, prev: &[u8; 32], problems: &mut Vec<String>) -> [u8; 32] {
         let seq = self.seq;
@@ -383,6 +427,22 @@ impl StoredDecision {
         }
         self.hash
     }
+}
+
+/// Checks that what is marked as somebody's act is one, and nothing else: the mark is not under the hash.
+async fn verify_kinds(tx: &mut Tx, acts: &BTreeSet<i64>, problems: &mut Vec<String>) -> Result<()> {
+    if schema::found(tx).await? < schema::since("decisions", "kind") {
+        return Ok(());
+    }
+    let text = "SELECT seq FROM decisions WHERE kind IS NOT NULL";
+    let rows = sqlx::query(text).fetch_all(tx.on()).await?;
+    let marked = rows.iter().map(|row| row.try_get(0));
+    let marked: BTreeSet<i64> = marked.collect::<sqlx::Result<_>>()?;
+    let wrong = acts.symmetric_difference(&marked).take(MAX_PROBLEMS);
+    problems.extend(wrong.map(|seq| {
+        format!("entry {seq} is marked as another kind of entry than it is, so lists leave it out")
+    }));
+    Ok(())
 }
 
 /// Checks that each named input exists and matches its digest. One at a time, because they may be large.
@@ -416,7 +476,7 @@ async fn verify_parts(tx: &mut Tx, problems: &mut Vec<String>) -> Result<()> {
     Ok(())
 }
 
-async fn page(tx: &mut Tx, after: i64, limit: u32) -> Result<Vec<AnyRow>> {
+pub(crate) async fn page(tx: &mut Tx, after: i64, limit: u32) -> Result<Vec<AnyRow>> {
     let text = format!(
         "SELECT {DECISION} FROM decisions WHERE seq > $1 ORDER BY seq LIMIT {}",
         limit.min(MAX_PAGE)
@@ -427,7 +487,7 @@ async fn page(tx: &mut Tx, after: i64, limit: u32) -> Result<Vec<AnyRow>> {
         .await?)
 }
 
-fn decision(row: &AnyRow) -> Result<StoredDecision> {
+pub(crate) fn decision(row: &AnyRow) -> Result<StoredDecision> {
     let inputs: Vec<(String, String)> = serde_json::from_str(&rows::text(row, 2)?)
         .map_err(|error| damaged("the inputs of a decision", error))?;
     let blob = |column: usize| Ok::<Vec<u8>, StoreError>(row.try_get(column)?);
@@ -470,40 +530,17 @@ fn check_parts(input: &[InputPart], body: &[u8]) -> Result<()> {
     }
 }
 
-fn entry_hash(
-    prev: &[u8; 32],
-    seq: i64,
-    at: i64,
-    input: &[(String, [u8; 32])],
-    body: &[u8],
-) -> [u8; 32] {
-    let mut hash = Sha256::new();
-    let count = |n: usize| u64::try_from(n).unwrap_or(u64::MAX).to_be_bytes();
-    hash.update(TAG);
-    hash.update(prev);
-    hash.update(seq.to_be_bytes());
-    hash.update(at.to_be_bytes());
-    hash.update(count(input.len()));
-    for (name, digest) in input {
-        hash.update(count(name.len()));
-        hash.update(name.as_bytes());
-        hash.update(digest);
-    }
-    hash.update(count(body.len()));
-    hash.update(body);
-    hash.finalize().into()
-}
-
 /// Compresses on a blocking thread.
 async fn pack(body: Arc<[u8]>) -> Result<Vec<u8>> {
-    let work = move || {
-        let mut encoder = ZlibEncoder::new(Vec::new(), Compression::fast());
-        encoder.write_all(&body)?;
-        encoder.finish()
-    };
-    let packed = tokio::task::spawn_blocking(work)
+    tokio::task::spawn_blocking(move || packed(&body))
         .await
-        .map_err(|error| StoreError::Bad(error.to_string()))?;
+        .map_err(|error| StoreError::Bad(error.to_string()))?
+}
+
+/// Compresses at once: for what is small.
+pub(crate) fn packed(body: &[u8]) -> Result<Vec<u8>> {
+    let mut encoder = ZlibEncoder::new(Vec::new(), Compression::fast());
+    let packed = encoder.write_all(body).and_then(|()| encoder.finish());
     packed.map_err(|error| StoreError::Bad(format!("it cannot be compressed: {error}")))
 }
 
@@ -534,25 +571,8 @@ fn length(body: &[u8]) -> i64 {
     i64::try_from(body.len()).unwrap_or(i64::MAX)
 }
 
-fn digest_of(bytes: &[u8]) -> Result<[u8; 32]> {
+pub(crate) fn digest_of(bytes: &[u8]) -> Result<[u8; 32]> {
     bytes
         .try_into()
         .map_err(|_| damaged("a hash", format!("it has {} bytes", bytes.len())))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Computed once, outside this program: an entry's hash never changes.
-    #[test]
-    fn the_hash_of_an_entry_is_what_the_page_says() {
-        let input = vec![("policy".to_owned(), [7; 32])];
-        let hash = entry_hash(&NO_HASH, 1, 1_000_000_000, &input, b"start");
-        assert_eq!(
-            hex::encode(&hash),
-            "b84554999c3c4d5bdba7583a20364a1c1c780220f1ae7d96154eef4facd94d7c"
-        );
-        assert_eq!(hex::decode(&hex::encode(&hash)).unwrap(), hash);
-    }
 }

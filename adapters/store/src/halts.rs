@@ -4,12 +4,13 @@
 //! halt for a scope, whose file's path names both. All changes lock one counter, so its value says whether anything changed.
 
 use jiff::Timestamp;
+use serde_json::{Value, json};
 use sqlx::Row;
 use sqlx::any::AnyRow;
 use towpath_core::version::Version;
 
 use crate::rows::{self, checked, nanoseconds, time};
-use crate::{Result, Store, StoreError, Tx, bounded};
+use crate::{NewAct, Result, Store, StoreError, Tx, bounded};
 
 /// The most halts that stand at once.
 pub const MAX_STANDING_HALTS: i64 = 1_000;
@@ -112,6 +113,17 @@ impl Store {
                 .bind(nanoseconds(halt.at)?)
                 .bind(&halt.evidence);
             query.execute(tx.on()).await?;
+            let act = NewAct {
+                act: "halt",
+                about: json!({"release": halt.release.to_string(), "path": halt.path}),
+                before: Value::Null,
+                after: json!({"halt": id, "body": halt.body}),
+                by: &halt.by,
+                known_by: "",
+                at: halt.at,
+                why: &halt.why,
+            };
+            self.write_act(&mut tx, act).await?;
             tx.commit().await?;
             Ok(HaltOutcome::Made(StoredHalt {
                 id,
@@ -138,6 +150,7 @@ impl Store {
                 return Ok(UndoOutcome::Unknown);
             };
             let mut known = stored(&row)?;
+            let before = undos(&known);
             let this = Undo {
                 by: by.to_owned(),
                 at,
@@ -159,6 +172,19 @@ impl Store {
             };
             let query = sqlx::query(text).bind(by).bind(at_ns).bind(id);
             query.execute(tx.on()).await?;
+            if let UndoOutcome::First(known) | UndoOutcome::Undone(known) = &outcome {
+                let act = NewAct {
+                    act: "undo-halt",
+                    about: json!({"halt": id, "release": known.halt.release.to_string(), "path": known.halt.path}),
+                    before,
+                    after: undos(known),
+                    by,
+                    known_by: "",
+                    at,
+                    why: "",
+                };
+                self.write_act(&mut tx, act).await?;
+            }
             tx.commit().await?;
             Ok(outcome)
         })
@@ -203,6 +229,15 @@ impl Store {
         })
         .await
     }
+}
+
+/// Who has said so far that a halt is to be undone, for the log.
+fn undos(known: &StoredHalt) -> Value {
+    let told = |undo: &Option<Undo>| {
+        undo.as_ref()
+            .map(|undo| json!({"by": undo.by, "at": undo.at.to_string()}))
+    };
+    json!({"firstUndo": told(&known.first_undo), "undone": told(&known.undone)})
 }
 
 async fn mark(tx: &mut Tx) -> Result<HaltMark> {

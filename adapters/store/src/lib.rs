@@ -14,8 +14,8 @@
 //!    [`Store::withdraw_approval`] and [`Store::cancel`] lock it, so they run one after the other even under different leases.
 //!    A claim reads what people did after it has the row. So once `pause` has returned, no claim that it covers can succeed;
 //! 3. the counter of people's acts;
-//! 4. the counter of decisions;
-//! 5. the counter of halts: [`Store::halt`] and [`Store::undo_halt`] lock it, and nothing else.
+//! 4. the counter of halts, or of revocations;
+//! 5. the counter of entries of the log: whatever appends one has all its other locks by then.
 //!
 //! Reports lock none of these. They lock the rows of their clusters, in the order of their ids.
 //!
@@ -38,6 +38,8 @@ mod halts;
 mod imported_soak;
 mod kept_list;
 mod lease;
+mod log_heads;
+mod logged_acts;
 mod password;
 mod people;
 mod preflights;
@@ -56,6 +58,7 @@ use std::time::Duration;
 
 use sqlx::any::AnyRow;
 use sqlx::{Any, AnyConnection, AnyPool, Transaction};
+use towpath_core::fleet::Doer;
 
 pub use acts::ActMark;
 pub use attempts::{AttemptChanges, MAX_TESTIMONIES};
@@ -70,6 +73,8 @@ pub use halts::{
     HaltMark, HaltOutcome, MAX_STANDING_HALTS, NewHalt, StoredHalt, Undo, UndoOutcome,
 };
 pub use lease::Lease;
+pub use log_heads::LogStretch;
+pub use logged_acts::{MAX_ACT_BYTES, NewAct};
 pub use password::StoreAddress;
 pub use people::{Acknowledgement, WithdrawOutcome};
 pub use prune::{PruningCounts, PruningTimes, Retention};
@@ -88,6 +93,8 @@ const CALL_LIMIT: Duration = Duration::from_secs(30);
 #[derive(Debug, Clone)]
 pub struct Store {
     inner: Arc<Inner>,
+    /// For whom it is used: [`Store::acting_for`].
+    doer: Option<Arc<Doer>>,
 }
 
 #[derive(Debug)]
@@ -170,6 +177,7 @@ impl Store {
                 writer,
                 reader,
             }),
+            doer: None,
         })
     }
 

@@ -1,6 +1,7 @@
 //! What people decide: pauses, approvals, acknowledgements. Here is what holds; [`crate::acts`] keeps who said so.
 
 use jiff::Timestamp;
+use serde_json::{Value, json};
 use sqlx::Row;
 use sqlx::any::AnyRow;
 use towpath_core::cluster::ClusterId;
@@ -48,10 +49,12 @@ impl Store {
         };
         let words = Words::new(&pause.by, known_by, pause.at, &pause.why)?;
         match self.write_pause(&place, &words, History::Kept).await {
-            // A full disk may have room for the pause, and none for the history. A pause is the safe side.
+            // A full disk may have room for the pause, and none for the history. A log that is damaged takes no entry. A pause is the
+            // safe side.
             Err(StoreError::Unavailable(_)) if self.backend() == Backend::Sqlite => {
                 self.write_pause(&place, &words, History::LeftOut).await
             }
+            Err(StoreError::Corrupt(_)) => self.write_pause(&place, &words, History::LeftOut).await,
             written => written,
         }
     }
@@ -66,9 +69,10 @@ impl Store {
             let mut tx = self.write().await?;
             // A claim that has the lock commits first; the next one sees this pause.
             lock_starts(&mut tx).await?;
-            if history == History::Kept {
-                adopt_pause(&mut tx, place).await?;
-            }
+            let before = match history {
+                History::Kept => adopt_pause(&mut tx, place).await?,
+                History::LeftOut => None,
+            };
             let text = "INSERT INTO pauses (organisation, sector, by_whom, at, why) VALUES ($1, $2, $3, $4, $5) \
                         ON CONFLICT (organisation, sector) DO UPDATE SET by_whom = excluded.by_whom, at = excluded.at, \
                         why = excluded.why";
@@ -77,6 +81,8 @@ impl Store {
             query.execute(tx.on()).await?;
             if history == History::Kept {
                 acts::begin(&mut tx, place, None, words).await?;
+                let sides = [about(place), held(before.as_ref()), holds(words)];
+                self.write_act(&mut tx, words.act("pause", sides)).await?;
             }
             tx.commit().await
         })
@@ -100,13 +106,17 @@ impl Store {
         bounded(async {
             let mut tx = self.write().await?;
             lock_starts(&mut tx).await?;
-            adopt_pause(&mut tx, &place).await?;
+            let before = adopt_pause(&mut tx, &place).await?;
             let text = "DELETE FROM pauses WHERE organisation = $1 AND sector = $2";
             let query = sqlx::query(text)
                 .bind(place.organisation)
                 .bind(place.sector);
             let lifted = query.execute(tx.on()).await?.rows_affected();
             acts::end(&mut tx, &place, &words).await?;
+            if lifted > 0 {
+                let sides = [about(&place), held(before.as_ref()), Value::Null];
+                self.write_act(&mut tx, words.act("resume", sides)).await?;
+            }
             tx.commit().await?;
             Ok(lifted)
         })
@@ -128,7 +138,7 @@ impl Store {
         let words = Words::new(&approval.by, known_by, approval.at, why)?;
         bounded(async {
             let mut tx = self.write().await?;
-            adopt_approval(&mut tx, &place).await?;
+            let before = adopt_approval(&mut tx, &place).await?;
             let text = "INSERT INTO approvals (organisation, cluster, version, by_whom, at) \
                         VALUES ($1, $2, $3, $4, $5) ON CONFLICT (organisation, cluster, version) \
                         DO UPDATE SET by_whom = excluded.by_whom, at = excluded.at";
@@ -140,6 +150,8 @@ impl Store {
                 .bind(words.at);
             query.execute(tx.on()).await?;
             acts::begin(&mut tx, &place, None, &words).await?;
+            let sides = [about(&place), held(before.as_ref()), holds(&words)];
+            self.write_act(&mut tx, words.act("approve", sides)).await?;
             tx.commit().await
         })
         .await
@@ -161,7 +173,7 @@ impl Store {
             let mut tx = self.write().await?;
             // A start that has the lock commits first; the next one sees this.
             lock_starts(&mut tx).await?;
-            adopt_approval(&mut tx, &place).await?;
+            let before = adopt_approval(&mut tx, &place).await?;
             let text =
                 "DELETE FROM approvals WHERE organisation = $1 AND cluster = $2 AND version = $3";
             let query = sqlx::query(text).bind(place.organisation);
@@ -170,6 +182,9 @@ impl Store {
                 return Ok(WithdrawOutcome::Nothing);
             }
             let given = acts::end(&mut tx, &place, &words).await?;
+            let sides = [about(&place), held(before.as_ref()), Value::Null];
+            self.write_act(&mut tx, words.act("withdraw-approval", sides))
+                .await?;
             tx.commit().await?;
             Ok(WithdrawOutcome::Withdrawn(given))
         })
@@ -192,13 +207,15 @@ impl Store {
         let words = Words::of(said)?;
         bounded(async {
             let mut tx = self.write().await?;
-            adopt_acknowledgement(&mut tx, &place).await?;
+            let before = adopt_acknowledgement(&mut tx, &place).await?;
             let text = "INSERT INTO acknowledgements (cluster, gate, by_whom, at) VALUES ($1, $2, $3, $4) \
                         ON CONFLICT (cluster, gate) DO NOTHING";
             let query = sqlx::query(text).bind(place.cluster).bind(place.gate);
             query.bind(words.by).bind(words.at).execute(tx.on()).await?;
             acts::begin(&mut tx, &place, None, &words).await?;
             touch(&mut tx, place.cluster).await?;
+            let sides = [about(&place), held(before.as_ref()), holds(&words)];
+            self.write_act(&mut tx, words.act("acknowledge", sides)).await?;
             tx.commit().await
         })
         .await
@@ -216,7 +233,7 @@ impl Store {
         bounded(async {
             let mut tx = self.write().await?;
             lock_starts(&mut tx).await?;
-            adopt_acknowledgement(&mut tx, &place).await?;
+            let before = adopt_acknowledgement(&mut tx, &place).await?;
             let text = "DELETE FROM acknowledgements WHERE cluster = $1 AND gate = $2";
             let query = sqlx::query(text).bind(place.cluster).bind(place.gate);
             if query.execute(tx.on()).await?.rows_affected() == 0 {
@@ -224,6 +241,9 @@ impl Store {
             }
             let given = acts::end(&mut tx, &place, &words).await?;
             touch(&mut tx, place.cluster).await?;
+            let sides = [about(&place), held(before.as_ref()), Value::Null];
+            let act = words.act("withdraw-acknowledgement", sides);
+            self.write_act(&mut tx, act).await?;
             tx.commit().await?;
             Ok(WithdrawOutcome::Withdrawn(given))
         })
@@ -259,32 +279,67 @@ fn acknowledgement_place<'a>(cluster: &'a ClusterId, gate: &'a str) -> Result<Ac
     })
 }
 
-async fn adopt_pause(tx: &mut Tx, place: &ActSubject<'_>) -> Result<()> {
+async fn adopt_pause(tx: &mut Tx, place: &ActSubject<'_>) -> Result<Option<Held>> {
     let text = "SELECT by_whom, at, why FROM pauses WHERE organisation = $1 AND sector = $2";
     let query = sqlx::query(text)
         .bind(place.organisation)
         .bind(place.sector);
     let holding = holding(query.fetch_optional(tx.on()).await?)?;
-    acts::adopt(tx, place, holding.as_ref()).await
+    acts::adopt(tx, place, holding.as_ref()).await?;
+    Ok(holding)
 }
 
-async fn adopt_approval(tx: &mut Tx, place: &ActSubject<'_>) -> Result<()> {
+async fn adopt_approval(tx: &mut Tx, place: &ActSubject<'_>) -> Result<Option<Held>> {
     let text = "SELECT by_whom, at, CAST('' AS TEXT) FROM approvals WHERE organisation = $1 AND cluster = $2 AND version = $3";
     let query = sqlx::query(text).bind(place.organisation);
     let query = query.bind(place.cluster).bind(place.version);
     let holding = holding(query.fetch_optional(tx.on()).await?)?;
-    acts::adopt(tx, place, holding.as_ref()).await
+    acts::adopt(tx, place, holding.as_ref()).await?;
+    Ok(holding)
 }
 
-async fn adopt_acknowledgement(tx: &mut Tx, place: &ActSubject<'_>) -> Result<()> {
+async fn adopt_acknowledgement(tx: &mut Tx, place: &ActSubject<'_>) -> Result<Option<Held>> {
     let text = "SELECT by_whom, at, CAST('' AS TEXT) FROM acknowledgements WHERE cluster = $1 AND gate = $2";
     let query = sqlx::query(text).bind(place.cluster).bind(place.gate);
     let holding = holding(query.fetch_optional(tx.on()).await?)?;
-    acts::adopt(tx, place, holding.as_ref()).await
+    acts::adopt(tx, place, holding.as_ref()).await?;
+    Ok(holding)
 }
 
 /// Who said what holds at a place, when and why.
-fn holding(row: Option<AnyRow>) -> Result<Option<(String, i64, String)>> {
+type Held = (String, i64, String);
+
+/// What an act is about, for the log.
+fn about(place: &ActSubject<'_>) -> Value {
+    let mut about = serde_json::Map::new();
+    for (name, value) in [
+        ("organisation", place.organisation),
+        ("sector", place.sector),
+        ("cluster", place.cluster),
+        ("version", place.version),
+        ("gate", place.gate),
+    ] {
+        if !value.is_empty() {
+            about.insert(name.to_owned(), value.into());
+        }
+    }
+    about.into()
+}
+
+/// What held before.
+fn held(held: Option<&Held>) -> Value {
+    held.map_or(
+        Value::Null,
+        |(by, at, why)| json!({"by": by, "at": time(*at).to_string(), "why": why}),
+    )
+}
+
+/// What holds from now on.
+fn holds(words: &Words<'_>) -> Value {
+    json!({"by": words.by, "at": time(words.at).to_string(), "why": words.why})
+}
+
+fn holding(row: Option<AnyRow>) -> Result<Option<Held>> {
     let read = |row: AnyRow| Ok((rows::text(&row, 0)?, row.try_get(1)?, rows::text(&row, 2)?));
     row.map(read).transpose()
 }

@@ -4,7 +4,7 @@
 //! that is counted in the transaction that tells one more.
 
 use jiff::{SignedDuration, Timestamp};
-use serde_json::json;
+use serde_json::{Value, json};
 use sqlx::Row;
 use sqlx::any::AnyRow;
 use towpath_core::cluster::ClusterId;
@@ -14,10 +14,13 @@ use towpath_core::version::Version;
 use crate::claims::lock_starts;
 use crate::reports::{ClusterReport, WriteFailure};
 use crate::rows::{self, checked, damaged, nanoseconds, time};
-use crate::{Result, Store, Tx, bounded};
+use crate::{NewAct, Result, Store, Tx, bounded};
 
 /// A cluster that was told and says nothing no longer counts after this time: its agent may be gone.
 const TOLD_FOR: SignedDuration = SignedDuration::from_hours(2);
+
+/// The most clusters that an entry of the log names.
+const MAX_NAMED: usize = 100;
 
 const COLUMNS: &str = "cluster, version, from_version, request, by_whom, state, why, risks, at";
 
@@ -41,6 +44,21 @@ impl Store {
                     .bind(nanoseconds(preflight.at)?)
                     .bind(i64::from(at_once));
                 query.execute(tx.on()).await?;
+            }
+            if let Some(first) = asked.first() {
+                let clusters = asked.iter().map(|one| one.cluster.as_str());
+                let clusters: Vec<&str> = clusters.take(MAX_NAMED).collect();
+                let act = NewAct {
+                    act: "preflight",
+                    about: json!({"version": first.version.to_string(), "request": first.id}),
+                    before: Value::Null,
+                    after: json!({"clusters": clusters, "count": asked.len(), "atOnce": at_once}),
+                    by: &first.by,
+                    known_by: "",
+                    at: first.at,
+                    why: "",
+                };
+                self.write_act(&mut tx, act).await?;
             }
             tx.commit().await
         })

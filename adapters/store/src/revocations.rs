@@ -4,13 +4,14 @@
 //! counter, so its value says whether anything changed.
 
 use jiff::Timestamp;
+use serde_json::{Value, json};
 use sqlx::Row;
 use sqlx::any::AnyRow;
 use towpath_core::access::{Revocation, Revoked};
 use towpath_core::cluster::ClusterId;
 
 use crate::rows::{self, checked, nanoseconds, time};
-use crate::{Result, Store, StoreError, Tx, bounded};
+use crate::{NewAct, Result, Store, StoreError, Tx, bounded};
 
 /// The most revocations of a store.
 pub const MAX_REVOCATIONS: i64 = 200_000;
@@ -24,7 +25,8 @@ impl Store {
     pub async fn revoke(&self, revocation: &Revocation) -> Result<()> {
         bounded(async {
             let mut tx = self.write().await?;
-            write(&mut tx, revocation).await?;
+            let before = write(&mut tx, revocation).await?;
+            self.write_act(&mut tx, act(revocation, before)).await?;
             tx.commit().await
         })
         .await
@@ -73,10 +75,37 @@ pub(crate) async fn end_tokens(
         at,
         why: "the cluster was forgotten".into(),
     };
-    write(tx, &revocation).await
+    write(tx, &revocation).await?;
+    Ok(())
 }
 
-async fn write(tx: &mut Tx, revocation: &Revocation) -> Result<()> {
+/// What somebody revoked, for the log.
+fn act(revocation: &Revocation, before: Option<Timestamp>) -> NewAct<'_> {
+    let (about, after) = match &revocation.revoked {
+        Revoked::Serial(serial) => (json!({"serial": serial}), json!({"revoked": true})),
+        Revoked::Person { name, made_before } => (
+            json!({"person": name}),
+            json!({"tokensMadeBefore": made_before.to_string()}),
+        ),
+        Revoked::Cluster { id, made_before } => (
+            json!({"cluster": id.as_str()}),
+            json!({"tokensMadeBefore": made_before.to_string()}),
+        ),
+    };
+    NewAct {
+        act: "revoke",
+        about,
+        before: before.map_or(Value::Null, |at| json!({"revokedAt": at.to_string()})),
+        after,
+        by: &revocation.by,
+        known_by: "",
+        at: revocation.at,
+        why: &revocation.why,
+    }
+}
+
+/// Writes a revocation, and says when the same was revoked before.
+async fn write(tx: &mut Tx, revocation: &Revocation) -> Result<Option<Timestamp>> {
     let Revocation {
         revoked,
         by,
@@ -101,6 +130,10 @@ async fn write(tx: &mut Tx, revocation: &Revocation) -> Result<()> {
             "{MAX_REVOCATIONS} tokens are revoked already; change the key, and hand out new tokens"
         )));
     }
+    let text = "SELECT at FROM revocations WHERE kind = $1 AND name = $2";
+    let known = sqlx::query(text).bind(kind).bind(name);
+    let known = known.fetch_optional(tx.on()).await?;
+    let before = known.map(|row| row.try_get(0).map(time)).transpose()?;
     let text = "INSERT INTO revocations (kind, name, made_before, by_whom, at, why) VALUES ($1, $2, $3, $4, $5, $6) \
                 ON CONFLICT (kind, name) DO UPDATE SET made_before = excluded.made_before, by_whom = excluded.by_whom, \
                 at = excluded.at, why = excluded.why WHERE excluded.made_before > revocations.made_before";
@@ -112,7 +145,7 @@ async fn write(tx: &mut Tx, revocation: &Revocation) -> Result<()> {
         .bind(nanoseconds(*at)?)
         .bind(why);
     query.execute(tx.on()).await?;
-    Ok(())
+    Ok(before)
 }
 
 fn stored(row: &AnyRow) -> Result<Revocation> {

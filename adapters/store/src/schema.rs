@@ -33,6 +33,7 @@ const MIGRATIONS: &[&[&str]] = &[
     WATCHES,
     REVOCATIONS,
     ACTS,
+    HEADS,
 ];
 
 const FIRST: &[&str] = &[
@@ -167,6 +168,15 @@ const ACTS: &[&str] = &[
     "CREATE INDEX acts_ended ON acts (ended_seq)",
 ];
 
+const HEADS: &[&str] = &[
+    // What an entry of the log is: nothing for a decision, 'act' for what somebody did.
+    "ALTER TABLE decisions ADD COLUMN kind TEXT",
+    "CREATE INDEX decisions_of_kind ON decisions (kind, seq) WHERE kind IS NOT NULL",
+    // Heads of the log that were signed: the newest signature for each entry. Entries up to `pruned` were gone by then.
+    "CREATE TABLE log_heads (seq BIGINT PRIMARY KEY, hash BLOB NOT NULL, pruned BIGINT NOT NULL, at BIGINT NOT NULL, \
+     key_name TEXT NOT NULL, signature BLOB NOT NULL)",
+];
+
 /// Migrates clusters from before bindings existed: those last seen in a list are bound, with all their time. Their rows
 /// have a body that no report has.
 pub(crate) const BIND_LISTED: &str = "INSERT INTO bindings (cluster, since, until_at) SELECT id, 0, NULL FROM clusters WHERE gone = 0 AND body = '{}'";
@@ -285,6 +295,7 @@ pub(crate) const TABLES: &[(&str, &[(&str, Kind)])] = {
                 ("body", Blob),
                 ("prev", Blob),
                 ("hash", Blob),
+                ("kind", Text),
             ],
         ),
         ("parts", &[("digest", Text), ("bytes", Int), ("body", Blob)]),
@@ -420,6 +431,17 @@ pub(crate) const TABLES: &[(&str, &[(&str, Kind)])] = {
                 ("ended_why", Text),
             ],
         ),
+        (
+            "log_heads",
+            &[
+                ("seq", Int),
+                ("hash", Blob),
+                ("pruned", Int),
+                ("at", Int),
+                ("key_name", Text),
+                ("signature", Blob),
+            ],
+        ),
     ]
 };
 
@@ -450,6 +472,7 @@ pub(crate) fn since(table: &str, column: &str) -> i64 {
         ("watch_answers", _) => 9,
         ("revocations", _) => 10,
         ("acts", _) => 11,
+        ("decisions", "kind") | ("log_heads", _) => 12,
         ("imported_soak" | "kept_lists", _) => 4,
         ("agent_updates", "reported_at")
         | ("leases", "term_ms")

@@ -95,7 +95,7 @@ fn a_damaged_or_newer_backup_is_not_restored() {
         let store = place.open().await;
         fill(&store).await;
         for (tampering, expected) in [
-            ("UPDATE decisions SET at = at + 1 WHERE seq = 2", "corrupt"),
+            ("UPDATE decisions SET at = at + 1 WHERE seq = 6", "corrupt"),
             ("UPDATE towpath_schema SET version = 99", "newer-schema"),
         ] {
             let file = backup_of(place, expected);
@@ -154,28 +154,32 @@ fn a_backup_is_taken_while_others_write() {
 fn a_check_finds_what_was_tampered_with() {
     for (tampering, expected) in [
         (
-            "UPDATE decisions SET at = at + 1 WHERE seq = 2",
-            "decision 2 was changed: its hash does not match",
+            "UPDATE decisions SET at = at + 1 WHERE seq = 6",
+            "decision 6 was changed: its hash does not match",
         ),
         (
-            "UPDATE decisions SET inputs = '[]' WHERE seq = 1",
-            "decision 1 was changed: its hash does not match",
+            "UPDATE decisions SET inputs = '[]' WHERE seq = 5",
+            "decision 5 was changed: its hash does not match",
         ),
         (
-            "UPDATE decisions SET body = hash WHERE seq = 3",
-            "decision 3: the store is damaged: a body cannot be read",
+            "UPDATE decisions SET body = hash WHERE seq = 7",
+            "decision 7: the store is damaged: a body cannot be read",
         ),
         (
-            "DELETE FROM decisions WHERE seq = 2",
-            "decision 2 is missing",
+            "DELETE FROM decisions WHERE seq = 6",
+            "decision 6 is missing",
         ),
         (
             "DELETE FROM decisions WHERE seq = 1",
             "decision 1 is missing",
         ),
         (
-            "DELETE FROM decisions WHERE seq = 3",
-            "3 decisions were made, the newest there is 2",
+            "DELETE FROM decisions WHERE seq = 7",
+            "7 decisions were made, the newest there is 6",
+        ),
+        (
+            "UPDATE decisions SET kind = NULL WHERE seq = 2",
+            "entry 2 is marked as another kind of entry than it is",
         ),
         ("DELETE FROM parts", "of a decision is missing"),
         (
@@ -529,7 +533,7 @@ async fn goes_on(store: &Store) {
             .append_decision(&lease, at(5), &[], b"next")
             .await
             .unwrap(),
-        4
+        8
     );
     store
         .record(&[seen("a", "4.9.1", 3)], TWO_HOURS)

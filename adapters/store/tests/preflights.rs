@@ -184,6 +184,11 @@ fn a_store_and_a_backup_of_schema_four_are_brought_up_to_date() {
             directory: tempfile::tempdir().unwrap(),
         };
         let schema_four = [
+            "DELETE FROM decisions",
+            "UPDATE counters SET value = 0 WHERE name = 'decisions'",
+            "DROP INDEX decisions_of_kind",
+            "ALTER TABLE decisions DROP COLUMN kind",
+            "DROP TABLE log_heads",
             "DROP TABLE acts",
             "DROP TABLE revocations",
             "ALTER TABLE towpath_schema DROP COLUMN newest",

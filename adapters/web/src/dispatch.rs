@@ -65,6 +65,7 @@ impl Service {
         place: &Place,
     ) -> Response<AnswerBody> {
         let cost = taken.as_ref().ok().map(|found| found.route.cost());
+        let label = taken.as_ref().map_or("", |found| found.route.label);
         let counted = self.count_request(cost, &head.headers, place.client());
         let answered = match counted.and(taken) {
             Ok(found) => {
@@ -77,6 +78,7 @@ impl Service {
         match answered {
             Ok(response) => response,
             Err(refusal) => {
+                self.count_refused(label, &refusal, place);
                 let has_time = refusal.status != StatusCode::REQUEST_TIMEOUT;
                 if has_time && !matches!(head.method, Method::GET | Method::HEAD) {
                     receive::discard(&head.headers, &mut incoming).await;
@@ -96,11 +98,13 @@ impl Service {
     ) -> OrRefusal<Response<AnswerBody>> {
         tls::check(self, found, &head.headers, around.certificate.as_deref())?;
         let cost = found.route.cost();
+        self.count_person(cost, &Caller::of(head))?;
         if matches!(cost, Cost::Fleet | Cost::Report) && self.fleet.load().is_none() {
             return Err(fleet::no_fleet());
         }
         // Nobody gets past this without what the table asks for.
         let admitted = access::admit(self, found.route, &Caller::of(head))?;
+        let admitted = admitted.map(|admitted| admitted.coming_from(place.origin()));
         match found.route.handler {
             Handler::Graph => unreachable!("graphs are not answered beside graphs"),
             Handler::Probe(answer) | Handler::Light(answer) | Handler::Page(answer) => {
@@ -116,7 +120,7 @@ impl Service {
             Handler::Renew => {
                 access::renew::answer(self, head, found.named(), incoming, around).await
             }
-            Handler::Reload => reload::answer(self, head, incoming, around).await,
+            Handler::Reload => reload::answer(self, head, admitted, incoming, around).await,
             Handler::Login => login::answer(self, head, incoming, around, place).await,
             Handler::Change(_) => {
                 let who = admitted

@@ -64,6 +64,7 @@ use towpath_core::cluster::ClusterId;
 use towpath_core::feedback::{FeedbackPolicy, FleetOutcomes};
 use towpath_core::finding::Finding;
 use towpath_core::rate::{Rate, Rates};
+use towpath_core::repeats::Repeats;
 use towpath_core::version::Minors;
 use towpath_formats::minors::built_in;
 
@@ -95,7 +96,7 @@ pub use sources::{
     ChangedWindows, SourceHealth, SourceProblem, SourceReads, StricterPart, WindowChanges,
 };
 pub use tls::{Tls, TlsBytes, TlsPart};
-pub use watch_series::{OutcomesQueryMetrics, WatchMetrics};
+pub use watch_series::{LogMetrics, OutcomesQueryMetrics, WatchMetrics};
 
 /// The clock. A parameter, so that tests can choose any instant.
 pub type Clock = Arc<dyn Fn() -> Timestamp + Send + Sync>;
@@ -120,6 +121,9 @@ pub struct Service {
     fleet_health: ArcSwapOption<FleetHealth>,
     fleet_metrics: ArcSwapOption<FleetMetrics>,
     watch_metrics: ArcSwapOption<WatchMetrics>,
+    log_metrics: ArcSwapOption<LogMetrics>,
+    /// Whose refusals were logged lately.
+    refusals: Mutex<Repeats>,
     query_metrics: ArcSwapOption<OutcomesQueryMetrics>,
     outcomes: ArcSwapOption<FleetOutcomes>,
     /// How releases are watched.
@@ -193,6 +197,8 @@ impl Service {
             fleet_health: ArcSwapOption::empty(),
             fleet_metrics: ArcSwapOption::empty(),
             watch_metrics: ArcSwapOption::empty(),
+            log_metrics: ArcSwapOption::empty(),
+            refusals: Mutex::default(),
             query_metrics: ArcSwapOption::empty(),
             outcomes: ArcSwapOption::empty(),
             enrolment: Enrolment::default(),
@@ -392,6 +398,11 @@ impl Service {
         if old.is_none_or(|old| old.answers != answers) {
             self.publish(EventKind::Fleet, &json!({ "at": at }));
         }
+    }
+
+    /// Sets what is known of the head of the log, for `/metrics`.
+    pub fn log_metrics(&self, metrics: LogMetrics) {
+        self.log_metrics.store(Some(Arc::new(metrics)));
     }
 
     /// Sets how asking Prometheus for outcomes went, for `/metrics`.

@@ -94,6 +94,8 @@ pub struct Metrics {
     certificates_refused: Family<Label, Counter>,
     /// Requests of clients that ask too often, by how they are counted.
     requests_limited: Family<Label, Counter>,
+    /// Requests of people and programs that may not do what they ask for, by kind.
+    access_refused: Family<Label, Counter>,
     /// Reports of clusters, by result.
     pub(crate) reports: ReportResults,
     /// Graphs without edges, because no pass has placed the cluster.
@@ -154,6 +156,7 @@ impl Metrics {
             connections: Gauge::default(),
             connections_closed: Family::default(),
             certificates_refused: Family::default(),
+            access_refused: Family::default(),
             requests_limited: Family::default(),
             reports: ReportResults::default(),
             not_enrolled: Counter::default(),
@@ -251,6 +254,11 @@ impl Metrics {
             self.requests_limited.clone(),
         );
         r.register(
+            "towpath_access_refused",
+            "Requests that were refused for their token, or for the role of whoever sent them, by kind",
+            self.access_refused.clone(),
+        );
+        r.register(
             "towpath_questions",
             "Questions and scrapes that were put into a queue, by what became of them",
             self.questions.clone(),
@@ -333,6 +341,10 @@ impl Metrics {
         if route.is_some_and(|route| route.cost() == Cost::Report) {
             self.reports.count(status);
         }
+    }
+
+    pub(crate) fn refused(&self, kind: &'static str) {
+        self.access_refused.get_or_create(&[("kind", kind)]).inc();
     }
 
     pub(crate) fn event(&self, kind: &'static str) {

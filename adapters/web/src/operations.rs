@@ -155,6 +155,7 @@ pub(crate) fn written(service: &Service, sight: fleet::Sight) -> Response<Answer
         WatchCollector {
             watch: service.watch_metrics.load_full(),
             query: service.query_metrics.load_full(),
+            log: service.log_metrics.load_full(),
         },
         service.tls.load_full(),
         service.issuer_collector(),

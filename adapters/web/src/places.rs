@@ -44,6 +44,8 @@ pub(crate) struct FullPlace {
     addresses: Arc<Addresses>,
     admission: Arc<Admission>,
     holder: PlaceOwner,
+    /// Whose request it is, for the audit log: the peer, or the client that a trusted proxy names.
+    origin: Mutex<IpAddr>,
 }
 
 /// The address that a connection counts for.
@@ -166,6 +168,7 @@ impl Places {
             addresses,
             admission,
             holder,
+            origin: Mutex::new(address),
         })
     }
 
@@ -208,6 +211,14 @@ impl Place {
         }
     }
 
+    /// Where the current request comes from, to the last digit. A proxy that names no client is it itself.
+    pub(crate) fn origin(&self) -> IpAddr {
+        match self {
+            Self::Full(place) => place.origin(),
+            Self::Probe(place) => place.address,
+        }
+    }
+
     /// The address that the current request counts for.
     pub(crate) fn address(&self) -> IpAddr {
         match self {
@@ -226,6 +237,10 @@ impl FullPlace {
                 locked(asked_for).as_ref().map(|counted| counted.address)
             }
         }
+    }
+
+    fn origin(&self) -> IpAddr {
+        *locked(&self.origin)
     }
 
     fn address(&self) -> IpAddr {
@@ -258,6 +273,7 @@ impl FullPlace {
                 .map(|address| self.addresses.take(address).ok_or(NoPlace::Address))
                 .transpose()?;
         }
+        *locked(&self.origin) = address.unwrap_or(*own);
         Ok(address)
     }
 }

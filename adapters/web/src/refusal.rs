@@ -47,6 +47,10 @@ impl Refusal {
         }
     }
 
+    pub(crate) fn kind(&self) -> &'static str {
+        self.kind
+    }
+
     /// The same in an answer that is none.
     pub(crate) fn told(&self) -> serde_json::Value {
         serde_json::json!({"kind": self.kind, "value": self.sentence})

@@ -13,9 +13,9 @@ use towpath_core::access::Permission;
 use towpath_core::intake::CopyObjection;
 
 use crate::Service;
-use crate::access::{self, Caller};
+use crate::access::{self, Admitted, Caller};
 use crate::body::{self, AnswerBody};
-use crate::fleet::{query, receive};
+use crate::fleet::{FleetAnswer, FleetForm, FleetRequest, query, receive};
 use crate::refusal::{OrRefusal, Refusal};
 use crate::workers::Surroundings;
 
@@ -52,6 +52,7 @@ struct Body {
 pub(crate) async fn answer(
     service: &Service,
     head: &Parts,
+    admitted: Option<Admitted>,
     incoming: &mut Incoming,
     around: &Surroundings,
 ) -> OrRefusal<Response<AnswerBody>> {
@@ -76,6 +77,9 @@ pub(crate) async fn answer(
             format!("there is no stricter part {name:?} of that source; /readyz lists them");
         return Err(not_found(sentence));
     }
+    if let (false, Some(admitted)) = (only_wakes, admitted) {
+        written_down(service, &wanted, admitted, around).await?;
+    }
     match door.map(|door| (door.wake)(&wanted)) {
         Some(WakeOutcome::Sources(names)) => Ok(body::json(
             StatusCode::ACCEPTED,
@@ -87,6 +91,38 @@ pub(crate) async fn answer(
         ))),
         None => Err(not_found("there are no sources yet; try again".to_owned())),
     }
+}
+
+/// Overruling a check is in the audit log before it is done. Where there is no fleet, there is no log but the service's own.
+async fn written_down(
+    service: &Service,
+    wanted: &ReloadRequest,
+    admitted: Admitted,
+    around: &Surroundings,
+) -> OrRefusal<()> {
+    let (Some(fleet), Some(identity)) = (service.fleet.load_full(), &admitted.identity) else {
+        return Ok(());
+    };
+    let request = FleetRequest::Overrule {
+        reload: wanted.clone(),
+        actor: identity.into(),
+    };
+    let answer = around
+        .runtime
+        .spawn(async move { fleet.desk.answer(request, admitted, FleetForm::Json).await });
+    let problem = match answer.await {
+        Ok(FleetAnswer::Json(_)) => return Ok(()),
+        Ok(FleetAnswer::Unavailable(sentence)) => sentence,
+        Ok(_) | Err(_) => "it could not be written to the audit log".to_owned(),
+    };
+    let sentence = format!(
+        "nothing was overruled: {problem}. Overruling a check is written to the audit log first; bring the store back, or correct the source"
+    );
+    Err(Refusal::new(
+        StatusCode::SERVICE_UNAVAILABLE,
+        "unavailable",
+        sentence,
+    ))
 }
 
 fn not_found(sentence: String) -> Refusal {

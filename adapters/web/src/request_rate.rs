@@ -7,8 +7,11 @@ use std::net::IpAddr;
 
 use http::{HeaderMap, StatusCode};
 use sha2::{Digest, Sha256};
+use towpath_core::access::SourceKind;
 use towpath_core::rate::{Rate, Rates};
 
+use crate::access::Caller;
+use crate::places::Place;
 use crate::refusal::{OrRefusal, Refusal, whole_seconds};
 use crate::routes::Cost;
 use crate::{Service, access, locked};
@@ -18,12 +21,17 @@ pub const REQUESTS_PER_MINUTE: u32 = 1_200;
 /// The most clients that are counted. Past that, those that have rested longest are forgotten.
 const MAX_COUNTED_CLIENTS: usize = 100_000;
 
+/// Refused for who they are.
+const FOR_WHO_THEY_ARE: [StatusCode; 2] = [StatusCode::UNAUTHORIZED, StatusCode::FORBIDDEN];
+
 /// Whose requests are counted together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Client {
     Address(IpAddr),
     /// The hash of a token.
     Token([u8; 32]),
+    /// The hash of who an issuer or a Kubernetes API knows.
+    Person([u8; 32]),
 }
 
 pub(crate) fn rates(per_minute: u32) -> Option<Rates<Client>> {
@@ -48,9 +56,38 @@ impl Service {
         }
         let token = access::genuine_token(self, headers);
         let hashed = token.map(|token| Client::Token(Sha256::digest(token).into()));
-        let Some(client) = hashed.or(address.map(Client::Address)) else {
-            return Ok(());
-        };
+        match hashed.or(address.map(Client::Address)) {
+            Some(client) => self.count(client),
+            None => Ok(()),
+        }
+    }
+
+    /// Counts a request of somebody whom another one knows. Whose token it is, is known only once it was checked.
+    pub(crate) fn count_person(&self, cost: Cost, caller: &Caller) -> OrRefusal<()> {
+        let is_free = matches!(cost, Cost::Graph | Cost::Probe);
+        match caller.identity().filter(|_| !is_free) {
+            Some(identity) if identity.source.kind() != SourceKind::Token => {
+                let who = format!("{}\0{}", identity.name, identity.source);
+                self.count(Client::Person(Sha256::digest(who).into()))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Counts a refused request, and logs one a minute: a stranger fills neither the log nor the store.
+    pub(crate) fn count_refused(&self, endpoint: &str, refusal: &Refusal, place: &Place) {
+        if !FOR_WHO_THEY_ARE.contains(&refusal.status) {
+            return;
+        }
+        let kind = refusal.kind();
+        self.metrics.refused(kind);
+        if let Some(more) = locked(&self.refusals).came(self.started.elapsed()) {
+            let from = place.origin();
+            tracing::warn!(endpoint, kind, %from, "somebody was refused{more}");
+        }
+    }
+
+    fn count(&self, client: Client) -> OrRefusal<()> {
         let taken = match &mut *locked(&self.request_rates) {
             Some(rates) => rates.take(&client, self.started.elapsed()),
             None => Ok(()),
@@ -66,13 +103,14 @@ impl Service {
 }
 
 impl Client {
-    pub(crate) const KINDS: [&'static str; 2] = ["address", "token"];
+    pub(crate) const KINDS: [&'static str; 3] = ["address", "token", "person"];
 
     /// As the label of a metric, and as people say it.
     fn kind(self) -> &'static str {
         match self {
             Self::Address(_) => Self::KINDS[0],
             Self::Token(_) => Self::KINDS[1],
+            Self::Person(_) => Self::KINDS[2],
         }
     }
 }

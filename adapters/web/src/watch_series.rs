@@ -35,17 +35,32 @@ pub struct OutcomesQueryMetrics {
     pub series: u64,
 }
 
-/// Collects both during a scrape.
+/// The head of the log, and who vouches for it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct LogMetrics {
+    /// The newest entry of the log.
+    pub newest: i64,
+    /// The newest entry that a signature vouches for, with the beginning of its hash as a number, and when it was signed.
+    pub signed: Option<(i64, u64, Timestamp)>,
+    /// Whether this replica could sign when it last tried; none if it is not the one that signs.
+    pub signs: Option<bool>,
+}
+
+/// Collects them during a scrape.
 #[derive(Debug, Default)]
 pub(crate) struct WatchCollector {
     pub(crate) watch: Option<Arc<WatchMetrics>>,
     pub(crate) query: Option<Arc<OutcomesQueryMetrics>>,
+    pub(crate) log: Option<Arc<LogMetrics>>,
 }
 
 impl Collector for WatchCollector {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
         if let Some(watch) = &self.watch {
             watch.encode(&mut encoder)?;
+        }
+        if let Some(log) = &self.log {
+            log.encode(&mut encoder)?;
         }
         match &self.query {
             Some(query) => query.encode(&mut encoder),
@@ -75,6 +90,30 @@ impl WatchMetrics {
         let is_watcher = f64::from(u8::from(self.is_watcher));
         let help = "1 if this replica is the one that acts on what the watch says";
         gauge(encoder, "towpath_watch_is_watcher", help, is_watcher)
+    }
+}
+
+impl LogMetrics {
+    fn encode(&self, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
+        let help = "The number of the newest entry of the decision and audit log";
+        gauge(encoder, "towpath_log_entries", help, self.newest as f64)?;
+        if let Some((sequence, hash, at)) = self.signed {
+            let help = "The number of the newest entry of the log that a signature vouches for";
+            gauge(encoder, "towpath_log_head", help, sequence as f64)?;
+            let help = "The first 48 bits of the hash of that entry, as a number";
+            gauge(encoder, "towpath_log_head_hash", help, hash as f64)?;
+            let help = "When the head of the log was last signed";
+            let name = "towpath_log_head_signed_timestamp_seconds";
+            time(encoder, name, help, Some(at))?;
+        }
+        match self.signs {
+            Some(signs) => {
+                let help = "1 if this replica, which signs the head of the log, could do so when it last tried";
+                let signs = f64::from(u8::from(signs));
+                gauge(encoder, "towpath_log_signing_works", help, signs)
+            }
+            None => Ok(()),
+        }
     }
 }
 

@@ -13,9 +13,11 @@ use towpath_web::Reads;
 
 use super::{DAY, HOUR, OutcomesSettings, SECOND, ServeOptions, within};
 use crate::clock::day_or_time;
+use crate::fleet::log_signing::LogSigning;
 
 /// How long decisions and single spans are kept.
 const KEEP_FOR: TimeSpan = TimeSpan::days(90);
+const LOG_SIGN_EVERY: TimeSpan = TimeSpan::seconds(60);
 const PASS_EVERY: TimeSpan = TimeSpan::seconds(60);
 /// What `--acm` says instead of a kubeconfig.
 pub(super) const IN_CLUSTER: &str = "in-cluster";
@@ -29,6 +31,8 @@ pub(crate) struct FleetSettings {
     pub(crate) store_password_file: Option<PathBuf>,
     /// None: everything is kept for ever.
     pub(crate) keep_for: Option<SignedDuration>,
+    /// How the head of the log is signed, if it is.
+    pub(crate) log_signing: Option<LogSigning>,
     pub(crate) reads: Reads,
     pub(crate) pass_every: Duration,
     pub(crate) allowance: SignedDuration,
@@ -161,6 +165,12 @@ impl ServeOptions {
 }
 
 impl FleetSettings {
+    /// Whether the key that signs the log can be used.
+    pub(crate) fn check_log_key(&self) -> anyhow::Result<()> {
+        let signing = self.log_signing.as_ref();
+        signing.map_or(Ok(()), |signing| signing.signer().map(|_| ()))
+    }
+
     /// Whether an API keeps plans until their time, so that nobody need be there then.
     pub(crate) fn has_calendar_elsewhere(&self) -> bool {
         matches!(self.hands, Some(HandsSettings::Ocm(_)))
@@ -219,6 +229,10 @@ impl ServeOptions {
                     "--halts-to {folder} gets the halts of a fleet's store; add --fleet DIR, or remove it"
                 );
             }
+            if let Some(file) = &self.log_key {
+                let file = file.display();
+                bail!("--log-key {file} signs the log of a fleet; add --fleet DIR, or remove it");
+            }
             if aus_metrics {
                 bail!("--aus-metrics tells of a fleet; add --fleet DIR, or remove it");
             }
@@ -227,6 +241,7 @@ impl ServeOptions {
             }
             return Ok(None);
         };
+        let log_signing = self.log_signing()?;
         let has_keys =
             self.token_keys.is_some() || self.people_keys.is_some() || self.people.knows_somebody();
         let reads = match (self.open_reads, has_keys) {
@@ -244,6 +259,7 @@ impl ServeOptions {
             store: self.store.clone(),
             store_password_file: self.store_password_file.clone(),
             keep_for: keep_for.unless_zero(),
+            log_signing,
             reads,
             pass_every: pass.unsigned(),
             allowance: allowance.signed(),
@@ -254,6 +270,21 @@ impl ServeOptions {
             aus_metrics,
             hands,
         }))
+    }
+
+    fn log_signing(&self) -> anyhow::Result<Option<LogSigning>> {
+        let every = self.log_sign_every.unwrap_or(LOG_SIGN_EVERY);
+        let every = within("logSignEvery", every, SECOND..=DAY)?.unsigned();
+        match &self.log_key {
+            Some(key) => Ok(Some(LogSigning {
+                key: key.clone(),
+                every,
+            })),
+            None if self.log_sign_every.is_some() => {
+                bail!("--log-sign-every needs a key to sign with; add --log-key FILE")
+            }
+            None => Ok(None),
+        }
     }
 
     /// Until when tokens of the first version are taken: a day, from its first moment in UTC, or a time.

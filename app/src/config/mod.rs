@@ -156,6 +156,22 @@ pub(crate) struct ServeOptions {
         help_heading = "Fleet"
     )]
     pub(crate) keep_for: Option<TimeSpan>,
+    /// Sign the head of the decision and audit log with this Ed25519 key, in PEM. Towpath reads it again for each signature.
+    #[arg(
+        long,
+        env = "TOWPATH_LOG_KEY",
+        value_name = "FILE",
+        help_heading = "Fleet"
+    )]
+    pub(crate) log_key: Option<PathBuf>,
+    /// Sign the head of the log this often. [default: 1m]
+    #[arg(
+        long,
+        env = "TOWPATH_LOG_SIGN_EVERY",
+        value_name = "DURATION",
+        help_heading = "Fleet"
+    )]
+    pub(crate) log_sign_every: Option<TimeSpan>,
     /// Check the tokens of clusters and pipelines with the keys in this file. Towpath reads it again when it changes.
     #[arg(
         long,
@@ -638,7 +654,7 @@ impl ServeOptions {
     fn or(self, other: Self) -> Self {
         first_given! { self, other;
             listen, sources, refresh_every, degraded_after, allow_window_change, platforms, minors, fleet, clusters,
-            store, store_password_file, feedback, halts_to, keep_for, token_keys, people_keys, access, revoked_tokens, accept_unbound_tokens_until,
+            store, store_password_file, feedback, halts_to, keep_for, log_key, log_sign_every, token_keys, people_keys, access, revoked_tokens, accept_unbound_tokens_until,
             open_reads, pass_every, report_allowance, ocm, ocm_token, ocm_client_id,
             ocm_client_secret, ocm_offline_token, ocm_token_url, acm, acm_context, outcomes, people, aus_metrics, poll_every,
             max_connections, max_connections_per_address, tls_cert, tls_key, client_ca, client_crl, insecure_http, trusted_proxies, allowed_hosts,
@@ -751,13 +767,16 @@ impl Settings {
             query?.token.as_ref()
         });
         let tls_key = self.tls.as_ref().map(|tls| &tls.key);
+        let signing = self.fleet.iter().flat_map(|fleet| &fleet.log_signing);
+        let log_key = signing.map(|signing| &signing.key);
         let files = self
             .token_keys
             .iter()
             .chain(&self.people_keys)
             .chain(&self.sources.access.registry_auth_file)
             .chain(outcomes)
-            .chain(tls_key);
+            .chain(tls_key)
+            .chain(log_key);
         let people = self.people.secret_files();
         files.map(PathBuf::as_path).chain(hands).chain(people)
     }

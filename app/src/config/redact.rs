@@ -106,6 +106,10 @@ impl fmt::Display for FleetSettings {
         self.halts_to
             .iter()
             .try_for_each(|folder| writeln!(f, "haltsTo: {}", path(folder)))?;
+        if let Some(signing) = &self.log_signing {
+            writeln!(f, "logKey: {:?}", signing.key.display().to_string())?;
+            writeln!(f, "logSignEvery: {}", written(signing.every))?;
+        }
         writeln!(f, "keepFor: {}", written(self.keep_for.unwrap_or_default()))?;
         writeln!(f, "openReads: {}", self.reads == Reads::Open)?;
         writeln!(f, "passEvery: {}", written(self.pass_every))?;

@@ -66,6 +66,8 @@ fn the_default_file_names_every_option_with_its_default() {
         && options.people_keys.take().is_some()
         && options.access.take().is_some()
         && options.revoked_tokens.take().is_some()
+        && options.log_key.take().is_some()
+        && options.log_sign_every.take().is_some()
         && options.ocm.take().is_some()
         && options.ocm_token.take().is_some();
     assert!(options.ocm_client_id.take().is_some() && options.ocm_client_secret.take().is_some());

@@ -12,6 +12,7 @@ use towpath_core::feedback::{
     Assessment, Attempt, Followed, Halt, HaltsSoFar, KEPT_FOR, WatchAct, WatchDecision, WatchInput,
     watch, watched_releases,
 };
+use towpath_core::fleet::{Actor, Doer};
 use towpath_core::hex;
 use towpath_core::version::Version;
 use towpath_formats::feedback::kept::{self, KeptJudgement};
@@ -315,7 +316,14 @@ impl Watcher {
             why: halt_message(told, halt),
             at,
         };
-        let is_new = matches!(self.store.halt(&new).await?, HaltOutcome::Made(_));
+        let store = self.store.acting_for(Doer {
+            actor: Actor {
+                name: proposal::BY.into(),
+                known_by: "the watch of this service".into(),
+            },
+            from: "local".into(),
+        });
+        let is_new = matches!(store.halt(&new).await?, HaltOutcome::Made(_));
         if is_new {
             let (release, scope) = (&told.release, scope_words(&halt.scope));
             tracing::warn!(%release, "the watch halted a release, for {scope}");

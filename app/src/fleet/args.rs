@@ -11,7 +11,7 @@ use towpath_formats::fleet::Room;
 use towpath_formats::timespan::TimeSpan;
 
 use super::hands_args::HandsArgs;
-use super::{export, import, operator_acts, preflight, replay, token};
+use super::{audit_log, export, import, operator_acts, preflight, replay, token};
 use crate::cli::terminal_width;
 use crate::clock::NowArgs;
 use crate::config::{self, SourceArgs};
@@ -79,6 +79,13 @@ pub(crate) enum FleetCommand {
         after_help = "Example:\n  towpath fleet acts --fleet ./fleet --store sqlite:towpath.db"
     )]
     Acts(ActsArgs),
+    /// Write the audit log as lines of JSON: who did what, how they were known, from where, before and after.
+    ///
+    /// Oldest first. Every change that a person or a program makes is in it, in the same hash chain as the decisions.
+    #[command(
+        after_help = "Examples:\n  towpath fleet audit-log --since 2026-11-01T00:00:00Z\n  towpath fleet audit-log --whole > log.jsonl\n  towpath fleet replay --export log.jsonl --public-key log-key.pub"
+    )]
+    AuditLog(audit_log::AuditLogArgs),
     /// Show one cluster whole: facts, policy, verdicts, history, and what people decided about it.
     #[command(after_help = "Example:\n  towpath fleet show shop-eu --fleet ./fleet")]
     Show {
@@ -141,6 +148,12 @@ pub(crate) enum FleetCommand {
         /// Keep decisions and single spans of observed time for this long; 0 keeps them for ever. [default: 90d]
         #[arg(long, env = "TOWPATH_KEEP_FOR", value_name = "DURATION")]
         keep_for: Option<TimeSpan>,
+        /// Sign the head of the decision and audit log with this Ed25519 key, in PEM.
+        #[arg(long, env = "TOWPATH_LOG_KEY", value_name = "FILE")]
+        log_key: Option<PathBuf>,
+        /// Sign the head of the log this often. [default: 1m]
+        #[arg(long, env = "TOWPATH_LOG_SIGN_EVERY", value_name = "DURATION")]
+        log_sign_every: Option<TimeSpan>,
         #[command(flatten)]
         outcomes: config::OutcomesOptions,
         /// What to log: error, warn, info, debug, trace, or a filter such as `towpath=debug`. [default: info]

@@ -8,7 +8,9 @@ use tokio::sync::Semaphore;
 use towpath_core::agent::OrdersUse;
 use towpath_core::cluster::ClusterId;
 use towpath_core::finding::Place;
-use towpath_core::fleet::{Actor, BadQuestion, Filter, FleetPolicy, KnownFleet, PreflightRequest};
+use towpath_core::fleet::{
+    Actor, BadQuestion, Doer, Filter, FleetPolicy, KnownFleet, PreflightRequest,
+};
 use towpath_core::simulate::{MAX_DAYS, Outlook, forecast_days};
 use towpath_core::version::Version;
 use towpath_formats::fleet::acts::{self, Act, PausePlace};
@@ -31,7 +33,7 @@ use super::kept_outlook::KeptOutlook;
 use super::log_answers::LogReader;
 use super::published_fleet::{DecidedFleet, GraphHandle, GraphSource, PublishedFleet};
 use super::report_queue::ReportQueue;
-use super::{orders, preflight, reach, revocations};
+use super::{audit_log, orders, preflight, reach, revocations};
 
 /// Questions about the fleet that are worked on at once; one more is told to come back.
 const MAX_QUESTIONS: usize = 8;
@@ -114,7 +116,7 @@ impl FleetApi for FleetBackend {
         caller: Admitted,
         form: FleetForm,
     ) -> Pin<Box<dyn Future<Output = FleetAnswer> + Send>> {
-        let (backend, now) = (self.clone(), (self.clock)());
+        let (backend, now) = (self.clone().acting_for(&caller), (self.clock)());
         Box::pin(async move {
             match reach::checked(&backend, request, &caller).await {
                 Ok(request) => backend.answered(request, form, now).await,
@@ -125,6 +127,18 @@ impl FleetApi for FleetBackend {
 }
 
 impl FleetBackend {
+    /// The same for a caller: what they change is written down with how they are known, and from where.
+    fn acting_for(mut self, caller: &Admitted) -> Self {
+        if let Some(identity) = &caller.identity {
+            let from = caller.from.map(|address| address.to_string());
+            self.store = self.store.acting_for(Doer {
+                actor: identity.into(),
+                from: from.unwrap_or_default().into(),
+            });
+        }
+        self
+    }
+
     async fn answered(self, request: FleetRequest, form: FleetForm, now: Timestamp) -> FleetAnswer {
         match request {
             FleetRequest::Report {
@@ -212,6 +226,21 @@ impl FleetBackend {
                 .decision(number, cluster, form)
                 .await
                 .unwrap_or_else(|answer| answer),
+            FleetRequest::AuditLog {
+                after,
+                since,
+                until,
+                limit,
+            } => self
+                .log
+                .acts_logged(after, (since, until), limit, form)
+                .await
+                .unwrap_or_else(|answer| answer),
+            FleetRequest::Overrule { reload, actor } => {
+                let overruled = audit_log::overruled(&self.store, &reload, &actor, now).await;
+                let told = |_| FleetAnswer::Json("{}".to_owned());
+                overruled.map_or_else(|error| NotDone::Store(error).into(), told)
+            }
             FleetRequest::Acts { filter, standing } => self
                 .log
                 .acts(
@@ -528,7 +557,7 @@ impl FleetBackend {
             allowance,
             ..
         } = self;
-        if let FleetRequest::Import { list } = &request {
+        if let FleetRequest::Import { list, actor } = &request {
             // A pass may hold the fleet for a second, so the wait is on a thread of its own.
             let policy = move || {
                 let published = published_fleet.published()?;
@@ -537,7 +566,16 @@ impl FleetBackend {
             };
             let policy = tokio::task::spawn_blocking(policy).await.ok().flatten();
             let policy = policy.unwrap_or_default();
-            return import(&store, list, &policy, allowance, graph.enrolment(), now).await;
+            let (list, by) = (&**list, &*actor.name);
+            return import(
+                &store,
+                (list, by),
+                &policy,
+                allowance,
+                graph.enrolment(),
+                now,
+            )
+            .await;
         }
         let asked = request.clone();
         let looking = worked(&questions, BUSY, move || {
@@ -723,7 +761,7 @@ pub(super) fn looked<T>(
 /// Records a list, without its entries that have errors. A body that is no list changes nothing.
 async fn import(
     store: &Store,
-    list: &str,
+    (list, by): (&str, &str),
     policy: &FleetPolicy,
     allowance: SignedDuration,
     enrolment: Option<&Enrolment>,
@@ -739,7 +777,7 @@ async fn import(
         });
     }
     let ids: Vec<ClusterId> = list.clusters.iter().map(|state| state.id.clone()).collect();
-    let recorded = super::import::record(store, list, policy, allowance, now).await;
+    let recorded = super::import::record(store, list, by, policy, allowance, now).await;
     let mut recorded = recorded.map_err(NotDone::from)?;
     recorded.findings = found;
     if let Some(enrolment) = enrolment {

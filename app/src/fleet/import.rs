@@ -16,8 +16,9 @@ use towpath_formats::timespan::TimeSpan;
 use towpath_store::{ClusterReport, RecordOutcome, Store, StoreError};
 
 use super::facts::{Files, StoredFleet};
-use super::open_or_make;
+use super::local_user::local_user;
 use super::operator_acts::StoreArgs;
+use super::{audit_log, open_or_make};
 use crate::example::Origin;
 use crate::input::read_input;
 use crate::output::OutputArgs;
@@ -155,7 +156,7 @@ async fn import_list(args: &ImportArgs, path: &Path, now: Timestamp) -> anyhow::
     let allowance = args.report_allowance.signed();
     let policy = policy(args, now)?;
     let store = open_or_make(&args.store).await?;
-    let recorded = record(&store, list, &policy, allowance, now).await?;
+    let recorded = record(&store, list, &local_user().name, &policy, allowance, now).await?;
     Ok(Imported {
         findings,
         ..recorded
@@ -166,11 +167,13 @@ async fn import_list(args: &ImportArgs, path: &Path, now: Timestamp) -> anyhow::
 pub(super) async fn record(
     store: &Store,
     list: ClusterList,
+    by: &str,
     policy: &FleetPolicy,
     allowance: SignedDuration,
     now: Timestamp,
 ) -> towpath_store::Result<Imported> {
     let has_soak = !list.soak.is_empty();
+    audit_log::imported(store, &list.clusters, &list.soak, by, now).await?;
     // First: it may be refused, and then nothing is recorded.
     let soak = keep_soak(store, list.soak, policy, now).await?;
     let (mut changed, mut clusters) = (0, 0);
@@ -213,6 +216,7 @@ async fn import_aus_state(
     let (sums, findings) = aus_state::read(&Place::from(path), &bytes, &organisation.into())?;
     let policy = policy(args, now)?;
     let store = open_or_make(&args.store).await?;
+    audit_log::imported(&store, &[], &sums, &local_user().name, now).await?;
     let soak = keep_soak(&store, sums, &policy, now).await?;
     Ok(Imported {
         clusters: None,

@@ -13,7 +13,7 @@ use towpath_core::repeats::Repeats;
 use towpath_store::{Lease, Result, Store};
 
 /// The lease's name in the store.
-const NAME: &str = "scheduler";
+pub(super) const SCHEDULER_LEASE: &str = "scheduler";
 /// How long the lease lasts without being renewed.
 const TERM: Duration = Duration::from_secs(8);
 /// How often it is renewed, or tried for. Together with the term: 12 seconds until another has it.
@@ -60,7 +60,10 @@ impl LeaseKeeper {
     /// A pass begins: takes the lease, unless another scheduler has it.
     pub(super) async fn acquire(&self) -> Result<Option<Lease>> {
         self.want_until(Instant::now() + self.patience);
-        let lease = self.store.acquire(NAME, &self.owner, TERM).await?;
+        let lease = self
+            .store
+            .acquire(SCHEDULER_LEASE, &self.owner, TERM)
+            .await?;
         self.is_ours.store(lease.is_some(), Ordering::Relaxed);
         Ok(lease)
     }
@@ -126,7 +129,7 @@ async fn keep(
         if until <= Instant::now() {
             continue;
         }
-        match store.acquire(NAME, &owner, TERM).await {
+        match store.acquire(SCHEDULER_LEASE, &owner, TERM).await {
             Ok(lease) => {
                 let was_ours = is_ours.swap(lease.is_some(), Ordering::Relaxed);
                 if lease.is_some() && !was_ours {

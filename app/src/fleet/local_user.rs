@@ -2,7 +2,7 @@
 //! it is marked: `local:alice`.
 
 use towpath_core::access::{Identity, Source};
-use towpath_core::fleet::Actor;
+use towpath_core::fleet::{Actor, Doer};
 
 /// Users of this machine: one per line, with the number behind the second colon.
 const USERS: &str = "/etc/passwd";
@@ -17,6 +17,14 @@ pub(crate) fn local_user() -> Actor {
         .flatten();
     let name = users.as_deref().and_then(|users| name_of(users, number));
     actor(name, number)
+}
+
+/// The same as somebody who changes a store.
+pub(crate) fn local_doer() -> Doer {
+    Doer {
+        actor: local_user(),
+        from: "local".into(),
+    }
 }
 
 /// A user of a directory service is not in the file: then the number is the name.

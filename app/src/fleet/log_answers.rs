@@ -177,7 +177,7 @@ fn whole(
     .written())
 }
 
-fn unavailable(error: StoreError) -> FleetAnswer {
+pub(super) fn unavailable(error: StoreError) -> FleetAnswer {
     FleetAnswer::Unavailable(error.to_string())
 }
 

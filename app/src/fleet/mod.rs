@@ -4,6 +4,7 @@
 mod acts;
 mod answers;
 mod args;
+mod audit_log;
 mod aus_metrics;
 mod cluster_answer;
 mod complaint;
@@ -19,6 +20,8 @@ mod kept_outlook;
 pub(crate) mod lease;
 pub(crate) mod local_user;
 mod log_answers;
+mod log_proof;
+pub(crate) mod log_signing;
 mod look;
 mod operator_acts;
 mod orders;
@@ -105,6 +108,8 @@ async fn answer(command: FleetCommand) -> anyhow::Result<bool> {
             once,
             pass_every,
             keep_for,
+            log_key,
+            log_sign_every,
             outcomes,
             log,
             log_format,
@@ -116,6 +121,8 @@ async fn answer(command: FleetCommand) -> anyhow::Result<bool> {
                     None => config::from_environment("TOWPATH_PASS_EVERY")?,
                 },
                 keep_for,
+                log_key,
+                log_sign_every,
                 outcomes,
                 log,
                 log_format,
@@ -141,6 +148,7 @@ async fn answer(command: FleetCommand) -> anyhow::Result<bool> {
         FleetCommand::Import(args) => import::import(args).await,
         FleetCommand::Forget(args) => operator_acts::forget(args).await,
         FleetCommand::Upgrades(args) => operator_acts::upgrades(args).await,
+        FleetCommand::AuditLog(args) => audit_log::audit_log(args).await,
         FleetCommand::Replay(args) => replay::replay(args).await,
         FleetCommand::Check(args) => operator_acts::check(args).await,
         FleetCommand::Backup(args) => operator_acts::backup(args).await,
@@ -171,12 +179,14 @@ impl Drop for OpenStore {
 /// Opens a store that exists already.
 async fn open(address: impl Into<StoreAddress>) -> anyhow::Result<OpenStore> {
     let store = Store::open_existing(address).await;
+    let store = store.map(|store| store.acting_for(local_user::local_doer()));
     store.map(OpenStore).context("the store cannot be opened")
 }
 
 /// Opens a store, and makes it if there is none.
 async fn open_or_make(address: impl Into<StoreAddress>) -> anyhow::Result<OpenStore> {
     let store = Store::open(address).await;
+    let store = store.map(|store| store.acting_for(local_user::local_doer()));
     store.map(OpenStore).context("the store cannot be opened")
 }
 

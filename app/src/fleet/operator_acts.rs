@@ -18,7 +18,7 @@ use towpath_store::{Store, StoreAddress, UpgradeSelection};
 use super::acts::{NO_REASON, People};
 use super::facts::{self, Files, StoredFleet};
 use super::local_user::local_user;
-use super::{DEFAULT_STORE, open};
+use super::{DEFAULT_STORE, audit_log, open};
 use crate::cli::{print, terminal_width};
 use crate::config::{self, ServeOptions, SourceArgs};
 use crate::example::Origin;
@@ -550,5 +550,7 @@ pub(super) async fn backup(args: BackupArgs) -> anyhow::Result<bool> {
 
 pub(super) async fn restore(args: BackupArgs) -> anyhow::Result<bool> {
     Store::restore(&args.file, &args.store).await?;
+    let (store, from) = (open(&args.store).await?, args.file.display().to_string());
+    audit_log::restored(&store, &from, Timestamp::now()).await?;
     yes(&format!("{} was restored.\n", args.file.display()))
 }

@@ -54,6 +54,7 @@ pub(super) fn answer(command: &FleetCommand) -> Option<anyhow::Result<bool>> {
             let form = text_form(args.read.output);
             shown(&args.server.given()?, &question, form, args.limit())
         }
+        FleetCommand::AuditLog(args) => args.asked(&args.server.given()?),
         FleetCommand::Show {
             cluster,
             server,

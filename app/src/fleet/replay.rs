@@ -1,16 +1,20 @@
-//! Replay: repeats past decisions from their saved input, and lists the newest. The results must be identical.
+//! Replay: repeats past decisions from their saved input, and lists the newest. The results must be identical. With a public key it
+//! also verifies the signatures of the log's head.
 
 use anyhow::{Context, bail};
 use clap::Args;
 use towpath_core::fleet::{Decision, FleetPlanner, dispatch, find_cluster};
 use towpath_formats::feedback::record;
+use towpath_formats::fleet::audit_log::heads::FollowedLog;
+use towpath_formats::fleet::audit_log::{self as told};
 use towpath_formats::fleet::log::{self, DecisionRow, LogEntry, Replay};
 use towpath_formats::fleet::{input, text};
 use towpath_formats::words::{counted, second};
 use towpath_store::{Store, StoredDecision};
 
-use super::open;
+use super::log_proof::{self, ProofArgs};
 use super::operator_acts::StoreArgs;
+use super::{audit_log, open};
 use crate::cli::say;
 use crate::terminal::room;
 
@@ -29,10 +33,16 @@ pub(crate) struct ReplayArgs {
     #[arg(long, value_name = "NAME", requires = "decision")]
     why: Option<String>,
     #[command(flatten)]
+    proof: ProofArgs,
+    #[command(flatten)]
     store: StoreArgs,
 }
 
 pub(super) async fn replay(args: ReplayArgs) -> anyhow::Result<bool> {
+    let keys = args.proof.keys()?;
+    if let Some(export) = &args.proof.export {
+        return log_proof::export(export, &args.proof, &keys);
+    }
     let store = open(&args.store).await?;
     let chain = store.verify_chain().await?;
     for problem in &chain.problems {
@@ -46,8 +56,15 @@ pub(super) async fn replay(args: ReplayArgs) -> anyhow::Result<bool> {
             "decision {wanted} was pruned: decisions up to {seq} were removed by {at}; --keep-for sets how long they are kept"
         );
     }
-    let (mut same, mut but_words, mut different) = (0, 0, 0);
-    let listed_after = store.newest_decision().await? - i64::from(args.limit);
+    let mut log = FollowedLog {
+        pruned: chain
+            .checkpoint
+            .as_ref()
+            .map(|pruned| (pruned.seq, pruned.hash, pruned.at)),
+        ..FollowedLog::default()
+    };
+    let (mut same, mut but_words, mut different, mut acts) = (0, 0, 0, 0);
+    let listed_after = store.before_newest(args.limit.into()).await?;
     let mut listed = Vec::new();
     let mut after = args.decision.map_or(0, |seq| seq - 1);
     loop {
@@ -61,6 +78,17 @@ pub(super) async fn replay(args: ReplayArgs) -> anyhow::Result<bool> {
                     args.decision.unwrap_or_default(),
                     store.newest_decision().await?
                 );
+            }
+            log.entries
+                .insert(decision.seq, (decision.hash, decision.at));
+            if decision.is_act() {
+                if args.decision.is_some() {
+                    let act = audit_log::acts_of(std::slice::from_ref(decision))?;
+                    say(&told::lines(&act))?;
+                    return Ok(chain.problems.is_empty());
+                }
+                acts += 1;
+                continue;
             }
             let is_listed = args.decision.is_none() && decision.seq > listed_after;
             let replay = match is_of_a_watch(decision) {
@@ -108,9 +136,13 @@ pub(super) async fn replay(args: ReplayArgs) -> anyhow::Result<bool> {
         .as_ref()
         .map(|checkpoint| format!(", from its checkpoint after decision {}", checkpoint.seq));
     say(&format!(
-        "{} repeated: {same} identical, {different} different; the chain of {} is {}{}.\n",
+        "{} repeated: {same} identical, {different} different; the chain of {}{} is {}{}.\n",
         counted(same + but_words + different, "decision"),
         chain.entries,
+        match acts {
+            0 => String::new(),
+            acts => format!(", of which {} what somebody did,", are(acts)),
+        },
         if chain.problems.is_empty() {
             "intact"
         } else {
@@ -130,7 +162,21 @@ pub(super) async fn replay(args: ReplayArgs) -> anyhow::Result<bool> {
             counted(but_words, "decision")
         ))?;
     }
-    Ok(different == 0 && chain.problems.is_empty())
+    let vouched = match keys.is_empty() {
+        true => true,
+        false => {
+            let heads = log_proof::signed_heads(&store).await?;
+            log_proof::told(&log, heads, &args.proof, &keys)?
+        }
+    };
+    Ok(different == 0 && chain.problems.is_empty() && vouched)
+}
+
+fn are(acts: usize) -> String {
+    match acts {
+        1 => "1 is".to_owned(),
+        acts => format!("{acts} are"),
+    }
 }
 
 /// Makes a decision again, and compares it with the one that is stored.

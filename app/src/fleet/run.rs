@@ -47,6 +47,7 @@ const STOPPING: &str = "no further pass; upgrades that have started continue";
 /// Decides and acts until told to stop.
 pub(crate) async fn run(settings: Settings, once: bool) -> anyhow::Result<bool> {
     let fleet = needed(&settings)?;
+    fleet.check_log_key()?;
     let now = settings.now.unwrap_or_else(Timestamp::now);
     let graph = facts::graph(&settings, now)?.map_or(GraphSource::None, |graph| {
         GraphSource::Fixed(Arc::new(graph))
@@ -79,6 +80,7 @@ async fn pass_once(
     let published = Arc::new(PublishedFleet::default());
     let query = outcomes_query(store, fleet, &settings.sources.access.http, &published)?;
     let mut scheduler = Scheduler::new(store.clone(), fleet.clone(), graph, published)?;
+    scheduler.sign_log(Arc::new(move || now), None)?;
     let passed = scheduler.pass(now).await;
     let findings = scheduler.findings();
     scheduler.stop().await;
@@ -111,8 +113,9 @@ async fn pass_for_ever(
     let query = outcomes_query(store, fleet, &settings.sources.access.http, &published)?;
     let now = settings.now;
     let clock: Clock = Arc::new(move || now.unwrap_or_else(Timestamp::now));
-    let query = query.map(|query| BackgroundQuery::start(query, None, clock));
+    let query = query.map(|query| BackgroundQuery::start(query, None, clock.clone()));
     let mut scheduler = Scheduler::new(store.clone(), fleet.clone(), graph, published)?;
+    scheduler.sign_log(clock, None)?;
     let mut stop = std::pin::pin!(crate::serve::stop_signal(STOPPING)?);
     let (mut complaint, began) = (Complaint::default(), Instant::now());
     let mut ticks = ticks(fleet.pass_every);
@@ -247,6 +250,7 @@ pub(crate) fn in_background(
     let address = fleet.store_address();
     // What no waiting can mend ends the start.
     address.check().context("--store cannot be used")?;
+    fleet.check_log_key()?;
     if let Some(query) = &fleet.outcomes.query {
         query.prometheus(&access.http)?;
     }
@@ -302,7 +306,10 @@ pub(crate) fn in_background(
         let start = |query| BackgroundQuery::start(query, Some(service.clone()), clock.clone());
         let query = query.map(|query| query.map(start));
         match Scheduler::new(store.clone(), fleet, graph, published_fleet) {
-            Ok(scheduler) => {
+            Ok(mut scheduler) => {
+                if let Err(error) = scheduler.sign_log(clock.clone(), Some(service.clone())) {
+                    tracing::error!("the head of the log is not signed: {error:#}");
+                }
                 pass_until(scheduler, &service, &clock, every, names_of_aus, &stopped).await;
             }
             Err(error) => tracing::error!("the fleet's scheduler cannot start: {error:#}"),

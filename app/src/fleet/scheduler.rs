@@ -25,11 +25,13 @@ use towpath_store::{
     ActMark, ChangeMark, Claim, ClaimOutcome, ClusterReport, InputPart, Lease, Lock, Need,
     PruningCounts, Retention, StartPlace, Store,
 };
+use towpath_web::{Clock, Service};
 
 use super::facts::{self, Files, FleetReading, Offers, StoredFleet};
 use super::hands::{self, Hands, hands_of};
 use super::kept_attempts::KeptAttempts;
 use super::lease::{LeaseKeeper, new_owner};
+use super::log_signing::BackgroundSigning;
 use super::outcomes_file::OutcomesFile;
 use super::published_fleet::{DecidedFleet, GraphHandle, GraphSource, PassOutcome, PublishedFleet};
 use crate::config::FleetSettings;
@@ -52,6 +54,9 @@ pub(crate) struct Scheduler {
     pub(crate) published_fleet: Arc<PublishedFleet>,
     settings: FleetSettings,
     keeper: LeaseKeeper,
+    /// Under which the keeper holds the lease.
+    owner: String,
+    signing: Option<BackgroundSigning>,
     files: Files,
     graph: GraphSource,
     hands: Option<Box<dyn Hands>>,
@@ -87,12 +92,14 @@ impl Scheduler {
         let minors = minors::of(settings.minors.as_deref())?;
         let owner = new_owner();
         let outcomes_file = settings.outcomes.file.clone().map(OutcomesFile::new);
-        let keeper = LeaseKeeper::new(store.clone(), owner, settings.pass_every);
+        let keeper = LeaseKeeper::new(store.clone(), owner.clone(), settings.pass_every);
         Ok(Self {
             store,
             published_fleet,
             settings,
             keeper,
+            owner,
+            signing: None,
             files,
             graph,
             hands,
@@ -109,6 +116,20 @@ impl Scheduler {
             lease: None,
             pruned: None,
         })
+    }
+
+    /// Signs the head of the log from now on, whenever this scheduler holds the lease, and tells the service of it.
+    pub(crate) fn sign_log(
+        &mut self,
+        clock: Clock,
+        service: Option<Arc<Service>>,
+    ) -> anyhow::Result<()> {
+        let (store, signing) = (self.store.clone(), self.settings.log_signing.clone());
+        let owner = self.owner.clone();
+        self.signing = Some(BackgroundSigning::start(
+            store, signing, owner, clock, service,
+        )?);
+        Ok(())
     }
 
     /// Reads, decides, acts, publishes.
@@ -296,6 +317,9 @@ impl Scheduler {
 
     /// Lets another replica take over at once.
     pub(crate) async fn stop(&mut self) {
+        if let Some(signing) = self.signing.take() {
+            signing.stop().await;
+        }
         self.keeper.stop().await;
         if let Some(lease) = self.lease.take()
             && let Err(error) = self.store.release(&lease).await

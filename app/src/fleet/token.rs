@@ -13,8 +13,8 @@ use towpath_formats::fleet::token::{self, Claims, Enrolment, Grant, Person};
 use towpath_formats::words::second;
 use towpath_store::StoreAddress;
 
-use super::open;
 use super::operator_acts::known;
+use super::{audit_log, open};
 use crate::cli::print;
 use crate::clock::NowArgs;
 use crate::server::{Question, Server, ServerArgs};
@@ -59,6 +59,9 @@ pub(crate) struct TokenArgs {
     /// Read the password of the PostgreSQL store from this file.
     #[arg(long, value_name = "FILE", requires = "store")]
     store_password_file: Option<PathBuf>,
+    /// Write to the audit log of this store that the token was made, before it is printed.
+    #[arg(long, value_name = "URL", conflicts_with = "server")]
+    log_store: Option<String>,
     #[command(flatten)]
     server: ServerArgs,
     /// Number of days until the token expires.
@@ -132,11 +135,46 @@ pub(super) async fn token(args: &TokenArgs) -> anyhow::Result<bool> {
         Some(cluster) => Some(args.enrolment(cluster).await?),
         None => None,
     };
-    issue(args, enrolment)
+    let made = made(args, enrolment)?;
+    if let Some(url) = &args.log_store {
+        let store = open(StoreAddress {
+            url: url.clone(),
+            password_file: None,
+        });
+        let (claims, whose) = (&made.claims, &*made.whose);
+        audit_log::token_made(&*store.await?, claims, whose, Timestamp::now()).await?;
+    }
+    made.print()
 }
 
-/// Prints a token; beside it, for people, what it is for and when it ends.
+/// Prints a token that nobody writes down.
 pub(super) fn issue(args: &TokenArgs, enrolment: Option<Enrolment>) -> anyhow::Result<bool> {
+    made(args, enrolment)?.print()
+}
+
+struct MadeToken {
+    text: String,
+    claims: Claims,
+    /// What it is for, as people say it.
+    whose: String,
+}
+
+impl MadeToken {
+    /// Prints it; beside it, for people, what it is for and when it ends.
+    fn print(&self) -> anyhow::Result<bool> {
+        let (whose, claims) = (&self.whose, &self.claims);
+        writeln!(
+            std::io::stderr(),
+            "Token for {whose}. Expires {}. Serial {}.",
+            second(claims.end),
+            claims.serial
+        )?;
+        print(&format!("{}\n", self.text))?;
+        Ok(true)
+    }
+}
+
+fn made(args: &TokenArgs, enrolment: Option<Enrolment>) -> anyhow::Result<MadeToken> {
     let whole = TimestampRound::new()
         .smallest(jiff::Unit::Millisecond)
         .mode(RoundMode::Trunc);
@@ -161,14 +199,11 @@ pub(super) fn issue(args: &TokenArgs, enrolment: Option<Enrolment>) -> anyhow::R
     let token = keys
         .issue(&claims)
         .map_err(|problem| anyhow::anyhow!("cannot make the token: {problem}"))?;
-    writeln!(
-        std::io::stderr(),
-        "Token for {whose}. Expires {}. Serial {}.",
-        second(claims.end),
-        claims.serial
-    )?;
-    print(&format!("{token}\n"))?;
-    Ok(true)
+    Ok(MadeToken {
+        text: token.to_string(),
+        claims,
+        whose,
+    })
 }
 
 impl TokenArgs {

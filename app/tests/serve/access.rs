@@ -68,6 +68,7 @@ fn asked(endpoint: &Value) -> Asked {
         "halts"
             | "decisions"
             | "decision"
+            | "auditLog"
             | "watch"
             | "import"
             | "haltRollout"

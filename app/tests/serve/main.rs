@@ -3,6 +3,7 @@
 mod access;
 mod acts;
 mod agent;
+mod audit_log;
 mod backup;
 mod bound;
 mod contract;

@@ -339,6 +339,33 @@ const CASES: &[Case<'_>] = &[
         "75m",
         &[],
     ),
+    (
+        "TowpathLogNotSigned",
+        &[(
+            "towpath_log_head_signed_timestamp_seconds{pod=\"a\"}",
+            "0x60",
+        )],
+        "30m",
+        &["warning"],
+    ),
+    (
+        "TowpathLogNotSigned",
+        &[("towpath_log_signing_works{pod=\"a\"}", "0x60")],
+        "30m",
+        &["warning"],
+    ),
+    (
+        "TowpathLogNotSigned",
+        &[
+            (
+                "towpath_log_head_signed_timestamp_seconds{pod=\"a\"}",
+                "0+60x60",
+            ),
+            ("towpath_log_signing_works{pod=\"a\"}", "1x60"),
+        ],
+        "30m",
+        &[],
+    ),
 ];
 
 #[test]

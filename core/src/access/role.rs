@@ -11,7 +11,7 @@ pub enum Role {
     Operator,
     /// Decides about releases for everybody: halts, reloads, overrules checks.
     ReleaseAdministrator,
-    /// Is one of the two people who undo a halt.
+    /// Is one of the two people who undo a halt, and reads the audit log.
     SecondSigner,
     /// Decides who belongs to the fleet: forgets and imports clusters, revokes tokens.
     FleetAdministrator,
@@ -37,6 +37,7 @@ pub enum Permission {
     Forget,
     Import,
     ManageTokens,
+    ReadAuditLog,
 }
 
 impl Role {
@@ -81,7 +82,7 @@ impl Role {
 }
 
 impl Permission {
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 16] = [
         Self::ReadFleet,
         Self::Pause,
         Self::Resume,
@@ -97,6 +98,7 @@ impl Permission {
         Self::Forget,
         Self::Import,
         Self::ManageTokens,
+        Self::ReadAuditLog,
     ];
 
     /// The roles that permit it.
@@ -114,6 +116,8 @@ impl Permission {
             Self::OverruleSource | Self::Halt => &[Role::ReleaseAdministrator],
             // Two people with different names do it. The first may be whoever halted.
             Self::UndoHalt => &[Role::ReleaseAdministrator, Role::SecondSigner],
+            // Names, addresses and tokens of people are for those who look after others, and never open to everybody.
+            Self::ReadAuditLog => &[Role::SecondSigner, Role::FleetAdministrator],
             Self::Forget | Self::Import | Self::ManageTokens => &[Role::FleetAdministrator],
         }
     }
@@ -136,6 +140,7 @@ impl Permission {
             Self::Forget => "forget",
             Self::Import => "import",
             Self::ManageTokens => "manageTokens",
+            Self::ReadAuditLog => "readAuditLog",
         }
     }
 
@@ -157,6 +162,7 @@ impl Permission {
             Self::Forget => "forget a cluster",
             Self::Import => "import a list of clusters",
             Self::ManageTokens => "revoke tokens",
+            Self::ReadAuditLog => "read the audit log",
         }
     }
 

@@ -19,6 +19,7 @@ mod history;
 mod holds;
 mod known;
 mod ledger;
+pub mod log_head;
 mod matrix;
 pub mod names;
 mod offers;
@@ -77,8 +78,9 @@ pub use accepted_risk::{AcceptedRisk, RiskEnd};
 pub use agent_update::{AgentOutcome, AgentUpdate};
 pub use binding::{Authority, Binding, BoundIdentity, NotAsBound};
 pub use enrolment::{UnknownClusters, UnplacedReason};
+pub use log_head::{LogHead, SignedHead};
 pub use names::{NameClash, name_clashes, name_findings};
-pub use person_act::{ActKind, Actor, PersonAct, Said};
+pub use person_act::{ActKind, Actor, Doer, PersonAct, Said};
 pub use policy::{
     ClusterPolicy, FleetPolicy, LeftAlone, Organisation, Parallel, PolicyDefault, Sector,
     UpgradePolicy,

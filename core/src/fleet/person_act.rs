@@ -25,6 +25,14 @@ impl From<&Identity> for Actor {
     }
 }
 
+/// Somebody who acts, and from where.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Doer {
+    pub actor: Actor,
+    /// The address of the client; `local` for a command on the store.
+    pub from: Name,
+}
+
 impl Actor {
     /// What they say.
     pub fn says(&self, why: &str, at: Timestamp) -> Said {

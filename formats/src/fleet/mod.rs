@@ -4,6 +4,7 @@ pub(crate) mod accepted_risks;
 pub mod acts;
 pub mod agenda;
 pub mod attempts;
+pub mod audit_log;
 pub mod aus_state;
 pub mod cluster;
 pub mod cluster_list;

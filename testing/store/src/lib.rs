@@ -84,6 +84,11 @@ impl Place {
 
 /// Makes a store what it was under schema 6.
 pub const SCHEMA_SIX: &[&str] = &[
+    "DELETE FROM decisions WHERE kind IS NOT NULL",
+    "UPDATE counters SET value = (SELECT COALESCE(MAX(seq), 0) FROM decisions) WHERE name = 'decisions'",
+    "DROP INDEX decisions_of_kind",
+    "ALTER TABLE decisions DROP COLUMN kind",
+    "DROP TABLE log_heads",
     "DROP TABLE acts",
     "DROP TABLE revocations",
     "DELETE FROM counters WHERE name = 'acts'",
@@ -96,8 +101,23 @@ pub const SCHEMA_SIX: &[&str] = &[
     "UPDATE towpath_schema SET version = 6",
 ];
 
+/// Makes a store what it was under schema 11, the last before the log had what people did. What they did goes.
+pub const SCHEMA_ELEVEN: &[&str] = &[
+    "DELETE FROM decisions WHERE kind IS NOT NULL",
+    "UPDATE counters SET value = (SELECT COALESCE(MAX(seq), 0) FROM decisions) WHERE name = 'decisions'",
+    "DROP INDEX decisions_of_kind",
+    "ALTER TABLE decisions DROP COLUMN kind",
+    "DROP TABLE log_heads",
+    "UPDATE towpath_schema SET version = CASE WHEN version > 11 THEN 11 ELSE version END, newest = 11",
+];
+
 /// Makes a store what it was under schema 9, the last before people's acts were kept.
 pub const SCHEMA_NINE: &[&str] = &[
+    "DELETE FROM decisions WHERE kind IS NOT NULL",
+    "UPDATE counters SET value = (SELECT COALESCE(MAX(seq), 0) FROM decisions) WHERE name = 'decisions'",
+    "DROP INDEX decisions_of_kind",
+    "ALTER TABLE decisions DROP COLUMN kind",
+    "DROP TABLE log_heads",
     "DROP TABLE acts",
     "DROP TABLE revocations",
     "DELETE FROM counters WHERE name = 'acts'",
@@ -108,6 +128,11 @@ pub const SCHEMA_NINE: &[&str] = &[
 
 /// Makes a store what it was under schema 2.
 pub const SCHEMA_TWO: &[&str] = &[
+    "DELETE FROM decisions WHERE kind IS NOT NULL",
+    "UPDATE counters SET value = (SELECT COALESCE(MAX(seq), 0) FROM decisions) WHERE name = 'decisions'",
+    "DROP INDEX decisions_of_kind",
+    "ALTER TABLE decisions DROP COLUMN kind",
+    "DROP TABLE log_heads",
     "DROP TABLE acts",
     "DROP TABLE revocations",
     "DELETE FROM counters WHERE name = 'acts'",

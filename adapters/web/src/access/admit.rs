@@ -1,5 +1,7 @@
 //! Whether a caller may use an endpoint, and where.
 
+use std::net::IpAddr;
+
 use http::StatusCode;
 use towpath_core::access::{self, Grants, Identity, Permission, Reach, Role, RoleScope, Target};
 
@@ -14,6 +16,8 @@ use crate::routes::{Route, Who};
 pub struct Admitted {
     /// None: nobody said who they are. They only read.
     pub identity: Option<Identity>,
+    /// Where they ask from, for the audit log.
+    pub from: Option<IpAddr>,
     permission: Permission,
     grants: Grants,
 }
@@ -23,8 +27,17 @@ impl Admitted {
     pub(crate) fn cluster() -> Self {
         Self {
             identity: None,
+            from: None,
             permission: Permission::ReadFleet,
             grants: Grants::default(),
+        }
+    }
+
+    /// The same, from that address.
+    pub(crate) fn coming_from(self, address: IpAddr) -> Self {
+        Self {
+            from: Some(address),
+            ..self
         }
     }
 
@@ -63,6 +76,7 @@ pub(crate) fn admit(
     if permission == Permission::ReadFleet && reads_are_open(service) {
         return Ok(Some(Admitted {
             identity: caller.identity().cloned(),
+            from: None,
             permission,
             grants: Grants::from_iter([(Role::Viewer, Reach::Everywhere)]),
         }));
@@ -75,6 +89,7 @@ pub(crate) fn admit(
         )),
         false => Ok(Some(Admitted {
             identity: Some(known.identity.clone()),
+            from: None,
             permission,
             grants: known.grants.clone(),
         })),

@@ -29,6 +29,7 @@ pub use aus_metrics::{AusCluster, AusMetrics, AusOrganisation, AusRemaining, Aus
 pub use metrics::{Bounded, ClusterCount, FleetMetrics, RemainingSoak};
 pub(crate) use metrics::{FleetCollector, ReportResults};
 
+use crate::ReloadRequest;
 use crate::access::Admitted;
 
 /// The app's side of the fleet API.
@@ -256,6 +257,20 @@ pub enum FleetRequest {
     Import {
         /// The list as received.
         list: Arc<str>,
+        actor: Actor,
+    },
+    /// What people and programs did, oldest first, from the chained log.
+    AuditLog {
+        /// Only entries after this number.
+        after: i64,
+        since: Option<Timestamp>,
+        until: Option<Timestamp>,
+        limit: Option<usize>,
+    },
+    /// Somebody overrules the checks of a source. It is written down before it is done.
+    Overrule {
+        reload: ReloadRequest,
+        actor: Actor,
     },
 }
 

@@ -47,6 +47,7 @@ const MATRIX: &str = "by, org, sector, workload, cluster, held-by, limit, after"
 const CALENDAR: &str = "from, until, org, sector, workload, cluster, held-by, limit, after";
 const ACTS: &str = "org, cluster, standing, limit, after";
 const LOG: &str = "before, limit";
+const AUDIT_LOG: &str = "since, until, after-entry, limit";
 /// What is said to who asks for something sealed without a nonce.
 const NO_NONCE: &str = "parameter nonce is missing; add nonce=";
 /// What is said to who asks for a page that none of our answers named.
@@ -164,6 +165,29 @@ pub(crate) fn decisions(_: &str, query: &str) -> Result<FleetRequest, String> {
     let Parameters { filter, before, .. } = Parameters::read(LOG, query)?;
     let limit = filter.limit;
     Ok(FleetRequest::Decisions { before, limit })
+}
+
+pub(crate) fn audit_log(_: &str, query: &str) -> Result<FleetRequest, String> {
+    let Parameters {
+        filter,
+        since,
+        until,
+        after_entry,
+        ..
+    } = Parameters::read(AUDIT_LOG, query)?;
+    if let (Some(since), Some(until)) = (since, until)
+        && until <= since
+    {
+        return Err(format!(
+            "until is {until}, and since is {since}; until must be later"
+        ));
+    }
+    Ok(FleetRequest::AuditLog {
+        after: after_entry.unwrap_or(0),
+        since,
+        until,
+        limit: filter.limit,
+    })
 }
 
 pub(crate) fn decision(number: &str, query: &str) -> Result<FleetRequest, String> {
@@ -369,8 +393,11 @@ pub(crate) fn preflight(_: &str, body: &str, by: &Identity) -> Result<FleetReque
 }
 
 /// The list itself is read where it is recorded.
-pub(crate) fn import(_: &str, body: &str, _: &Identity) -> Result<FleetRequest, String> {
-    Ok(FleetRequest::Import { list: body.into() })
+pub(crate) fn import(_: &str, body: &str, by: &Identity) -> Result<FleetRequest, String> {
+    Ok(FleetRequest::Import {
+        list: body.into(),
+        actor: by.into(),
+    })
 }
 
 /// The cluster's id or name in a path.
@@ -472,6 +499,8 @@ struct Parameters {
     from: Option<Timestamp>,
     until: Option<Timestamp>,
     before: Option<i64>,
+    since: Option<Timestamp>,
+    after_entry: Option<i64>,
 }
 
 impl Parameters {
@@ -503,6 +532,8 @@ impl Parameters {
             "from" => once(key, &mut self.from, time(key, &value)?),
             "until" => once(key, &mut self.until, time(key, &value)?),
             "before" => once(key, &mut self.before, number(key, &value, i64::MAX)?),
+            "since" => once(key, &mut self.since, time(key, &value)?),
+            "after-entry" => once(key, &mut self.after_entry, number(key, &value, i64::MAX)?),
             "org" => once(key, &mut filter.organisation, text(key, value.into())?),
             "sector" => once(key, &mut filter.sector, text(key, value.into())?),
             "workload" => once(key, &mut filter.workload, text(key, value.into())?),

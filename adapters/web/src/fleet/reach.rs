@@ -45,6 +45,8 @@ impl FleetRequest {
             | Self::UndoHalt { .. }
             | Self::Revocations
             | Self::Revoke { .. }
+            | Self::AuditLog { .. }
+            | Self::Overrule { .. }
             | Self::Import { .. } => caller.may(Target::Everywhere)?,
             // The fleet knows whose they are.
             Self::Cluster { .. }
@@ -101,6 +103,8 @@ impl FleetRequest {
             | Self::UndoHalt { .. }
             | Self::Revocations
             | Self::Revoke { .. }
+            | Self::AuditLog { .. }
+            | Self::Overrule { .. }
             | Self::Import { .. }
             | Self::Report { .. }
             | Self::Orders { .. } => None,

@@ -245,6 +245,12 @@ pub static ROUTES: &[Route] = &[
         "The decision log, newest first",
     ),
     get(
+        "/api/v1/fleet/audit-log",
+        (Who::May(Permission::ReadAuditLog), Read(query::audit_log)),
+        "auditLog",
+        "Who did what, how they were known, from where, before and after; oldest first, with the newest signed head of the log",
+    ),
+    get(
         "/api/v1/fleet/decisions/{decision}",
         (Who::May(Permission::ReadFleet), Read(query::decision)),
         "decision",

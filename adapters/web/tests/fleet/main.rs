@@ -349,10 +349,11 @@ fn changes_need_the_administrators_token() {
         },
         FleetRequest::Forget {
             cluster: "c".into(),
-            actor,
+            actor: actor.clone(),
         },
         FleetRequest::Import {
             list: r#"{"clusters": []}"#.into(),
+            actor,
         },
     ];
     assert_eq!(door.asked(), expected);
