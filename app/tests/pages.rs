@@ -36,6 +36,11 @@ const NOT_RUN: &[(&str, &str, &str)] = &[
         "needs certificates; app/tests/serve/tls.rs serves and asks with some",
     ),
     (
+        "docs/from-osus.md",
+        "",
+        "needs a cluster and a registry; app/tests/serve/update_service.rs serves such an object",
+    ),
+    (
         "docs/login.md",
         "",
         "needs an OIDC issuer; app/tests/serve/people.rs asks as people whom one knows",
