@@ -107,11 +107,14 @@ fn an_update_service_is_served_and_a_new_graph_data_image_reaches_clients_withou
 
     // An object that cannot be understood changes nothing but what /readyz says.
     let before = fs::read_to_string(&file).expect("the object");
-    swap(&file, &before.replace("  replicas", "  replicsa"));
+    swap(
+        &file,
+        &before.replace("kind: UpdateService", "kind: UpdateServise"),
+    );
     let is_told = |t: &Towpath| {
         ["graph-data", "releases"]
             .iter()
-            .all(|name| source(t, name)["problem"]["kind"] == "unknown-field")
+            .all(|name| source(t, name)["problem"]["kind"] == "not-an-update-service")
     };
     towpath.until("both sources say so", is_told);
     assert_eq!(offered(&towpath), ALL[..1]);
