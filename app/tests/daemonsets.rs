@@ -288,6 +288,9 @@ impl Stage {
         let said = String::from_utf8_lossy(&output.stderr);
         let answer =
             serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text}{said}"));
+        if arguments.first() == Some(&"run") {
+            towpath_testing_services::schema::hold("daemonsets run", &text);
+        }
         (output.status.code().unwrap(), answer)
     }
 

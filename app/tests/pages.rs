@@ -41,6 +41,11 @@ const NOT_RUN: &[(&str, &str, &str)] = &[
         "needs a store with acts and a running service; app/tests/serve/audit_log.rs writes, signs and verifies there",
     ),
     (
+        "docs/from-osus.md",
+        "",
+        "needs a cluster and a registry; app/tests/serve/update_service.rs serves such an object",
+    ),
+    (
         "docs/login.md",
         "",
         "needs an OIDC issuer; app/tests/serve/people.rs asks as people whom one knows",

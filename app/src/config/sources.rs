@@ -40,6 +40,10 @@ pub(crate) struct SourceOptions {
     #[arg(long, env = "TOWPATH_RELEASES", value_name = "WHERE")]
     #[serde(deserialize_with = "one_or_many")]
     pub(crate) releases: Option<Vec<String>>,
+    /// Read graph data and releases from the images that the `UpdateService` object in this file names, as `oc get updateservice -o yaml`
+    /// prints it. It is read again when it changes.
+    #[arg(long, env = "TOWPATH_UPDATE_SERVICE", value_name = "FILE")]
+    pub(crate) update_service: Option<PathBuf>,
     /// The directory with the newest good copy of each source. `serve` writes it, so that it can restart without the sources; other commands read it.
     #[arg(long, env = "TOWPATH_STATE", value_name = "DIR")]
     pub(crate) state: Option<PathBuf>,
@@ -132,7 +136,7 @@ impl SourceArgs {
 impl SourceOptions {
     pub(super) fn or(self, other: Self) -> Self {
         first_given! { self, other;
-            graph_data, overlay, releases, state, closed_after, max_shrink_percent, allow,
+            graph_data, overlay, releases, update_service, state, closed_after, max_shrink_percent, allow,
             refuse_changed_windows, ca_file, registry_auth_file, signatures, keyring, signature_policy, plain_http
         }
     }

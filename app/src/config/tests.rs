@@ -35,6 +35,7 @@ fn the_default_file_names_every_option_with_its_default() {
         options.sources.state.take().is_some()
             && options.sources.allow.take().is_some()
             && options.sources.ca_file.take().is_some()
+            && options.sources.update_service.take().is_some()
     );
     let signed =
         options.sources.signatures.take().is_some() && options.sources.keyring.take().is_some();

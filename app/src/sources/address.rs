@@ -87,6 +87,8 @@ pub(crate) enum Location {
         images: Images,
         transport: Transport,
     },
+    /// The images that an `UpdateService` object in this file names. It is read again with each read.
+    UpdateService(PathBuf),
 }
 
 /// Which images.
@@ -135,6 +137,21 @@ pub(crate) enum Edges {
 pub(crate) struct Intervals {
     pub(crate) local: Duration,
     pub(crate) remote: Duration,
+    /// An image with graph data: one request says that its tag has not moved.
+    pub(crate) graph_data_image: Duration,
+}
+
+impl Intervals {
+    /// For a place of that kind.
+    fn of(self, location: &Location) -> Duration {
+        match location {
+            Location::Images {
+                images: Images::GraphData(_),
+                ..
+            } => self.graph_data_image,
+            _ => self.remote,
+        }
+    }
 }
 
 impl SourceSpec {
@@ -164,7 +181,7 @@ impl SourceSpec {
                 .take("every")
                 .map(|text| every(&text))
                 .transpose()?
-                .unwrap_or(intervals.remote);
+                .unwrap_or_else(|| intervals.of(&location));
             let name = options.take("name").unwrap_or_else(|| name.to_owned());
             let edges = edges(&location, options.take("edges"))?;
             options.finish()?;
@@ -209,6 +226,7 @@ impl SourceSpec {
         let intervals = Intervals {
             local: Duration::MAX,
             remote: Duration::MAX,
+            graph_data_image: Duration::MAX,
         };
         Self::parse(Role::GraphData, text, "other", intervals, plain_http)
     }
@@ -220,6 +238,12 @@ impl SourceSpec {
             revision: revision.to_owned(),
         };
         Self::new(Role::GraphData, location, "other", Duration::MAX, revision)
+    }
+
+    /// What an `UpdateService` object names for that role.
+    pub(crate) fn update_service(role: Role, file: &Path, name: &str, every: Duration) -> Self {
+        let location = Location::UpdateService(file.to_owned());
+        Self::new(role, location, name, every, &file.display().to_string())
     }
 
     fn new(role: Role, location: Location, name: &str, every: Duration, text: &str) -> Self {
@@ -250,7 +274,7 @@ impl Location {
             Self::Archive(_) => "archive",
             Self::Upstream { .. } => "upstream",
             Self::Halts(_) => "store",
-            Self::Images { .. } => "registry",
+            Self::Images { .. } | Self::UpdateService(_) => "registry",
         }
     }
 }
@@ -265,7 +289,8 @@ impl Location {
             | Self::Path(_)
             | Self::Revision { .. }
             | Self::Halts(_)
-            | Self::Images { .. } => "",
+            | Self::Images { .. }
+            | Self::UpdateService(_) => "",
         };
         match url.split_once('?') {
             Some((_, query)) => {
@@ -298,6 +323,7 @@ impl fmt::Display for Location {
             } => write!(f, "{}#{revision}", directory.display()),
             Self::Archive(url) => f.write_str(&without_credentials(url)),
             Self::Halts(store) => f.write_str(store),
+            Self::UpdateService(file) => write!(f, "UpdateService {}", file.display()),
             Self::Upstream {
                 url,
                 channels,

@@ -17,10 +17,11 @@ mod settings;
 mod source;
 mod source_thread;
 mod stricter;
+mod update_service;
 mod verification;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::{Sender, channel};
 
@@ -112,6 +113,14 @@ impl SourceSettings {
             spec.role.flag(),
             spec.shown()
         )
+    }
+
+    /// The file with the object that names the sources, if there is one.
+    pub(crate) fn update_service(&self) -> Option<&Path> {
+        self.specs.iter().find_map(|spec| match &spec.location {
+            Location::UpdateService(file) => Some(file.as_path()),
+            _ => None,
+        })
     }
 
     /// Whether another service tells us of channels.
@@ -212,6 +221,9 @@ pub(crate) fn start(
             "copies of the sources are only in memory; with --state DIR a restart does not need the sources"
         );
     }
+    if let Some(file) = settings.update_service() {
+        update_service::tell_unused(file);
+    }
     let (messages, inbox) = channel();
     let mut wakers: Vec<Box<dyn Fn() + Send + Sync>> = Vec::new();
     let mut readers = Vec::new();
@@ -229,7 +241,7 @@ pub(crate) fn start(
             continue;
         }
         let paths: Vec<PathBuf> = match &spec.location {
-            Location::Path(path) => vec![path.clone()],
+            Location::Path(path) | Location::UpdateService(path) => vec![path.clone()],
             _ => Vec::new(),
         };
         let watch = Watch::new(&paths, spec.every);

@@ -13,6 +13,7 @@ use towpath_sources::{
 
 use super::address::{Location, Role, SourceSpec};
 use super::images::ImagesReader;
+use super::update_service::UpdateServiceReader;
 use crate::example;
 use crate::input::read_input;
 
@@ -79,6 +80,7 @@ pub(crate) enum Reader {
     Archive(Box<ArchiveReader>),
     Upstream(Box<UpstreamReader>),
     Images(Box<ImagesReader>),
+    UpdateService(Box<UpdateServiceReader>),
 }
 
 /// A Cincinnati service, and what it last answered.
@@ -150,6 +152,9 @@ impl Reader {
             Location::Images { images, transport } => Self::Images(Box::new(ImagesReader::new(
                 images, *transport, access, scratch,
             )?)),
+            Location::UpdateService(file) => Self::UpdateService(Box::new(
+                UpdateServiceReader::new(file, spec.role, access, scratch),
+            )),
         })
     }
 
@@ -172,6 +177,7 @@ impl Reader {
             Self::Archive(archive) => archive.read(),
             Self::Upstream(upstream) => upstream.read(),
             Self::Images(images) => images.read(),
+            Self::UpdateService(named) => named.read(),
         }
     }
 }

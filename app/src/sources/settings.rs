@@ -12,13 +12,16 @@ use towpath_formats::timespan::TimeSpan;
 use towpath_sources::{HttpAccess, without_credentials};
 
 use super::address::{Intervals, Location, Role, SourceSpec};
-use super::{Access, Needs, SignatureSettings, SourceSettings, WindowGuard};
+use super::{Access, Needs, SignatureSettings, SourceSettings, WindowGuard, update_service};
+use crate::cli::failure;
 use crate::config::{DAY, SECOND, ServeOptions, SignatureOption, YEAR, within, written};
 
 /// The most sources of releases.
 const MAX_SOURCES: usize = 16;
 const POLL_EVERY: TimeSpan = TimeSpan::seconds(30);
 const REFRESH_EVERY: TimeSpan = TimeSpan::seconds(300);
+/// A new image with graph data is served within a minute: it may have an urgent block.
+const GRAPH_DATA_IMAGE_EVERY: TimeSpan = TimeSpan::seconds(30);
 /// An overlay is read at least this often.
 const OVERLAY_EVERY: Duration = Duration::from_secs(30);
 const DEGRADED_AFTER: TimeSpan = TimeSpan::seconds(900);
@@ -27,9 +30,11 @@ impl ServeOptions {
     pub(crate) fn intervals(&self) -> anyhow::Result<Intervals> {
         let local = self.poll_every.unwrap_or(POLL_EVERY);
         let remote = self.refresh_every.unwrap_or(REFRESH_EVERY);
+        let graph_data_image = self.refresh_every.unwrap_or(GRAPH_DATA_IMAGE_EVERY);
         Ok(Intervals {
             local: within("pollEvery", local, SECOND..=DAY)?.unsigned(),
             remote: within("refreshEvery", remote, SECOND..=DAY)?.unsigned(),
+            graph_data_image: graph_data_image.unsigned(),
         })
     }
 
@@ -94,7 +99,8 @@ impl ServeOptions {
             releases.len(),
             0..=MAX_SOURCES,
         )?;
-        let mut specs = Vec::new();
+        let mut specs = self.update_service(intervals, needs)?;
+        let is_update_service = !specs.is_empty();
         if let Some(text) = &self.sources.graph_data {
             specs.push(parse(Role::GraphData, text, "graph-data")?);
         }
@@ -102,6 +108,7 @@ impl ServeOptions {
             let intervals = Intervals {
                 local: intervals.local.min(OVERLAY_EVERY),
                 remote: intervals.remote.min(OVERLAY_EVERY),
+                graph_data_image: intervals.graph_data_image.min(OVERLAY_EVERY),
             };
             let spec = SourceSpec::parse(Role::Overlay, text, "overlay", intervals, plain_http)?;
             if spec.every > OVERLAY_EVERY {
@@ -121,6 +128,7 @@ impl ServeOptions {
         }
         let has_channels = |spec: &SourceSpec| matches!(spec.location, Location::Upstream { .. });
         match (self.sources.graph_data.is_some(), releases.is_empty()) {
+            _ if is_update_service => {}
             (false, true) => {
                 let example = |role, name| SourceSpec::example(role, name, intervals);
                 specs.push(example(Role::GraphData, "graph-data"));
@@ -149,6 +157,38 @@ impl ServeOptions {
             true => Ok(specs),
             false => bail!("two sources have the same name; rename one with #name=…"),
         }
+    }
+
+    /// The two sources that an `UpdateService` names.
+    fn update_service(
+        &self,
+        intervals: Intervals,
+        needs: Needs,
+    ) -> anyhow::Result<Vec<SourceSpec>> {
+        let Some(file) = &self.sources.update_service else {
+            return Ok(Vec::new());
+        };
+        let named = [
+            ("--graph-data", self.sources.graph_data.is_some()),
+            ("--releases", self.sources.releases.is_some()),
+        ];
+        if let Some((flag, _)) = named.iter().find(|(_, is_given)| *is_given) {
+            bail!(
+                "--update-service {} names graph data and releases; leave out {flag}, or give both flags instead of it",
+                file.display()
+            );
+        }
+        update_service::read(file).map_err(|findings| failure(&findings))?;
+        let spec = |role, name, every| SourceSpec::update_service(role, file, name, every);
+        let mut specs = vec![spec(
+            Role::GraphData,
+            "graph-data",
+            intervals.graph_data_image,
+        )];
+        if needs != Needs::GraphData {
+            specs.push(spec(Role::Releases, "releases", intervals.remote));
+        }
+        Ok(specs)
     }
 
     fn allowances(
@@ -246,6 +286,8 @@ impl fmt::Display for SourceSettings {
                 f,
                 "# graphData, releases: not given, so the built-in example is served"
             )?;
+        } else if let Some(file) = self.update_service() {
+            writeln!(f, "updateService: {:?}", file.display().to_string())?;
         } else {
             of(Role::GraphData).try_for_each(|text| writeln!(f, "graphData: {text:?}"))?;
             match of(Role::Releases).collect::<Vec<_>>().as_slice() {

@@ -14,6 +14,7 @@ async fn it_says_what_it_would_do_and_why_and_touches_nothing() {
     let before = site.api.cluster_version().await;
     let told = site.dry_run(&["--output", "json"]);
     assert_eq!(told.code, 0, "{}", told.err);
+    towpath_testing_services::schema::hold("agent", &told.out);
     let told: Value = serde_json::from_str(&told.out).unwrap();
     assert_eq!(
         told["takes"],

@@ -13,6 +13,7 @@ mod deaths;
 mod gates;
 mod outages;
 mod preflights;
+mod previous;
 mod process;
 mod quiet;
 mod ready;

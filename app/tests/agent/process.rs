@@ -23,8 +23,11 @@ pub(crate) struct Said {
     pub(crate) err: String,
 }
 
-fn command(kubeconfig: &Path, options: &[String]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_towpath"));
+/// The program of this commit.
+const TOWPATH: &str = env!("CARGO_BIN_EXE_towpath");
+
+fn command(program: &Path, kubeconfig: &Path, options: &[String]) -> Command {
+    let mut command = Command::new(program);
     command
         .arg("agent")
         .arg("--kubeconfig")
@@ -41,7 +44,12 @@ fn command(kubeconfig: &Path, options: &[String]) -> Command {
 impl Agent {
     /// Starts one, and waits until it listens.
     pub(crate) fn start(kubeconfig: &Path, options: &[String]) -> Self {
-        let mut command = command(kubeconfig, options);
+        Self::start_by(Path::new(TOWPATH), kubeconfig, options)
+    }
+
+    /// Starts one of another program.
+    pub(crate) fn start_by(program: &Path, kubeconfig: &Path, options: &[String]) -> Self {
+        let mut command = command(program, kubeconfig, options);
         let mut child = command.args(["--listen", "127.0.0.1:0"]).spawn().unwrap();
         let said: Arc<Mutex<Vec<String>>> = Arc::default();
         let (lines, kept) = (
@@ -75,7 +83,15 @@ impl Agent {
 
     /// Looks once.
     pub(crate) fn once(kubeconfig: &Path, options: &[String]) -> Said {
-        let done = command(kubeconfig, options).arg("--once").output().unwrap();
+        Self::once_by(Path::new(TOWPATH), kubeconfig, options)
+    }
+
+    /// Looks once with another program.
+    pub(crate) fn once_by(program: &Path, kubeconfig: &Path, options: &[String]) -> Said {
+        let done = command(program, kubeconfig, options)
+            .arg("--once")
+            .output()
+            .unwrap();
         let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
         Said {
             code: done.status.code().unwrap_or(-1),

@@ -9,7 +9,7 @@ use towpath_testing_kube::wait_for;
 use crate::site::{CLUSTER, Site};
 use towpath_testing_services::{Response, Towpath, example};
 
-const POLICY: &str = "name: demo\norgId: demo\nupgradePolicyClusters:\n- name: shop\n  upgradePolicy: {workloads: [web], schedule: \"* * * * *\", conditions: {soakDays: 0}}\n";
+pub(crate) const POLICY: &str = "name: demo\norgId: demo\nupgradePolicyClusters:\n- name: shop\n  upgradePolicy: {workloads: [web], schedule: \"* * * * *\", conditions: {soakDays: 0}}\n";
 
 /// A service with a fleet, at an address of its own.
 pub(crate) struct Fleet<'a> {

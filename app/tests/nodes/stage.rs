@@ -302,6 +302,7 @@ impl<'a> Stage<'a> {
         let said = String::from_utf8_lossy(&output.stderr);
         let answer =
             serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text}{said}"));
+        towpath_testing_services::schema::hold("nodes run", &text);
         (output.status.code().unwrap(), answer)
     }
 

@@ -37,4 +37,5 @@ mod sources;
 mod systemd;
 mod tls;
 mod trust;
+mod update_service;
 mod windows;

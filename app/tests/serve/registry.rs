@@ -12,13 +12,13 @@ use towpath_testing_services::registry::images::{
     CONFIG, Image, descriptor, gzip, image, release, tar,
 };
 
-const CHANNEL: &str = "channel=stable-4.1";
+pub(crate) const CHANNEL: &str = "channel=stable-4.1";
 const MEMBERS: &[u8] = b"name: stable-4.1\nversions:\n- 4.1.0\n- 4.1.1\n- 4.1.2\n";
 
 /// A registry with three releases and a graph-data image.
-struct Shelf {
+pub(crate) struct Shelf {
     scheme: &'static str,
-    registry: DockerRegistry,
+    pub(crate) registry: DockerRegistry,
     runtime: tokio::runtime::Runtime,
     releases: Vec<Image>,
 }
@@ -28,7 +28,7 @@ impl Shelf {
         Self::behind(Door::Plain)
     }
 
-    fn behind(door: Door) -> Self {
+    pub(crate) fn behind(door: Door) -> Self {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()
@@ -61,12 +61,12 @@ impl Shelf {
         shelf
     }
 
-    fn push(&self, path: &str, tag: &str, image: &Image) {
+    pub(crate) fn push(&self, path: &str, tag: &str, image: &Image) {
         self.runtime
             .block_on(self.registry.push(path, Some(tag), image));
     }
 
-    fn push_graph_data(&self, more: &[(&str, u8, &[u8])]) {
+    pub(crate) fn push_graph_data(&self, more: &[(&str, u8, &[u8])]) {
         let own: [(&str, u8, &[u8]); 2] = [
             ("version", b'0', b"1.1.0\n"),
             ("channels/stable-4.1.yaml", b'0', MEMBERS),
@@ -92,7 +92,7 @@ impl Shelf {
 }
 
 /// Graph data in an image that says when it was made.
-fn dated(created: &str, more: &[(&str, u8, &[u8])]) -> Image {
+pub(crate) fn dated(created: &str, more: &[(&str, u8, &[u8])]) -> Image {
     let own: [(&str, u8, &[u8]); 2] = [
         ("version", b'0', b"1.1.0\n"),
         ("channels/stable-4.1.yaml", b'0', MEMBERS),
@@ -160,7 +160,7 @@ fn a_tag_that_is_moved_back_to_an_older_image_is_refused() {
     );
 }
 
-fn offered(towpath: &Towpath) -> Vec<String> {
+pub(crate) fn offered(towpath: &Towpath) -> Vec<String> {
     edges(&towpath.graph(CHANNEL))
 }
 
@@ -191,7 +191,7 @@ fn a_registry_is_served_changes_reach_clients_and_its_end_ends_nothing() {
 }
 
 /// As `podman login` writes it.
-fn auth_file(shelf: &Shelf, password: &str) -> String {
+pub(crate) fn auth_file(shelf: &Shelf, password: &str) -> String {
     serde_json::json!({"auths": {&shelf.registry.host: {"username": USER, "password": password}}})
         .to_string()
 }

@@ -3,3 +3,4 @@
 pub mod copy;
 pub mod docker_auth;
 pub mod oci;
+pub mod update_service;

@@ -8,6 +8,7 @@
 //! | [`OidcProvider`] | npm's oidc-provider: a real issuer that people log in to |
 //! | [`scripted`] | an HTTP server that sends scripted bytes |
 //! | [`Authority`], [`TlsClient`] | certificates, and a client over TLS |
+//! | [`schema`] | the schemas of what commands print and the service answers |
 //! | [`Signer`] | signs releases with GnuPG |
 //! | [`Shell`], [`page_parts`] | the commands of a page, typed as a reader would |
 //! | [`git`] | commits at a time that a test chooses |
@@ -22,6 +23,7 @@ pub mod ocm;
 mod oidc;
 mod page;
 pub mod registry;
+pub mod schema;
 pub mod scripted;
 mod shell;
 mod signer;

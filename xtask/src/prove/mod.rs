@@ -10,6 +10,7 @@ mod haproxy;
 mod nodes;
 mod openapi;
 mod patroni;
+mod previous;
 mod rolling;
 
 use clap::Subcommand;
@@ -27,6 +28,8 @@ pub(crate) enum Prove {
     Failover(failover::FailoverOptions),
     /// Replace three replicas behind HAProxy one after the other, under load. Exit 1 if a request fails.
     RollingUpdate(rolling::RollingOptions),
+    /// The program before this one: its agent with this service, this agent with its service, and its program on this one's store.
+    Previous(previous::PreviousOptions),
     #[command(flatten)]
     Shipped(release::Proof),
 }
@@ -37,6 +40,7 @@ pub(crate) fn run(prove: &Prove) -> anyhow::Result<Outcome> {
         Prove::Openapi(options) => openapi::run(options),
         Prove::Failover(options) => failover::run(options),
         Prove::RollingUpdate(options) => rolling::run(options),
+        Prove::Previous(options) => previous::run(options),
         Prove::Shipped(proof) => release::prove(proof),
     }
 }

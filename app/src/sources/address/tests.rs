@@ -6,6 +6,7 @@ fn parse(role: Role, text: &str) -> anyhow::Result<SourceSpec> {
     let intervals = Intervals {
         local: Duration::from_secs(30),
         remote: Duration::from_secs(300),
+        graph_data_image: Duration::from_secs(30),
     };
     SourceSpec::parse(role, text, "default", intervals, false)
 }
@@ -59,7 +60,7 @@ fn sources_are_named_by_one_string() {
         ),
         (
             "oci+http://127.0.0.1:5000/a/b:1",
-            "default registry oci+http://127.0.0.1:5000/a/b:1 every 300",
+            "default registry oci+http://127.0.0.1:5000/a/b:1 every 30",
         ),
     ] {
         assert_eq!(told(Role::GraphData, text), expected);

@@ -21,6 +21,7 @@ fn intake() -> Intake {
     let intervals = Intervals {
         local: Duration::from_secs(30),
         remote: Duration::from_secs(300),
+        graph_data_image: Duration::from_secs(30),
     };
     let spec =
         |role, name: &str| SourceSpec::parse(role, name, name, intervals, false).expect("a source");
@@ -299,6 +300,7 @@ fn upstream_intake() -> Intake {
     let intervals = Intervals {
         local: Duration::from_secs(30),
         remote: Duration::from_secs(300),
+        graph_data_image: Duration::from_secs(30),
     };
     let address = "https://example.com/graph#channels=a,b&name=up";
     let up = SourceSpec::parse(Role::Releases, address, "up", intervals, false).expect("a source");
