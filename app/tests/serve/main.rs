@@ -32,6 +32,7 @@ mod registry;
 mod reload;
 mod remote;
 mod rings;
+mod seals;
 mod sources;
 mod systemd;
 mod tls;

@@ -38,6 +38,7 @@ fn intake() -> Intake {
         allow: BTreeMap::new(),
         windows: WindowGuard::default(),
         access: Access::default(),
+        seals: None,
         signatures: None,
     })
 }
@@ -187,6 +188,7 @@ fn guarded() -> Intake {
     };
     let plain = intake();
     Intake::new(&SourceSettings {
+        seals: None,
         signatures: Some(signatures),
         ..plain.settings
     })
