@@ -164,6 +164,11 @@ const NOT_RUN: &[(&str, &str, &str)] = &[
         "needs signed graph data; app/tests/serve/seals.rs signs some",
     ),
     (
+        "docs/agent-trust.md",
+        "",
+        "needs a cluster; adapters/kube/tests/api applies the manifests",
+    ),
+    (
         "docs/sources.md",
         "",
         "needs a git server and a registry; scenarios/sources has a repository of its own",
