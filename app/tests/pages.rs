@@ -169,6 +169,16 @@ const NOT_RUN: &[(&str, &str, &str)] = &[
         "needs Red Hat's signatures; scenarios/signatures has others",
     ),
     (
+        "docs/signed-graph-data.md",
+        "",
+        "needs signed graph data; app/tests/serve/seals.rs signs some",
+    ),
+    (
+        "docs/agent-trust.md",
+        "",
+        "needs a cluster; adapters/kube/tests/api applies the manifests",
+    ),
+    (
         "docs/sources.md",
         "",
         "needs a git server and a registry; scenarios/sources has a repository of its own",

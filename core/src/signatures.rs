@@ -3,8 +3,10 @@
 //! A signature covers a digest, so releases of one payload share one verdict. A payload whose
 //! signature nobody looked for is not verified.
 
+pub mod seal;
 pub mod signature;
 
+pub use seal::{GraphSeal, SealRefusal};
 pub use signature::{PayloadDigest, Refusal, SignaturePolicy, SignatureVerdict, Signer};
 use std::collections::{BTreeMap, BTreeSet};
 

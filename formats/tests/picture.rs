@@ -13,7 +13,7 @@ use proptest::test_runner::{Config, TestRunner};
 use serde_json::Value;
 use towpath_core::cluster::{Cluster, Fact};
 use towpath_core::graph::rules::{Edges, Managed};
-use towpath_core::graph::{ChannelName, Graph, Situation, StaleSource, explain};
+use towpath_core::graph::{ChannelName, Graph, Situation, StaleCause, StaleSource, explain};
 use towpath_core::path::Asker;
 use towpath_core::picture::{ChannelChoice, PictureRequest, Undrawn, picture};
 use towpath_core::rules::Rule;
@@ -167,6 +167,7 @@ fn every_update_is_what_explain_says_it_is() {
                 let stale = StaleSource {
                     source: "data".into(),
                     last_good: at(0),
+                    cause: StaleCause::NotSigned,
                 };
                 let graph = graph.with_stale(Vec::from_iter(is_stale.then_some(stale)));
                 let rule = managed.map(|(from, to)| Managed {

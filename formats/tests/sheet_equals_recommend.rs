@@ -10,7 +10,7 @@ use proptest::prelude::*;
 use serde_json::Value;
 use towpath_core::cluster::{Cluster, Fact, Platform};
 use towpath_core::finding::Place;
-use towpath_core::graph::{ChannelName, Graph, Situation, StaleSource, recommend};
+use towpath_core::graph::{ChannelName, Graph, Situation, StaleCause, StaleSource, recommend};
 use towpath_core::rules::Policy;
 use towpath_core::version::Arch;
 use towpath_formats::SourceFile;
@@ -125,7 +125,7 @@ proptest! {
     fn a_sheet_of_a_graph_that_is_too_old_has_all_releases_and_no_edge(
         graph in any_graph(), cluster in any_cluster(), now in 0..HOURS * 90,
     ) {
-        let stale = StaleSource { source: "graph-data".into(), last_good: at(0) };
+        let stale = StaleSource { source: "graph-data".into(), last_good: at(0), cause: StaleCause::TooOld };
         let (closed, now) = (graph.clone().with_stale(vec![stale]), at(now));
         let served = |graph: &Graph| {
             let sheet = sheet::compile(graph, cluster.channel.as_str(), &cluster.arch, now, Encoding::Identity);

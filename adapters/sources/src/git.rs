@@ -12,6 +12,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use towpath_core::finding::{Finding, Place};
 use towpath_formats::SourceFile;
+use towpath_formats::signatures::SignedCopy;
 
 use crate::Contents;
 use crate::directory::{MAX_DIRECTORY_BYTES, MAX_ENTRIES};
@@ -138,6 +139,30 @@ impl Git {
                 }
             })?;
         self.listed(commit, &listed, wanted)
+    }
+
+    /// The commit or the annotated tag of a revision, as it was signed. A tag that was asked for by name has to have that name.
+    pub fn signed(&self, revision: &str, name: &str) -> Result<SignedCopy, Finding> {
+        let commit = self.commit(revision)?;
+        let id = self.run(&[
+            "rev-parse",
+            "--verify",
+            "--quiet",
+            "--end-of-options",
+            revision,
+        ])?;
+        let id = String::from_utf8_lossy(&id).trim().to_owned();
+        if id == commit {
+            let object = self.run(&["cat-file", "commit", &id])?.into();
+            return Ok(SignedCopy::Commit { id, object });
+        }
+        let is_id = matches!(name.len(), 40 | 64) && name.bytes().all(|b| b.is_ascii_hexdigit());
+        let wanted = name.strip_prefix("refs/tags/").unwrap_or(name);
+        Ok(SignedCopy::Tag {
+            wanted: (!is_id).then(|| wanted.to_owned()),
+            object: self.run(&["cat-file", "tag", &id])?.into(),
+            commit,
+        })
     }
 
     /// The time of a commit.
@@ -401,6 +426,8 @@ impl Git {
         }
         command
             .env("GIT_NO_LAZY_FETCH", "1")
+            // Else somebody's refs/replace could put another commit in the place of the one that is named.
+            .env("GIT_NO_REPLACE_OBJECTS", "1")
             .env("GIT_TERMINAL_PROMPT", "0")
             .env("GIT_OPTIONAL_LOCKS", "0")
             .env("LC_ALL", "C");

@@ -14,6 +14,7 @@ use std::time::{Duration, Instant};
 use jiff::Timestamp;
 use rustix::process::{Pid, Resource, Rlimit, Signal, kill_process_group, prlimit};
 use towpath_core::finding::{Finding, Place};
+use towpath_formats::signatures::SignedCopy;
 
 use crate::Contents;
 use crate::git::Git;
@@ -121,6 +122,16 @@ impl GitMirror {
             self.begin_anew();
         }
         read
+    }
+
+    /// What was fetched last, as it was signed.
+    pub fn signed(&mut self) -> Result<SignedCopy, Finding> {
+        let signed =
+            Git::at(&self.folder).and_then(|git| git.signed(FETCHED, &self.remote.revision));
+        if signed.is_err() {
+            self.begin_anew();
+        }
+        signed.map_err(|finding| self.of_the_repository(finding))
     }
 
     pub(crate) fn remote(&self) -> &GitRemote {

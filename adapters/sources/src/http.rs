@@ -125,6 +125,32 @@ impl Http {
         .await
     }
 
+    /// Gets what is at an address, up to a size limit; none if the server says that there is nothing.
+    pub async fn find(&self, url: &str, max_bytes: usize) -> Result<Option<Vec<u8>>, Finding> {
+        let failed = |problem: String| failed(url, problem);
+        let parsed = Url::parse(url).map_err(|error| failed(error.to_string()))?;
+        if !may_ask(&parsed, self.plain_http) {
+            return Err(plain(url));
+        }
+        let redirects = Redirects {
+            most: MAX_REDIRECTS,
+            plain_http: self.plain_http,
+            sent: None,
+        };
+        let cannot = |error: HttpError| failed(error.sentence("it"));
+        let request = Request::get(parsed).header(ACCEPT, "*/*");
+        let answer = self.client.follow(request, redirects).await;
+        let answer = answer.map_err(cannot)?;
+        match answer.status().as_u16() {
+            200 => {
+                let body = answer.body(BodyLimit::bytes(max_bytes as u64)).await;
+                body.map(Some).map_err(cannot)
+            }
+            404 | 410 => Ok(None),
+            status => Err(failed(format!("the server answered {status}"))),
+        }
+    }
+
     pub(crate) fn allows_plain_http(&self) -> bool {
         self.plain_http
     }

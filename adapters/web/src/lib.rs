@@ -93,7 +93,8 @@ pub use server::{Limits, Server};
 pub use signatures::{KeyringHealth, SignatureHealth, StoreHealth};
 pub use snapshot::Snapshot;
 pub use sources::{
-    ChangedWindows, SourceHealth, SourceProblem, SourceReads, StricterPart, WindowChanges,
+    ChangedWindows, SealHealth, SourceHealth, SourceProblem, SourceReads, StricterPart,
+    WindowChanges,
 };
 pub use tls::{Tls, TlsBytes, TlsPart};
 pub use watch_series::{LogMetrics, OutcomesQueryMetrics, WatchMetrics};

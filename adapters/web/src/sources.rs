@@ -13,6 +13,9 @@ use serde_json::{Value, json};
 use towpath_core::finding::Finding;
 use towpath_core::graph::RolloutWindow;
 use towpath_core::intake::{Ages, Freshness};
+use towpath_core::signatures::GraphSeal;
+
+use crate::signatures::KeyringHealth;
 
 /// The health of one source. Everybody sees it, so it must hold no secret.
 #[derive(Debug, Clone)]
@@ -26,6 +29,8 @@ pub struct SourceHealth {
     pub last_success: Option<Timestamp>,
     /// The current problem and since when; none while all is well.
     pub problem: Option<SourceProblem>,
+    /// Who signed the copy in use; none if nobody has to.
+    pub seal: Option<SealHealth>,
     /// How often it was read, by result.
     pub reads: SourceReads,
     /// Blocks of refused copies, which still apply.
@@ -36,6 +41,17 @@ pub struct SourceHealth {
     pub window_changes: WindowChanges,
     /// When it counts as old.
     pub ages: Ages,
+}
+
+/// The signature of the copy in use, where one is asked for.
+#[derive(Debug, Clone)]
+pub struct SealHealth {
+    /// None while there is no copy.
+    pub seal: Option<GraphSeal>,
+    /// Whether it counts now. One that has ended counts no more, and nothing is recommended.
+    pub counts: bool,
+    /// The keys that count for graph data.
+    pub keyring: KeyringHealth,
 }
 
 /// A block of a refused copy. It applies until a copy is accepted, or until somebody discards it by name.
@@ -82,7 +98,7 @@ pub struct SourceReads {
     pub unchanged: u64,
     /// It could not be read or understood.
     pub failed: u64,
-    /// It was read but refused: empty, shrunk, or older than before.
+    /// It was read but refused: empty, shrunk, older than before, or not signed.
     pub refused: u64,
 }
 
@@ -94,8 +110,12 @@ const MAX_PARTS: usize = 100;
 impl SourceHealth {
     /// The state of the copy in use; none if there never was one.
     pub fn freshness(&self, now: Timestamp) -> Option<Freshness> {
+        let has_ended = |seal: &SealHealth| seal.seal.is_some() && !seal.counts;
         self.last_success
-            .map(|at| Freshness::of(at, now, &self.ages))
+            .map(|at| match self.seal.as_ref().is_some_and(has_ended) {
+                true => Freshness::Closed,
+                false => Freshness::of(at, now, &self.ages),
+            })
     }
 
     fn state(&self, now: Timestamp) -> &'static str {
@@ -123,9 +143,33 @@ impl SourceHealth {
             "ageSeconds": self.age_seconds(now),
             "lastSuccess": self.last_success.map(|at| at.to_string()),
             "problem": self.problem.as_ref().map(SourceProblem::json),
+            "seal": self.seal.as_ref().map(SealHealth::json),
             "changedWindows": self.changed_windows(now).map(|changed| changed.json(&self.name)),
             "stricterParts": self.stricter.iter().take(MAX_PARTS).map(StricterPart::json).collect::<Vec<_>>(),
             "stricterPartsLeftOut": self.stricter.len().saturating_sub(MAX_PARTS),
+        })
+    }
+}
+
+impl SealHealth {
+    fn state(&self) -> &'static str {
+        match (&self.seal, self.counts) {
+            (None, _) => "none",
+            (Some(_), true) => "counts",
+            (Some(_), false) => "ended",
+        }
+    }
+
+    fn json(&self) -> Value {
+        let seal = self.seal.as_ref();
+        json!({
+            "state": self.state(),
+            "what": seal.map(|seal| &seal.what),
+            "key": seal.map(|seal| &seal.signer.fingerprint),
+            "user": seal.map(|seal| &seal.signer.user_id),
+            "signedAt": seal.map(|seal| seal.signer.signed_at.to_string()),
+            "keys": self.keyring.keys,
+            "keyringProblem": self.keyring.problem.as_ref().map(SourceProblem::json),
         })
     }
 }
@@ -184,8 +228,13 @@ pub(crate) fn complaint(sources: &[SourceHealth], now: Timestamp) -> Option<Stri
                 .map(|at| at.to_string())
                 .unwrap_or_default()
         };
-        old.map(|source| format!("{} was last good at {}", source.name, since(source)))
-            .collect()
+        let told = |source: &SourceHealth| match &source.seal {
+            Some(seal) if seal.state() == "ended" => {
+                format!("the signature of {} no longer counts", source.name)
+            }
+            _ => format!("{} was last good at {}", source.name, since(source)),
+        };
+        old.map(told).collect()
     };
     let (closed, degraded) = (of(Freshness::Closed), of(Freshness::Degraded));
     match (closed.is_empty(), degraded.is_empty()) {
@@ -238,6 +287,18 @@ impl Collector for SourcesCollector {
             help,
             stricter,
         )?;
+        let sealed = self.sources.iter().filter_map(|source| {
+            let counts = source.seal.as_ref()?.state() == "counts";
+            Some((name(source), i64::from(counts)))
+        });
+        let help = "1 if the signature of the copy in use counts, 0 if it does not; only of sources that have to be signed";
+        gauges(&mut encoder, "towpath_source_signed", help, sealed)?;
+        let broken = self.sources.iter().filter_map(|source| {
+            let is_broken = source.seal.as_ref()?.keyring.problem.is_some();
+            Some((name(source), i64::from(is_broken)))
+        });
+        let help = "1 if the keyring for graph data was read again and is broken, so that the old one stays in use";
+        gauges(&mut encoder, "towpath_source_keyring_broken", help, broken)?;
         let count = |state| {
             let in_state = self
                 .sources

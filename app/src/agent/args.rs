@@ -9,6 +9,7 @@ use towpath_formats::sources::oci::Repository;
 use towpath_formats::timespan::TimeSpan;
 use towpath_kube::{Access, LeaseTerms};
 
+use super::policy::UnprovenUpdates;
 use super::proof::Prover;
 use super::service::ServiceOptions;
 use crate::clock::NowArgs;
@@ -115,6 +116,9 @@ struct TrustArgs {
     /// Also trust the certificate authorities in this PEM file.
     #[arg(long, env = "TOWPATH_CA_FILE", value_name = "FILE")]
     ca_file: Option<PathBuf>,
+    /// Let the policy say `proof: nothing`: updates then need no signature, and whoever can write the upstream's graph can install anything.
+    #[arg(long)]
+    allow_unproven_updates: bool,
     /// Use plain HTTP, without TLS, for registries.
     #[arg(long, env = "TOWPATH_PLAIN_HTTP")]
     plain_http: bool,
@@ -147,7 +151,14 @@ impl AgentArgs {
         }
     }
 
-    /// Who looks for proof, with warnings.
+    /// Whether the policy may ask for no proof.
+    pub(super) fn unproven_updates(&self) -> UnprovenUpdates {
+        match self.trust.allow_unproven_updates {
+            true => UnprovenUpdates::Allowed,
+            false => UnprovenUpdates::Refused,
+        }
+    }
+
     /// The files with secrets in them.
     pub(super) fn secret_files(&self) -> impl Iterator<Item = &Path> {
         self.service
@@ -158,6 +169,7 @@ impl AgentArgs {
             .map(PathBuf::as_path)
     }
 
+    /// Who looks for proof, with warnings.
     pub(super) fn prover(&self) -> anyhow::Result<(Prover, Vec<Finding>)> {
         let trust = &self.trust;
         if trust.keyring.is_empty() != trust.signatures.is_empty() {

@@ -45,7 +45,7 @@ pub(crate) fn run(args: &AgentArgs) -> anyhow::Result<bool> {
         .context("the runtime cannot be started")?;
     runtime.block_on(async {
         crate::serve::outlive_file_size_limit()?;
-        let policy = PolicyFile::open(args.policy.as_deref()).map_err(|findings| failure(&findings))?;
+        let policy = PolicyFile::open(args.policy.as_deref(), args.unproven_updates()).map_err(|findings| failure(&findings))?;
         crate::secrets::warn_of_open_files(args.secret_files());
         let (prover, warnings) = args.prover()?;
         warnings.iter().for_each(|finding| tracing::warn!("{finding}"));

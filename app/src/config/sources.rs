@@ -78,6 +78,14 @@ pub(crate) struct SourceOptions {
     /// [default: `require` with --keyring, else `off`]
     #[arg(long, env = "TOWPATH_SIGNATURE_POLICY", value_name = "POLICY")]
     pub(crate) signature_policy: Option<SignatureOption>,
+    /// Take graph data and overlays only if a key of the keyring signed them: the git commit or tag, the archive (`.sig` or `.asc` beside it) or
+    /// the image. See docs/signed-graph-data.md.
+    #[arg(long, env = "TOWPATH_REQUIRE_SIGNED_GRAPH_DATA", num_args = 0..=1, require_equals = true, default_missing_value = "true", value_name = "BOOL")]
+    pub(crate) require_signed_graph_data: Option<bool>,
+    /// Trust signatures of graph data by the OpenPGP public keys in this file, and by no others. Repeatable. [default: --keyring]
+    #[arg(long, env = "TOWPATH_GRAPH_DATA_KEYRING", value_name = "FILE")]
+    #[serde(deserialize_with = "one_or_many")]
+    pub(crate) graph_data_keyring: Option<Vec<PathBuf>>,
     /// Allow plain HTTP, without TLS, for sources on other machines.
     #[arg(long, env = "TOWPATH_PLAIN_HTTP", num_args = 0..=1, require_equals = true, default_missing_value = "true", value_name = "BOOL")]
     pub(crate) plain_http: Option<bool>,
@@ -137,7 +145,8 @@ impl SourceOptions {
     pub(super) fn or(self, other: Self) -> Self {
         first_given! { self, other;
             graph_data, overlay, releases, update_service, state, closed_after, max_shrink_percent, allow,
-            refuse_changed_windows, ca_file, registry_auth_file, signatures, keyring, signature_policy, plain_http
+            refuse_changed_windows, ca_file, registry_auth_file, signatures, keyring, signature_policy, require_signed_graph_data,
+            graph_data_keyring, plain_http
         }
     }
 }

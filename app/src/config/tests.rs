@@ -44,6 +44,7 @@ fn the_default_file_names_every_option_with_its_default() {
             && options.sources.signature_policy.take().is_some()
             && options.sources.registry_auth_file.take().is_some()
     );
+    assert!(options.sources.graph_data_keyring.take().is_some());
     assert!(std::mem::take(&mut options.now).given().is_some());
     assert!(options.tls_cert.take().is_some() && options.tls_key.take().is_some());
     assert!(options.client_ca.take().is_some() && options.client_crl.take().is_some());

@@ -11,14 +11,14 @@ use towpath_web::{KeyringHealth, SourceProblem};
 
 /// A keyring that can be read again.
 #[derive(Debug)]
-pub(super) struct Keys {
+pub(crate) struct Keys {
     files: Vec<PathBuf>,
     keyring: Keyring,
     problem: Option<SourceProblem>,
 }
 
 /// What reading it again has brought.
-pub(super) enum KeyringReread {
+pub(crate) enum KeyringReread {
     Same,
     /// A new one is in use, with warnings.
     Changed(Vec<Finding>),
@@ -28,7 +28,7 @@ pub(super) enum KeyringReread {
 
 impl Keys {
     /// Reads the files, with warnings; or says what is wrong with them.
-    pub(super) fn read(files: &[PathBuf]) -> Result<(Self, Vec<Finding>), Vec<Finding>> {
+    pub(crate) fn read(files: &[PathBuf]) -> Result<(Self, Vec<Finding>), Vec<Finding>> {
         let (keyring, warnings) = read(files)?;
         Ok((
             Self {
@@ -40,12 +40,12 @@ impl Keys {
         ))
     }
 
-    pub(super) fn keyring(&self) -> &Keyring {
+    pub(crate) fn keyring(&self) -> &Keyring {
         &self.keyring
     }
 
     /// Reads the files again.
-    pub(super) fn read_again(&mut self, now: Timestamp) -> KeyringReread {
+    pub(crate) fn read_again(&mut self, now: Timestamp) -> KeyringReread {
         match read(&self.files) {
             Err(findings) => {
                 let since = self.problem.as_ref().map_or(now, |before| before.since);
@@ -66,7 +66,7 @@ impl Keys {
         }
     }
 
-    pub(super) fn health(&self) -> KeyringHealth {
+    pub(crate) fn health(&self) -> KeyringHealth {
         KeyringHealth {
             keys: self.keyring.keys().count(),
             problem: self.problem.clone(),

@@ -21,7 +21,7 @@ use towpath_formats::signatures::verify;
 use towpath_sources::{SignatureStore, StoreAccess};
 use towpath_web::SignatureHealth;
 
-use keys::Keys;
+pub(crate) use keys::{KeyringReread, Keys};
 use round::{Round, SearchResult};
 use stores::ConfiguredStore;
 

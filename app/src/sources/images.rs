@@ -6,12 +6,16 @@ use std::sync::Arc;
 use tempfile::TempDir;
 use towpath_core::finding::{Finding, Place};
 use towpath_core::intake::Recheck;
+use towpath_core::signatures::PayloadDigest;
 use towpath_core::version::Arch;
+use towpath_formats::signatures::{MAX_SIGNATURES, SignedCopy};
 use towpath_formats::sources::oci::{Digest, ImageName};
-use towpath_sources::{Cache, Registry, RegistryOptions, Scrape, graph_data_image, scrape};
+use towpath_sources::{
+    Cache, Registry, RegistryOptions, Scrape, SignatureStore, graph_data_image, scrape,
+};
 
 use super::address::{Images, Transport};
-use super::reader::{Access, SourceReading, runtime};
+use super::reader::{Access, Signatures, SourceReading, runtime};
 
 /// Reads images, again and again.
 pub(crate) struct ImagesReader {
@@ -27,7 +31,56 @@ enum ImageContent {
     GraphData {
         image: ImageName,
         known: Option<Box<(Digest, SourceReading)>>,
+        seals: Option<ImageSeals>,
     },
+}
+
+/// Where the signatures of an image with graph data are, and those that were found.
+struct ImageSeals {
+    stores: Vec<SignatureStore>,
+    found: Option<(PayloadDigest, Vec<Vec<u8>>)>,
+}
+
+impl ImageSeals {
+    /// The signatures of an image. They are asked for each time, because they can come later than the image; those that
+    /// were found stay while no store has others.
+    async fn signed(&mut self, image: &Digest) -> Result<SignedCopy, Finding> {
+        let text = image.to_string();
+        let digest = PayloadDigest::parse(&text).ok_or_else(|| {
+            let problem = "only images that are named by sha256 can be signed";
+            Finding::error(
+                "bad-graph-data-image",
+                Place::file(text),
+                problem,
+                "push it again",
+            )
+        })?;
+        let (mut signatures, mut failure) = (Vec::new(), None);
+        for store in &self.stores {
+            for number in 1..=MAX_SIGNATURES {
+                match store.signature(digest, number).await {
+                    Ok(Some(signature)) => signatures.push(signature),
+                    Ok(None) => break,
+                    Err(finding) => {
+                        failure = Some(finding);
+                        break;
+                    }
+                }
+            }
+        }
+        let before = self.found.take().filter(|(of, _)| *of == digest);
+        let signatures = match (signatures.is_empty(), before, failure) {
+            (false, _, _) => signatures,
+            (true, Some((_, before)), _) => before,
+            // There may be one where we could not look.
+            (true, None, Some(failure)) => return Err(failure),
+            (true, None, None) => Vec::new(),
+        };
+        if !signatures.is_empty() {
+            self.found = Some((digest, signatures.clone()));
+        }
+        Ok(SignedCopy::Image { digest, signatures })
+    }
 }
 
 impl ImagesReader {
@@ -36,6 +89,7 @@ impl ImagesReader {
         images: &Images,
         transport: Transport,
         access: &Access,
+        signatures: Signatures,
         scratch: Option<&Path>,
     ) -> Result<Self, Finding> {
         let registry = Registry::new(RegistryOptions {
@@ -49,6 +103,13 @@ impl ImagesReader {
                 ImageContent::GraphData {
                     image: image.clone(),
                     known: None,
+                    seals: match (signatures, &access.seals) {
+                        (Signatures::Wanted, Some(seals)) => Some(ImageSeals {
+                            stores: seals.open(access.http.ca.as_ref())?,
+                            found: None,
+                        }),
+                        _ => None,
+                    },
                 },
                 None,
             ),
@@ -90,7 +151,11 @@ impl ImagesReader {
                     }
                 }
             }
-            ImageContent::GraphData { image, known } => {
+            ImageContent::GraphData {
+                image,
+                known,
+                seals,
+            } => {
                 let digest = self.runtime.block_on(self.registry.image_digest(image))?;
                 let same = known
                     .as_ref()
@@ -110,8 +175,11 @@ impl ImagesReader {
                         }
                     }
                 };
-                *known = Some(Box::new((digest, read.clone())));
-                Ok(read)
+                *known = Some(Box::new((digest.clone(), read.clone())));
+                Ok(match seals {
+                    Some(seals) => read.signed(Some(self.runtime.block_on(seals.signed(&digest))?)),
+                    None => read,
+                })
             }
         }
     }

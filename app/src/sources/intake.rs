@@ -9,7 +9,9 @@ use jiff::Timestamp;
 use sha2::{Digest, Sha256};
 use towpath_core::change::{PresubmitOptions, shown_otherwise};
 use towpath_core::finding::{Finding, Place};
-use towpath_core::graph::{Block, ChannelName, Graph, GraphData, Releases, StaleSource};
+use towpath_core::graph::{
+    Block, ChannelName, Graph, GraphData, Releases, StaleCause, StaleSource,
+};
 use towpath_core::hex;
 use towpath_core::intake::{
     Ages, Allowances, CopyObjection, Counting, Coverage, Freshness, Summary, Supply, next_change,
@@ -23,13 +25,15 @@ use towpath_formats::graph::platforms::Platforms;
 use towpath_formats::graph::{data, platforms, releases, upstream};
 use towpath_formats::sources::copy::{self, KeptCopy};
 use towpath_sources::Copy;
-use towpath_web::{ChangedWindows, Snapshot, SourceHealth};
+use towpath_web::{ChangedWindows, SealHealth, Snapshot, SourceHealth};
 
 use super::SourceSettings;
-use super::address::{Edges, Location, Role};
+use super::address::{Edges, Location, Role, SourceSpec};
 use super::reader::SourceReading;
+use super::seals;
 use super::source::{CopyContent, CopyOutcome, CopyReading, Source, SourceCopy, WindowCheck};
 use super::stricter::StricterParts;
+use crate::signatures::{KeyringReread, Keys};
 
 /// All sources, and what is known of each.
 pub(crate) struct Intake {
@@ -40,6 +44,8 @@ pub(crate) struct Intake {
     overlays: BTreeMap<usize, data::Memory>,
     /// What is known of signatures.
     verdicts: Verdicts,
+    /// Whose signatures count for graph data, if it has to be signed.
+    keys: Option<Keys>,
 }
 
 impl Intake {
@@ -53,6 +59,47 @@ impl Intake {
             memory,
             overlays: BTreeMap::new(),
             verdicts: Verdicts::new(),
+            keys: None,
+        }
+    }
+
+    /// One whose graph data has to be signed by these keys.
+    pub(crate) fn with_keys(self, keys: Option<Keys>) -> Self {
+        Self { keys, ..self }
+    }
+
+    /// Reads the keyring for graph data again. A broken one never takes the place of a good one.
+    pub(crate) fn read_keyring_again(&mut self, now: Timestamp) -> Vec<Finding> {
+        match self.keys.as_mut().map(|keys| keys.read_again(now)) {
+            Some(KeyringReread::Broken(findings) | KeyringReread::Changed(findings)) => findings,
+            Some(KeyringReread::Same) | None => Vec::new(),
+        }
+    }
+
+    /// Judges the seals of the copies in use again: a key may be gone, or a signature over.
+    pub(crate) fn judge_seals(&mut self, now: Timestamp) {
+        let Some(keys) = &self.keys else { return };
+        for source in &mut self.sources {
+            let ended = source
+                .newest()
+                .filter(|_| source.spec.is_sealed())
+                .and_then(|copy| {
+                    seals::judge_again(&source.spec, copy.seal.as_ref(), keys.keyring(), now)
+                });
+            source.seal_judged(ended, now);
+        }
+    }
+
+    /// Judges the seal of what was read, where it has to have one.
+    pub(super) fn judge_seal(
+        &self,
+        spec: &SourceSpec,
+        read: &mut SourceReading,
+        now: Timestamp,
+    ) -> Result<(), Finding> {
+        match &self.keys {
+            Some(keys) if spec.is_sealed() => seals::judge(spec, read, keys.keyring(), now),
+            _ => Ok(()),
         }
     }
 
@@ -70,7 +117,22 @@ impl Intake {
             };
             let read = SourceReading {
                 made_at: kept.made_at.map(|at| at.min(now)),
+                seal: kept.seal.clone(),
                 ..SourceReading::of(files)
+            };
+            let spec = &self.sources[at].spec;
+            let keys = self.keys.as_ref().filter(|_| spec.is_sealed());
+            let not_signed = keys
+                .and_then(|keys| seals::judge_again(spec, kept.seal.as_ref(), keys.keyring(), now));
+            let read = match not_signed {
+                // What it blocks is not known to be meant, either. What later copies are measured by stays.
+                Some(finding) => {
+                    let source = &mut self.sources[at];
+                    (source.highs, source.vanished) = (kept.highs, kept.vanished);
+                    findings.push(finding);
+                    continue;
+                }
+                None => read,
             };
             match self.parse(at, read, kept.digest, kept.last_good.min(now)) {
                 Ok(good) => {
@@ -149,6 +211,10 @@ impl Intake {
             Ok(read) => read,
             Err(finding) => return self.sources[source].failed(vec![finding], now),
         };
+        let spec = self.sources[source].spec.clone();
+        if let Err(finding) = self.judge_seal(&spec, &mut read, now) {
+            return self.sources[source].not_signed(finding, now);
+        }
         if !read.unread.is_empty() {
             let unread = std::mem::take(&mut read.unread);
             let taken = self.sources[source].failed(unread, now);
@@ -354,6 +420,8 @@ impl Intake {
             warnings: told,
             answers,
             unread: _,
+            signed: _,
+            seal,
         } = read;
         let (parsed, warnings) = match (&spec.location, spec.role, files.first()) {
             (Location::Upstream { .. }, ..) => {
@@ -405,6 +473,7 @@ impl Intake {
             taken_at,
             last_good,
             counting,
+            seal,
         })
     }
 
@@ -586,21 +655,30 @@ impl Intake {
         }
         let mut name = hex::encode(&hash.finalize()[..16]);
         for stale in self.stale(now) {
-            name.push_str("-without-");
+            name.push_str(match stale.cause {
+                StaleCause::TooOld => "-without-",
+                StaleCause::NotSigned => "-unsigned-",
+            });
             name.push_str(&stale.source);
         }
         name
     }
 
-    /// The sources that are too old to recommend anything by.
+    /// The sources that are too old to recommend anything by, and those whose signature does not count any more.
     pub(super) fn stale(&self, now: Timestamp) -> Vec<StaleSource> {
         let of = |source: &Source| {
             let last_good = source.newest()?.last_good;
             let is_closed =
                 Freshness::of(last_good, now, &self.ages_of(source)) == Freshness::Closed;
-            is_closed.then(|| StaleSource {
+            let cause = match (&source.seal_ended, is_closed) {
+                (Some(_), _) => StaleCause::NotSigned,
+                (None, true) => StaleCause::TooOld,
+                (None, false) => return None,
+            };
+            Some(StaleSource {
                 source: source.spec.name.clone(),
                 last_good,
+                cause,
             })
         };
         self.sources.iter().filter_map(of).collect()
@@ -663,6 +741,7 @@ impl Intake {
                 verified: source.verified,
                 stricter,
                 discarded,
+                seal: good.seal.clone(),
             };
             Some(Copy {
                 kept,
@@ -692,14 +771,17 @@ impl Intake {
 
     /// Everything that is wrong now.
     pub(crate) fn problems(&self) -> Vec<Finding> {
-        let of = |source: &Source| {
-            source
-                .problem
-                .as_ref()
-                .map(|problem| problem.findings.clone())
-        };
-        let mut findings: Vec<Finding> = self.sources.iter().filter_map(of).flatten().collect();
+        let problems = self
+            .sources
+            .iter()
+            .flat_map(|source| source.problem.iter().chain(&source.seal_ended));
+        let mut findings: Vec<Finding> = problems
+            .flat_map(|problem| problem.findings.iter().cloned())
+            .collect();
+        let keyring = self.keys.as_ref().and_then(|keys| keys.health().problem);
+        findings.extend(keyring.into_iter().flat_map(|problem| problem.findings));
         findings.sort();
+        findings.dedup();
         findings
     }
 
@@ -710,7 +792,8 @@ impl Intake {
             kind: source.spec.location.kind(),
             location: source.spec.location.to_string(),
             last_success: source.newest().map(|good| good.last_good),
-            problem: source.problem.clone(),
+            problem: source.problem_now(),
+            seal: self.seal_health(source),
             reads: source.reads,
             stricter: source.stricter.health(),
             changed_windows: source.changed_windows.clone(),
@@ -718,6 +801,15 @@ impl Intake {
             ages: self.ages_of(source),
         };
         self.sources.iter().map(of).collect()
+    }
+
+    fn seal_health(&self, source: &Source) -> Option<SealHealth> {
+        let keys = self.keys.as_ref().filter(|_| source.spec.is_sealed())?;
+        Some(SealHealth {
+            seal: source.newest().and_then(|copy| copy.seal.clone()),
+            counts: source.seal_ended.is_none(),
+            keyring: keys.health(),
+        })
     }
 
     /// Losing a store must not stop graphs: its halts are never too old.

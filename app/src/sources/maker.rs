@@ -18,6 +18,7 @@ use super::reader::SourceReading;
 use super::source::CopyOutcome;
 use super::verification::Verification;
 use super::{Message, SourceSettings, log_findings};
+use crate::signatures::Keys;
 
 /// Sources that change together are taken in together, if they come within this time.
 const TOGETHER: Duration = Duration::from_millis(25);
@@ -58,12 +59,13 @@ impl Maker {
     /// One that serves at once what was kept.
     pub(super) fn new(
         settings: &SourceSettings,
+        keys: Option<Keys>,
         copies: Option<Copies>,
         verification: Option<Verification>,
         service: Arc<Service>,
     ) -> Self {
         let mut maker = Self {
-            intake: Intake::new(settings),
+            intake: Intake::new(settings).with_keys(keys),
             copies,
             verification,
             service,
@@ -161,6 +163,7 @@ impl Maker {
                 Vec::new()
             }
             Message::Woken => {
+                log_findings(&self.intake.read_keyring_again(self.service.now()));
                 self.verification
                     .iter_mut()
                     .for_each(Verification::ask_again);
@@ -200,6 +203,7 @@ impl Maker {
     /// Serves what there is to serve now, keeps it, and says what has changed.
     fn settle(&mut self, taken: &[CopyOutcome]) {
         let now = self.service.now();
+        self.intake.judge_seals(now);
         if self.intake.is_complete()
             && let Some(verification) = &mut self.verification
         {

@@ -13,6 +13,7 @@ mod intake;
 mod maker;
 mod once;
 mod reader;
+mod seals;
 mod settings;
 mod source;
 mod source_thread;
@@ -32,6 +33,8 @@ use towpath_core::version::Version;
 use towpath_sources::{Copies, Watch};
 use towpath_web::{ReloadRequest, Service, WakeOutcome};
 
+use crate::cli::failure;
+use crate::followed_files::FollowedFiles;
 pub(crate) use address::check_plain_http;
 use address::{Location, SourceSpec};
 pub(crate) use answered::GraphArgs;
@@ -44,6 +47,8 @@ use reader::SourceReading;
 use source_thread::SourceThread;
 use verification::VerificationReport;
 
+/// How often the files of keyrings are looked at.
+const KEYRINGS_EVERY: std::time::Duration = std::time::Duration::from_millis(250);
 /// How many findings of one attempt are logged; `/readyz` has more.
 const MAX_LOGGED: usize = 20;
 
@@ -61,6 +66,18 @@ pub(crate) struct SourceSettings {
     pub(crate) access: Access,
     /// Whose signatures count, if any have to.
     pub(crate) signatures: Option<SignatureSettings>,
+    /// Whose signatures count for graph data, if it has to be signed.
+    pub(crate) seals: Option<SealSettings>,
+}
+
+/// Whose signatures count for graph data.
+#[derive(Debug, Clone)]
+pub(crate) struct SealSettings {
+    pub(crate) keyring: Vec<PathBuf>,
+    /// Where signatures of images are.
+    pub(crate) stores: Vec<String>,
+    /// Whether the keyring is not that of the releases.
+    pub(crate) has_own_keyring: bool,
 }
 
 /// What becomes of graph data that changes a window.
@@ -150,10 +167,13 @@ enum Message {
     Woken,
 }
 
+/// One for each source.
+type ReaderWakers = Arc<Vec<Box<dyn Fn() + Send + Sync>>>;
+
 /// Wakes the readers.
 pub(crate) struct Wakers {
     names: Vec<String>,
-    wakers: Vec<Box<dyn Fn() + Send + Sync>>,
+    wakers: ReaderWakers,
     messages: Sender<Message>,
     halts: Option<HaltsFeed>,
 }
@@ -215,6 +235,7 @@ pub(crate) fn start(
     service: Arc<Service>,
     first_load: Arc<tokio::sync::Notify>,
 ) -> anyhow::Result<Wakers> {
+    let keyrings = followed_keyrings(settings);
     let copies = settings.state.as_deref().map(Copies::open).transpose()?;
     if copies.is_none() && !settings.is_example() {
         tracing::info!(
@@ -258,7 +279,8 @@ pub(crate) fn start(
         });
     }
     let verification = verification::start(settings, &messages, &service)?;
-    let maker = Maker::new(settings, copies, verification, service.clone());
+    let keys = seals::keys(settings).map_err(|found| failure(&found))?;
+    let maker = Maker::new(settings, keys, copies, verification, service.clone());
     std::thread::Builder::new()
         .name("reload".into())
         .spawn(move || maker.run(&inbox, &first_load))?;
@@ -274,12 +296,49 @@ pub(crate) fn start(
         .iter()
         .map(|spec| spec.name.to_string())
         .collect();
+    let wakers = Arc::new(wakers);
+    if let Some(keyrings) = keyrings {
+        follow(keyrings, &messages, &wakers)?;
+    }
     Ok(Wakers {
         names,
         wakers,
         messages,
         halts,
     })
+}
+
+/// The files of all keyrings, if there are some.
+fn followed_keyrings(settings: &SourceSettings) -> Option<FollowedFiles> {
+    let of_releases = settings.signatures.iter().flat_map(|one| &one.keyring);
+    let of_graph_data = settings.seals.iter().flat_map(|one| &one.keyring);
+    let files: BTreeSet<PathBuf> = of_releases.chain(of_graph_data).cloned().collect();
+    (!files.is_empty()).then(|| FollowedFiles::new(files.into_iter().collect()))
+}
+
+/// Has everybody look when a file of a keyring changes.
+fn follow(
+    mut followed: FollowedFiles,
+    messages: &Sender<Message>,
+    wakers: &ReaderWakers,
+) -> anyhow::Result<()> {
+    let (messages, wakers) = (messages.clone(), wakers.clone());
+    std::thread::Builder::new()
+        .name("keyrings".into())
+        .spawn(move || {
+            let mut is_heard = true;
+            while is_heard {
+                std::thread::sleep(KEYRINGS_EVERY);
+                followed.look(std::time::Instant::now(), |_| {
+                    tracing::info!("a keyring has changed and is read again");
+                    is_heard = messages.send(Message::Woken).is_ok();
+                    wakers.iter().for_each(|wake| wake());
+                    // What is wrong with it is told by those who read it.
+                    true
+                });
+            }
+        })?;
+    Ok(())
 }
 
 fn log_findings(findings: &[Finding]) {

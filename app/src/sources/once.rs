@@ -13,7 +13,7 @@ use towpath_sources::{Contents, Copies};
 use super::address::{Location, Role, SourceSpec};
 use super::intake::Intake;
 use super::reader::{Reader, SourceReading};
-use super::{SourceSettings, reader, verification};
+use super::{SourceSettings, reader, seals, verification};
 use crate::cli::{failure, warn};
 use crate::example::Origin;
 use crate::signatures::{Go, Verifier};
@@ -32,7 +32,8 @@ impl Sources {
     pub(crate) fn read(settings: SourceSettings, now: Timestamp) -> anyhow::Result<Self> {
         settings.origin().tell();
         let mut verifier = verification::verifier(&settings).map_err(|found| failure(&found))?;
-        let mut intake = Intake::new(&settings);
+        let keys = seals::keys(&settings).map_err(|found| failure(&found))?;
+        let mut intake = Intake::new(&settings).with_keys(keys);
         if let Some(folder) = &settings.state {
             let (copies, mut findings) = Copies::at(folder).load();
             findings.extend(intake.restore(copies, now));
@@ -44,10 +45,15 @@ impl Sources {
         for (number, spec) in settings.specs.iter().enumerate() {
             let read = read(spec, &settings, now);
             if spec.role == Role::GraphData {
-                graph_data = Some(read.clone());
+                // A copy that is not signed is no copy, for lint neither.
+                graph_data = Some(read.clone().and_then(|mut read| {
+                    intake.judge_seal(spec, &mut read, now)?;
+                    Ok(read)
+                }));
             }
             intake.take(number, read, now);
         }
+        intake.judge_seals(now);
         verify(&mut intake, verifier.as_mut(), now)?;
         if intake.is_complete() {
             // The command uses a kept copy. It says why.
@@ -109,8 +115,14 @@ impl Sources {
 
     /// What graph data elsewhere says: that of a base, before a change.
     pub(crate) fn graph_data_at(&mut self, spec: &SourceSpec) -> anyhow::Result<GraphData> {
-        let SourceReading { files, unread, .. } =
-            read(spec, &self.settings, self.now).map_err(|found| failure(&[found]))?;
+        if let Some(seals) = &self.settings.seals {
+            seals.check_one(spec)?;
+        }
+        let read = read(spec, &self.settings, self.now).and_then(|mut read| {
+            self.intake.judge_seal(spec, &mut read, self.now)?;
+            Ok(read)
+        });
+        let SourceReading { files, unread, .. } = read.map_err(|found| failure(&[found]))?;
         match unread.is_empty() {
             true => self.intake.read_graph_data(&files),
             false => Err(unread),

@@ -5,14 +5,17 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use towpath_core::finding::{Finding, Place};
+use towpath_core::signatures::GraphSeal;
 use towpath_formats::SourceFile;
 use towpath_formats::graph::data;
+use towpath_formats::signatures::{MAX_SIGNATURE_BYTES, SignedCopy};
 use towpath_sources::{
     Contents, Directory, GetOutcome, Git, GitMirror, Http, HttpAccess, Upstream, Validators, unpack,
 };
 
 use super::address::{Location, Role, SourceSpec};
 use super::images::ImagesReader;
+use super::seals::SealStores;
 use super::update_service::UpdateServiceReader;
 use crate::example;
 use crate::input::read_input;
@@ -34,6 +37,10 @@ pub(crate) struct SourceReading {
     pub(crate) answers: Option<Answers>,
     /// Files that are there and could not be read: the others are not a whole copy.
     pub(crate) unread: Vec<Finding>,
+    /// What somebody may have signed, if that is asked for.
+    pub(crate) signed: Option<SignedCopy>,
+    /// Who signed it, once that was judged.
+    pub(crate) seal: Option<GraphSeal>,
 }
 
 /// What the answers of a service say, with warnings; or what is wrong with them.
@@ -57,6 +64,8 @@ impl SourceReading {
             warnings: Vec::new(),
             answers: None,
             unread: Vec::new(),
+            signed: None,
+            seal: None,
         }
     }
 }
@@ -68,6 +77,15 @@ pub(crate) struct Access {
     pub(crate) ca_file: Option<PathBuf>,
     /// What we are known by to registries.
     pub(crate) registry_auth_file: Option<PathBuf>,
+    /// Where signatures of graph data are, if it has to be signed.
+    pub(crate) seals: Option<SealStores>,
+}
+
+/// Whether a reader brings what somebody may have signed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Signatures {
+    Unasked,
+    Wanted,
 }
 
 /// Reads one source, again and again.
@@ -75,8 +93,12 @@ pub(crate) enum Reader {
     Example(Role),
     Directory(Directory),
     File(PathBuf),
-    Git(Box<GitMirror>),
-    Revision { git: Box<Git>, revision: String },
+    Git(Box<GitMirror>, Signatures),
+    Revision {
+        git: Box<Git>,
+        revision: String,
+        signatures: Signatures,
+    },
     Archive(Box<ArchiveReader>),
     Upstream(Box<UpstreamReader>),
     Images(Box<ImagesReader>),
@@ -94,8 +116,16 @@ pub(crate) struct UpstreamReader {
 pub(crate) struct ArchiveReader {
     http: Http,
     url: String,
-    known: Option<(Validators, SourceReading)>,
+    known: Option<KnownArchive>,
+    signatures: Signatures,
     runtime: tokio::runtime::Runtime,
+}
+
+struct KnownArchive {
+    validators: Validators,
+    read: SourceReading,
+    /// As it came, if its signature is wanted.
+    bytes: Option<Arc<[u8]>>,
 }
 
 impl Reader {
@@ -105,22 +135,31 @@ impl Reader {
         access: &Access,
         scratch: Option<&Path>,
     ) -> Result<Self, Finding> {
+        let signatures = match access.seals.is_some() && spec.is_sealed() {
+            true => Signatures::Wanted,
+            false => Signatures::Unasked,
+        };
         Ok(match &spec.location {
             Location::Example => Self::Example(spec.role),
             Location::Path(path) if spec.role.is_files() => {
                 Self::Directory(Directory::new(path, data::is_part))
             }
             Location::Path(path) => Self::File(path.clone()),
-            Location::Git(remote) => Self::Git(Box::new(match scratch {
-                Some(scratch) => GitMirror::new(remote.clone(), scratch, access.ca_file.as_deref()),
-                None => GitMirror::temporary(remote.clone(), access.ca_file.as_deref())?,
-            })),
+            Location::Git(remote) => {
+                let ca_file = access.ca_file.as_deref();
+                let mirror = match scratch {
+                    Some(scratch) => GitMirror::new(remote.clone(), scratch, ca_file),
+                    None => GitMirror::temporary(remote.clone(), ca_file)?,
+                };
+                Self::Git(Box::new(mirror), signatures)
+            }
             Location::Revision {
                 directory,
                 revision,
             } => Self::Revision {
                 git: Box::new(Git::at(directory)?),
                 revision: revision.clone(),
+                signatures,
             },
             Location::Archive(url) => {
                 let (http, runtime) = (Http::new(&access.http)?, runtime()?);
@@ -128,6 +167,7 @@ impl Reader {
                     http,
                     url: url.clone(),
                     known: None,
+                    signatures,
                     runtime,
                 }))
             }
@@ -150,10 +190,10 @@ impl Reader {
                 return Err(Finding::error("internal", place, problem, remedy));
             }
             Location::Images { images, transport } => Self::Images(Box::new(ImagesReader::new(
-                images, *transport, access, scratch,
+                images, *transport, access, signatures, scratch,
             )?)),
             Location::UpdateService(file) => Self::UpdateService(Box::new(
-                UpdateServiceReader::new(file, spec.role, access, scratch),
+                UpdateServiceReader::new(file, spec.role, access, signatures, scratch),
             )),
         })
     }
@@ -166,12 +206,26 @@ impl Reader {
             Self::Example(_) => Ok(undated(vec![example::releases()])),
             Self::Directory(directory) => directory.read_partly().map(SourceReading::of_contents),
             Self::File(path) => Ok(undated(vec![source_file(path)?])),
-            Self::Revision { git, revision } => git.read(revision, data::is_part).map(undated),
-            Self::Git(mirror) => {
+            Self::Revision {
+                git,
+                revision,
+                signatures,
+            } => {
+                let read = git.read(revision, data::is_part).map(undated)?;
+                Ok(match signatures {
+                    Signatures::Unasked => read,
+                    Signatures::Wanted => read.signed(Some(git.signed(revision, revision)?)),
+                })
+            }
+            Self::Git(mirror, signatures) => {
                 let fetch = mirror.read(data::is_part)?;
-                Ok(SourceReading {
+                let read = SourceReading {
                     made_at: Some(fetch.committed_at),
                     ..SourceReading::of_contents(fetch.contents)
+                };
+                Ok(match signatures {
+                    Signatures::Unasked => read,
+                    Signatures::Wanted => read.signed(Some(mirror.signed()?)),
                 })
             }
             Self::Archive(archive) => archive.read(),
@@ -209,7 +263,7 @@ impl ArchiveReader {
         let known = self
             .known
             .as_ref()
-            .map(|(validators, _)| validators.clone())
+            .map(|known| known.validators.clone())
             .unwrap_or_default();
         let got =
             self.runtime
@@ -218,24 +272,51 @@ impl ArchiveReader {
             let place = towpath_sources::without_credentials(&self.url);
             let contents = unpack(&place, &bytes, data::is_part)?;
             let made_at = validators.made_at();
-            self.known = Some((
+            self.known = Some(KnownArchive {
                 validators,
-                SourceReading {
+                read: SourceReading {
                     made_at,
                     ..SourceReading::of_contents(contents)
                 },
-            ));
+                bytes: (self.signatures == Signatures::Wanted).then(|| bytes.into()),
+            });
         }
         let lost = || {
             let problem = "the server answered 304 to a first request";
             let remedy = "report it";
             Finding::error("http", Place::file("archive"), problem, remedy)
         };
-        self.known
-            .as_ref()
-            .map(|(_, read)| read.clone())
-            .ok_or_else(lost)
+        let known = self.known.as_ref().ok_or_else(lost)?;
+        let read = known.read.clone();
+        Ok(match &known.bytes {
+            None => read,
+            Some(bytes) => read.signed(Some(SignedCopy::Archive {
+                bytes: bytes.clone(),
+                signature: self.signature()?,
+            })),
+        })
     }
+
+    /// The signature beside the archive, asked for each time: it can come later than the archive, and a better one can come.
+    fn signature(&self) -> Result<Option<Vec<u8>>, Finding> {
+        for suffix in [".sig", ".asc"] {
+            let url = beside(&self.url, suffix);
+            let found = self.http.find(&url, MAX_SIGNATURE_BYTES);
+            if let Some(signature) = self.runtime.block_on(found)? {
+                return Ok(Some(signature));
+            }
+        }
+        Ok(None)
+    }
+}
+
+/// The address of a file beside another: the suffix is the path's, and what is behind the path stays.
+fn beside(url: &str, suffix: &str) -> String {
+    let (path, rest) = match url.find(['?', '#']) {
+        Some(at) => url.split_at(at),
+        None => (url, ""),
+    };
+    format!("{path}{suffix}{rest}")
 }
 
 /// One thread's own runtime.

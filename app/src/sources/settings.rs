@@ -12,7 +12,10 @@ use towpath_formats::timespan::TimeSpan;
 use towpath_sources::{HttpAccess, without_credentials};
 
 use super::address::{Intervals, Location, Role, SourceSpec};
-use super::{Access, Needs, SignatureSettings, SourceSettings, WindowGuard, update_service};
+use super::seals::SealStores;
+use super::{
+    Access, Needs, SealSettings, SignatureSettings, SourceSettings, WindowGuard, update_service,
+};
 use crate::cli::failure;
 use crate::config::{DAY, SECOND, ServeOptions, SignatureOption, YEAR, within, written};
 
@@ -48,6 +51,7 @@ impl ServeOptions {
         let closed = self.sources.closed_after.unwrap_or(DAY);
         let closed = within("closedAfter", closed, TimeSpan::ZERO..=YEAR)?;
         let specs = self.specs(intervals, needs)?;
+        let seals = self.seal_settings(&specs)?;
         Ok(SourceSettings {
             allow: self.allowances(&specs)?,
             windows: self.window_guard()?,
@@ -62,8 +66,12 @@ impl ServeOptions {
                 self.sources.max_shrink_percent.unwrap_or(10),
                 0..=100,
             )?,
-            access: self.access()?,
+            access: Access {
+                seals: seals.as_ref().map(SealStores::of),
+                ..self.access()?
+            },
             signatures: self.signature_settings()?,
+            seals,
         })
     }
 
@@ -86,6 +94,33 @@ impl ServeOptions {
             stores,
             keyring,
         }))
+    }
+
+    fn seal_settings(&self, specs: &[SourceSpec]) -> anyhow::Result<Option<SealSettings>> {
+        let own = self.sources.graph_data_keyring.clone().unwrap_or_default();
+        if !self.sources.require_signed_graph_data.unwrap_or(false) {
+            if !own.is_empty() {
+                bail!("--graph-data-keyring needs --require-signed-graph-data");
+            }
+            return Ok(None);
+        }
+        let has_own_keyring = !own.is_empty();
+        let keyring = match has_own_keyring {
+            true => own,
+            false => self.sources.keyring.clone().unwrap_or_default(),
+        };
+        if keyring.is_empty() {
+            bail!(
+                "--require-signed-graph-data: no keyring to check signatures with; add --keyring FILE or --graph-data-keyring FILE"
+            );
+        }
+        let seals = SealSettings {
+            keyring,
+            stores: self.sources.signatures.clone().unwrap_or_default(),
+            has_own_keyring,
+        };
+        seals.check(specs)?;
+        Ok(Some(seals))
     }
 
     fn specs(&self, intervals: Intervals, needs: Needs) -> anyhow::Result<Vec<SourceSpec>> {
@@ -244,6 +279,7 @@ impl ServeOptions {
             http,
             ca_file: self.sources.ca_file.clone(),
             registry_auth_file: self.sources.registry_auth_file.clone(),
+            seals: None,
         })
     }
 }
@@ -332,6 +368,16 @@ impl fmt::Display for SourceSettings {
         self.signatures
             .iter()
             .try_for_each(|signatures| signatures.fmt(f))?;
+        writeln!(f, "requireSignedGraphData: {}", self.seals.is_some())?;
+        if let Some(seals) = &self.seals {
+            let files = seals.keyring.iter();
+            let files: Vec<String> = files.map(|path| path.display().to_string()).collect();
+            match (seals.has_own_keyring, self.signatures.is_some()) {
+                (true, _) => writeln!(f, "graphDataKeyring: {files:?}")?,
+                (false, true) => {}
+                (false, false) => writeln!(f, "keyring: {files:?}\nsignaturePolicy: off")?,
+            }
+        }
         writeln!(f, "plainHttp: {}", self.access.http.plain_http)
     }
 }

@@ -9,6 +9,7 @@ use towpath_core::intake::{
     Allowances, AllowedOnce, Comparison, CopyChange, CopyObjection, Counting, Coverage, Judgement,
     Measure, RecentMaxima, Summary, WithdrawnReleases, judge,
 };
+use towpath_core::signatures::GraphSeal;
 use towpath_formats::SourceFile;
 use towpath_formats::graph::platforms::Platforms;
 use towpath_formats::graph::upstream::Upstream;
@@ -26,6 +27,8 @@ pub(super) struct Source {
     /// What will be good once a graph has been made of it.
     pub(super) next: Option<SourceCopy>,
     pub(super) problem: Option<SourceProblem>,
+    /// The signature of the copy in use does not count any more.
+    pub(super) seal_ended: Option<SourceProblem>,
     pub(super) reads: SourceReads,
     /// The most that it had lately.
     pub(super) highs: RecentMaxima,
@@ -74,6 +77,8 @@ pub(super) struct SourceCopy {
     pub(super) last_good: Timestamp,
     /// What later copies are measured by.
     pub(super) counting: Counting,
+    /// Who signed it, if somebody has to.
+    pub(super) seal: Option<GraphSeal>,
 }
 
 /// What a copy is, or why it cannot be used.
@@ -104,6 +109,7 @@ impl Source {
             good: None,
             next: None,
             problem: None,
+            seal_ended: None,
             reads: SourceReads::default(),
             highs: RecentMaxima::default(),
             vanished: WithdrawnReleases::default(),
@@ -147,6 +153,8 @@ impl Source {
             .or(self.good.as_mut())
             .filter(|newest| newest.digest == digest)?;
         same.last_good = now;
+        // The same files may be signed again, by another key.
+        same.seal.clone_from(&read.seal);
         if same.files.is_empty() {
             // Should what was kept of it be lost, here it is.
             same.files = read.files.clone();
@@ -182,6 +190,7 @@ impl Source {
             files: read.files.clone(),
             told: read.warnings.clone(),
             summary: copy.summary.clone().made_at(read.made_at),
+            seal: read.seal.clone(),
             taken_at: now,
             last_good: now,
             ..copy
@@ -450,6 +459,22 @@ impl Source {
         CopyOutcome::Failed
     }
 
+    /// It is not signed by somebody whose signature counts. Nothing of it is used.
+    pub(super) fn not_signed(&mut self, finding: Finding, now: Timestamp) -> CopyOutcome {
+        self.reads.refused += 1;
+        self.problem(vec![finding], now);
+        CopyOutcome::Failed
+    }
+
+    /// Takes note of what is wrong with the seal of the newest copy, if anything is.
+    pub(super) fn seal_judged(&mut self, ended: Option<Finding>, now: Timestamp) {
+        let since = self.seal_ended.as_ref().map_or(now, |before| before.since);
+        self.seal_ended = ended.map(|finding| SourceProblem {
+            since,
+            findings: vec![finding],
+        });
+    }
+
     /// A copy of it made us stumble.
     pub(super) fn broke(&mut self, now: Timestamp) {
         let problem = "making a graph of it ended in a mistake of towpath's own";
@@ -463,6 +488,17 @@ impl Source {
             )],
             now,
         );
+    }
+
+    /// What is wrong with it now: the seal of the copy in use first, because nothing is recommended by it.
+    pub(super) fn problem_now(&self) -> Option<SourceProblem> {
+        match (&self.seal_ended, &self.problem) {
+            (Some(ended), Some(problem)) => Some(SourceProblem {
+                since: ended.since,
+                findings: [ended.findings.clone(), problem.findings.clone()].concat(),
+            }),
+            (one, other) => one.as_ref().or(other.as_ref()).cloned(),
+        }
     }
 
     fn problem(&mut self, findings: Vec<Finding>, now: Timestamp) {

@@ -9,7 +9,7 @@ use towpath_formats::sources::update_service::{self, UpdateService};
 
 use super::address::{Images, Role, Transport};
 use super::images::ImagesReader;
-use super::reader::{Access, SourceReading};
+use super::reader::{Access, Signatures, SourceReading};
 use crate::input::read_input;
 
 /// The largest file that is read.
@@ -20,6 +20,7 @@ pub(crate) struct UpdateServiceReader {
     file: PathBuf,
     role: Role,
     access: Access,
+    signatures: Signatures,
     scratch: Option<PathBuf>,
     /// What the object named when it was last read.
     current: Option<(Images, ImagesReader)>,
@@ -27,11 +28,18 @@ pub(crate) struct UpdateServiceReader {
 
 impl UpdateServiceReader {
     /// A reader that has read nothing.
-    pub(super) fn new(file: &Path, role: Role, access: &Access, scratch: Option<&Path>) -> Self {
+    pub(super) fn new(
+        file: &Path,
+        role: Role,
+        access: &Access,
+        signatures: Signatures,
+        scratch: Option<&Path>,
+    ) -> Self {
         Self {
             file: file.to_owned(),
             role,
             access: access.clone(),
+            signatures,
             scratch: scratch.map(Path::to_owned),
             current: None,
         }
@@ -53,8 +61,8 @@ impl UpdateServiceReader {
                 if before.is_some() {
                     tracing::info!(file = %self.file.display(), "the UpdateService names another image for {}", self.role.flag());
                 }
-                let scratch = self.scratch.as_deref();
-                ImagesReader::new(&images, Transport::Tls, &self.access, scratch)?
+                let (access, scratch) = (&self.access, self.scratch.as_deref());
+                ImagesReader::new(&images, Transport::Tls, access, self.signatures, scratch)?
             }
         };
         let read = reader.read();

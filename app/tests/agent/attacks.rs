@@ -98,6 +98,30 @@ async fn without_keys_nothing_is_believed_and_with_the_store_away_nothing_is_sta
 }
 
 #[tokio::test]
+async fn a_policy_that_asks_for_no_proof_starts_nothing_unless_the_command_line_allows_it() {
+    let mut site = Site::new().await;
+    site.opt_in("true");
+    site.policy("atLeastBetween: PT0S\nproof: nothing\n");
+    site.release("4.20.4", "4.20.1", Signed::No).await;
+    refused(&site, "4.20.4", "UnprovenNotAllowed").await;
+    // What is signed is not started either: whoever wrote that policy did not mean to check.
+    refused(&site, "4.20.2", "UnprovenNotAllowed").await;
+    let told = site.dry_run(&[]);
+    let said = [told.out, told.err].concat();
+    assert!(
+        said.contains("runs without --allow-unproven-updates"),
+        "{said}"
+    );
+    let mut agent = site.agent(&[]);
+    agent.hears("no update starts");
+    drop(agent);
+    assert_eq!(site.asked().await, None);
+    site.offer(&[("4.20.1", "4.20.4")]);
+    site.step().await;
+    assert_eq!(site.dry_run(&["--allow-unproven-updates"]).code, 0);
+}
+
+#[tokio::test]
 async fn a_key_that_is_taken_out_of_the_keyring_counts_no_more() {
     let site = Site::new().await;
     let stranger = Signer::new(&site.path("stranger"));

@@ -33,6 +33,7 @@ mod registry;
 mod reload;
 mod remote;
 mod rings;
+mod seals;
 mod sources;
 mod systemd;
 mod tls;

@@ -52,6 +52,8 @@ pub enum RequiredProof {
     Signed,
     /// Nothing: the upstream is trusted. Anybody who can write its graph can install anything.
     Nothing,
+    /// The policy asks for nothing, and whoever started the agent did not allow that. No update is taken.
+    NothingUnallowed,
 }
 
 impl AutomaticPolicy {

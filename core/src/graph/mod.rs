@@ -46,7 +46,7 @@ pub use explain::{ExplainedRelease, Explanation, ReleaseStanding, explain};
 pub(crate) use explain::{passing, steady};
 pub use halt::{DeclaredHalt, ObservedFailures};
 pub(crate) use idle_blocks::{NamedReleases, never_matching_pattern};
-pub use model::{Edge, Graph, GraphData, KeptBlock, Situation, StaleSource};
+pub use model::{Edge, Graph, GraphData, KeptBlock, Situation, StaleCause, StaleSource};
 pub use position::Position;
 pub use provenance::{End, Provenance};
 pub use recommend::{View, recommend, recommend_managed};

@@ -69,12 +69,22 @@ pub struct Graph {
     pub(super) provenance: Vec<Provenance>,
 }
 
-/// A source that was last read too long ago, so nothing is recommended from it.
+/// A source whose copy cannot be relied on any more, so nothing is recommended from it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StaleSource {
     pub source: Arc<str>,
     /// When it was last found to be good.
     pub last_good: Timestamp,
+    pub cause: StaleCause,
+}
+
+/// Why a copy cannot be relied on any more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StaleCause {
+    /// It was last read too long ago.
+    TooOld,
+    /// It has to be signed, and its signature does not count any more.
+    NotSigned,
 }
 
 /// What a rule may look at.

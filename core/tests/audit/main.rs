@@ -294,13 +294,14 @@ fn a_risk_that_the_source_of_releases_declares_strands_as_well() {
 #[test]
 fn a_disputed_payload_strands_like_a_block_and_an_old_source_strands_nobody() {
     use towpath_core::audit::{Scope, audit, strandings};
-    use towpath_core::graph::{Audience, Graph, StaleSource};
+    use towpath_core::graph::{Audience, Graph, StaleCause, StaleSource};
     let text = "channel stable-4.9 4.9.0 4.9.1\n edges 4.9.0 -> 4.9.1\n block a.yaml 4.9.1";
     let (mut data, releases) = read(text);
     data.blocks[0].stops = Some(Audience::Disputed("two sources disagree".into()));
     let stale = || StaleSource {
         source: "graph data".into(),
         last_good: dsl::now(),
+        cause: StaleCause::TooOld,
     };
     let told = |graph: &Graph| -> String {
         let found = strandings(graph, &audit(graph, &Scope::default(), dsl::now()), None);

@@ -13,7 +13,7 @@ use towpath_core::cluster::Cluster;
 use towpath_core::finding::Place;
 use towpath_core::graph::{
     ChannelName, ChannelSpec, DeclaredEdge, DeclaredRelease, Graph, GraphData, MatchingRule,
-    Member, Releases, Risk, Situation, StaleSource, explain, recommend,
+    Member, Releases, Risk, Situation, StaleCause, StaleSource, explain, recommend,
 };
 use towpath_core::intake::*;
 use towpath_core::rules::Policy;
@@ -265,6 +265,7 @@ fn while_a_source_is_too_old_releases_stay_and_nothing_is_offered() {
     let closed = graph.clone().with_stale(vec![StaleSource {
         source: "graph-data".into(),
         last_good,
+        cause: StaleCause::TooOld,
     }]);
     let cluster = Cluster::anonymous(ChannelName::new("c").unwrap(), Arch::default());
     let view = |graph: &Graph| {

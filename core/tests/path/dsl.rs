@@ -10,7 +10,7 @@ use std::fmt::Write;
 
 use towpath_core::cluster::{ClusterId, Fact, Platform};
 use towpath_core::duration::{Ground, MaxUnavailable, Shape};
-use towpath_core::graph::{ChannelName, Graph, ReleaseId, StaleSource};
+use towpath_core::graph::{ChannelName, Graph, ReleaseId, StaleCause, StaleSource};
 use towpath_core::path::*;
 use towpath_core::version::Arch;
 
@@ -73,6 +73,7 @@ pub(crate) fn stranded_by_a_stale_source(facts: &str, question: &str) -> Vec<&'s
     let stale = StaleSource {
         source: "graph-data".into(),
         last_good: jiff::Timestamp::UNIX_EPOCH,
+        cause: StaleCause::TooOld,
     };
     let graph = graph(facts).with_stale(vec![stale]);
     let lasts = |_, _| jiff::SignedDuration::from_mins(90);

@@ -25,18 +25,7 @@ pub(super) struct SignedMessage {
 }
 
 pub(super) fn open(bytes: &[u8]) -> Result<SignedMessage, Refusal> {
-    if bytes.len() > MAX_SIGNATURE_BYTES {
-        return Err(Refusal::TooLarge {
-            limit_bytes: MAX_SIGNATURE_BYTES,
-        });
-    }
-    let binary = match bytes.first() {
-        None => return Err(not_openpgp("it is empty")),
-        // Every binary packet begins with this bit, and no text does.
-        Some(first) if first & 0x80 != 0 => bytes.to_vec(),
-        Some(_) => dearmored(bytes)?,
-    };
-    let mut packets = packets(&binary)?;
+    let mut packets = packets(&binary(bytes, BlockType::Message)?)?;
     let inner = match packets.as_slice() {
         [Packet::CompressedData(data)] => Some(inflated(data)?),
         _ => None,
@@ -47,14 +36,49 @@ pub(super) fn open(bytes: &[u8]) -> Result<SignedMessage, Refusal> {
     signed(packets)
 }
 
-fn dearmored(bytes: &[u8]) -> Result<Vec<u8>, Refusal> {
+/// The signatures of a file that holds nothing else: those of data that is somewhere else.
+pub(super) fn detached(bytes: &[u8]) -> Result<Vec<Signature>, Refusal> {
+    let signatures = packets(&binary(bytes, BlockType::Signature)?)?
+        .into_iter()
+        .map(|packet| match packet {
+            Packet::Signature(signature) => Ok(signature),
+            _ => Err(not_openpgp(
+                "it has packets that do not belong to a detached signature",
+            )),
+        })
+        .collect::<Result<Vec<_>, _>>()?;
+    match signatures.is_empty() {
+        true => Err(not_openpgp("there is no signature in it")),
+        false => Ok(signatures),
+    }
+}
+
+/// The packets' bytes, without armor, which has to be of this kind.
+fn binary(bytes: &[u8], kind: BlockType) -> Result<Vec<u8>, Refusal> {
+    if bytes.len() > MAX_SIGNATURE_BYTES {
+        return Err(Refusal::TooLarge {
+            limit_bytes: MAX_SIGNATURE_BYTES,
+        });
+    }
+    match bytes.first() {
+        None => Err(not_openpgp("it is empty")),
+        // Every binary packet begins with this bit, and no text does.
+        Some(first) if first & 0x80 != 0 => Ok(bytes.to_vec()),
+        Some(_) => dearmored(bytes, kind),
+    }
+}
+
+fn dearmored(bytes: &[u8], kind: BlockType) -> Result<Vec<u8>, Refusal> {
     let mut armor = Dearmor::new(bytes);
     armor
         .read_header()
         .map_err(|_| not_openpgp("it is neither binary nor armored"))?;
-    match armor.typ {
-        Some(BlockType::Message) => {}
-        _ => return Err(not_openpgp("the armor is not that of a message")),
+    if armor.typ != Some(kind) {
+        let problem = match kind {
+            BlockType::Signature => "the armor is not that of a detached signature",
+            _ => "the armor is not that of a message",
+        };
+        return Err(not_openpgp(problem));
     }
     let mut binary = Vec::new();
     // Armor only ever shrinks, so the limit on the bytes holds here too.

@@ -10,10 +10,12 @@ mod gathering;
 mod key;
 mod keyring;
 mod message;
+mod seal;
 mod statement;
 pub mod verdicts;
 mod verify;
 
 pub use keyring::{Keyring, MAX_KEYRING_BYTES, MAX_KEYS};
 pub use message::{MAX_BODY_BYTES, MAX_SIGNATURE_BYTES};
+pub use seal::{SignedCopy, seal, still_counts};
 pub use verify::{MAX_SIGNATURES, nearest, verify};

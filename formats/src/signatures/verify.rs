@@ -22,12 +22,40 @@ pub fn verify(
     payload: PayloadDigest,
     now: Timestamp,
 ) -> Result<Signer, Refusal> {
+    maker(bytes, keyring, payload, now).map(|made| made.signer)
+}
+
+/// Who made a signature, and with which of the signer's keys.
+pub(super) struct SignatureMaker {
+    pub(super) signer: Signer,
+    /// The fingerprint of the key that made it.
+    pub(super) key: String,
+}
+
+/// The same, with the key that made the signature.
+pub(super) fn maker(
+    bytes: &[u8],
+    keyring: &Keyring,
+    payload: PayloadDigest,
+    now: Timestamp,
+) -> Result<SignatureMaker, Refusal> {
     let message = message::open(bytes)?;
+    // All signatures of a message are of the same body, so the first that counts settles it.
+    let made = first_that_counts(&message.signatures, &message.body, keyring, now)?;
+    statement::check(&message.body, payload).map(|()| made)
+}
+
+/// Of several signatures of the same data, the first that counts; else what is wrong with the one that came nearest.
+pub(super) fn first_that_counts(
+    signatures: &[Signature],
+    body: &[u8],
+    keyring: &Keyring,
+    now: Timestamp,
+) -> Result<SignatureMaker, Refusal> {
     let mut refusals = Vec::new();
-    for signature in message.signatures.iter().take(MAX_SIGNATURES) {
-        match judge(signature, &message.body, keyring, now) {
-            // All signatures of a message are of the same body, so the first that counts settles it.
-            Ok(signer) => return statement::check(&message.body, payload).map(|()| signer),
+    for signature in signatures.iter().take(MAX_SIGNATURES) {
+        match judge(signature, body, keyring, now) {
+            Ok(made) => return Ok(made),
             Err(refusal) => refusals.push(refusal),
         }
     }
@@ -35,6 +63,28 @@ pub fn verify(
         problem: "it is not signed".to_owned(),
     };
     Err(nearest(refusals).unwrap_or_else(unsigned))
+}
+
+/// Whether a signature that was found to be right once still counts: by these keys, at this time.
+pub(super) fn judge_again(
+    made: (&Signer, &str),
+    keyring: &Keyring,
+    now: Timestamp,
+) -> Result<(), Refusal> {
+    let (signer, made_with) = made;
+    let is_it = |(certificate, key): &(&Certificate, &VerifyingKey)| {
+        certificate.fingerprint == signer.fingerprint && key.fingerprint == made_with
+    };
+    let Some((certificate, key)) = keyring.each().find(is_it) else {
+        return Err(Refusal::UnknownKey {
+            issuer: format!("key {made_with}"),
+        });
+    };
+    check_key(certificate, key, signer.signed_at)?;
+    match signer.until.filter(|at| *at <= now) {
+        Some(at) => Err(Refusal::Expired { at }),
+        None => Ok(()),
+    }
 }
 
 /// Of several refusals, the one that tells most: of the signature that came nearest.
@@ -48,7 +98,7 @@ fn judge(
     body: &[u8],
     keyring: &Keyring,
     now: Timestamp,
-) -> Result<Signer, Refusal> {
+) -> Result<SignatureMaker, Refusal> {
     check_form(signature)?;
     let named: Vec<_> = keyring
         .each()
@@ -75,11 +125,14 @@ fn judge(
     let until = until(signature, signed_at);
     match until.filter(|at| *at <= now) {
         Some(at) => Err(Refusal::Expired { at }),
-        None => Ok(Signer {
-            fingerprint: certificate.fingerprint.clone(),
-            user_id: statement::shown(&certificate.user_id),
-            signed_at,
-            until,
+        None => Ok(SignatureMaker {
+            signer: Signer {
+                fingerprint: certificate.fingerprint.clone(),
+                user_id: statement::shown(&certificate.user_id),
+                signed_at,
+                until,
+            },
+            key: key.fingerprint.clone(),
         }),
     }
 }

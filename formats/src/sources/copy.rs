@@ -10,12 +10,14 @@ use jiff::Timestamp;
 use sha2::{Digest, Sha256};
 use towpath_core::hex;
 use towpath_core::intake::{Measure, RecentMaxima, WithdrawnReleases};
-use towpath_core::signatures::PayloadDigest;
+use towpath_core::signatures::{GraphSeal, PayloadDigest, Signer};
 use towpath_core::version::Arch;
 
 use crate::SourceFile;
 
-const LIST: &[u8] = b"towpath copies 4\n";
+const LIST: &[u8] = b"towpath copies 5\n";
+/// How one began that did not say who signed the copies.
+const LIST_WITHOUT_SEALS: &[u8] = b"towpath copies 4\n";
 /// How one began that did not say what is stricter in copies that were not taken.
 const LIST_WITHOUT_STRICTER: &[u8] = b"towpath copies 3\n";
 /// How one began that did not say what has gone, nor what was verified.
@@ -48,6 +50,8 @@ pub struct KeptCopy {
     pub stricter: Vec<KeptPart>,
     /// Those that a person has discarded, by digest.
     pub discarded: BTreeSet<String>,
+    /// Who signed it, if somebody has to.
+    pub seal: Option<GraphSeal>,
 }
 
 /// Since when a block of a copy that was not taken holds, and its file.
@@ -70,6 +74,7 @@ pub fn write_list(copies: &[KeptCopy]) -> Vec<u8> {
             put(&mut bytes, field.as_bytes());
         }
         put(&mut bytes, &write_stricter(copy));
+        put(&mut bytes, &write_seal(copy.seal.as_ref()));
     }
     let digest = Sha256::digest(&bytes);
     bytes.extend_from_slice(&digest);
@@ -82,6 +87,7 @@ pub fn read_list(bytes: &[u8]) -> Option<Vec<KeptCopy>> {
     let bytes = (Sha256::digest(bytes).as_slice() == digest).then_some(bytes)?;
     let (mut rest, beginning) = [
         LIST,
+        LIST_WITHOUT_SEALS,
         LIST_WITHOUT_STRICTER,
         LIST_WITHOUT_VANISHED,
         LIST_WITHOUT_HIGHS,
@@ -111,6 +117,10 @@ fn read_copy(rest: &mut &[u8], beginning: &[u8]) -> Option<KeptCopy> {
         true => read_stricter(take(rest)?)?,
         false => Default::default(),
     };
+    let seal = match beginning > LIST_WITHOUT_SEALS {
+        true => read_seal(take(rest)?)?,
+        false => None,
+    };
     Some(KeptCopy {
         source,
         location,
@@ -122,6 +132,7 @@ fn read_copy(rest: &mut &[u8], beginning: &[u8]) -> Option<KeptCopy> {
         verified: unsaid(&verified)?,
         stricter,
         discarded,
+        seal,
     })
 }
 
@@ -177,6 +188,41 @@ fn read_stricter(mut rest: &[u8]) -> Option<(Vec<KeptPart>, BTreeSet<String>)> {
         ));
     }
     Some((stricter, discarded))
+}
+
+/// Nothing, if there is none.
+fn write_seal(seal: Option<&GraphSeal>) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    if let Some(GraphSeal { what, key, signer }) = seal {
+        for field in [
+            what,
+            key,
+            &signer.fingerprint,
+            &signer.user_id,
+            &signer.signed_at.to_string(),
+            &said(signer.until),
+        ] {
+            put(&mut bytes, field.as_bytes());
+        }
+    }
+    bytes
+}
+
+/// The outer none: it cannot be read.
+fn read_seal(mut rest: &[u8]) -> Option<Option<GraphSeal>> {
+    if rest.is_empty() {
+        return Some(None);
+    }
+    let mut text = || String::from_utf8(take(&mut rest)?.to_vec()).ok();
+    let (what, key) = (text()?, text()?);
+    let signer = Signer {
+        fingerprint: text()?,
+        user_id: text()?,
+        signed_at: text()?.parse().ok()?,
+        until: unsaid(&text()?)?,
+    };
+    rest.is_empty()
+        .then_some(Some(GraphSeal { what, key, signer }))
 }
 
 /// A line for each day and measure: `20469 41 edges with risks`.
@@ -315,6 +361,16 @@ mod tests {
                 .into_iter()
                 .collect(),
             discarded: ["x".into(), "y".into()].into(),
+            seal: made_at.map(|signed_at| GraphSeal {
+                what: "commit abc".into(),
+                key: "CD".into(),
+                signer: Signer {
+                    fingerprint: "AB".into(),
+                    user_id: "ann\nlee".into(),
+                    signed_at,
+                    until: None,
+                },
+            }),
         };
         vec![copy(None), copy(Some(Timestamp::UNIX_EPOCH))]
     }
@@ -337,6 +393,9 @@ mod tests {
         bytes
     }
 
+    /// No stricter parts, and none discarded: the length of a number, and the number.
+    const NO_STRICTER: &str = "\0\0\0\0\0\0\0\x08\0\0\0\0\0\0\0\0";
+
     #[test]
     fn lists_of_the_versions_before_are_read() {
         let highs = RecentMaxima::of([(20_469, Measure::Blocks, 3)]);
@@ -352,6 +411,11 @@ mod tests {
             (
                 LIST_WITHOUT_STRICTER,
                 [&oldest[..], &older, &old].concat(),
+                highs.clone(),
+            ),
+            (
+                LIST_WITHOUT_SEALS,
+                [&oldest[..], &older, &old, &[NO_STRICTER]].concat(),
                 highs,
             ),
         ] {
@@ -370,6 +434,7 @@ mod tests {
                 (&WithdrawnReleases::default(), None)
             );
             assert_eq!((read[0].stricter.len(), read[0].discarded.len()), (0, 0));
+            assert_eq!(read[0].seal, None);
         }
     }
 

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod admission;
 mod gated;
 mod hub;
 mod leading;

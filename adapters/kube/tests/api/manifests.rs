@@ -184,6 +184,21 @@ async fn the_deployment_is_hardened_and_the_alerts_can_be_read() {
             "{limit}"
         );
     }
+    let with_keyring = documents(&rendered("keyring-secret"));
+    let deployment = with_keyring
+        .iter()
+        .find(|one| one["kind"] == "Deployment")
+        .unwrap();
+    let pod = &deployment["spec"]["template"]["spec"];
+    assert_eq!(violations(pod), Vec::<String>::new());
+    let has = |list: &Value, wanted: Value| list.as_array().unwrap().contains(&wanted);
+    let keyring =
+        serde_json::json!({"name": "keyring", "secret": {"secretName": "towpath-keyring"}});
+    assert!(has(&pod["volumes"], keyring), "{pod}");
+    let mount = serde_json::json!({"name": "keyring", "mountPath": "/etc/towpath-keyring", "readOnly": true});
+    assert!(has(&pod["containers"][0]["volumeMounts"], mount), "{pod}");
+    let flag = Value::from("--keyring=/etc/towpath-keyring/keyring.asc");
+    assert!(has(&pod["containers"][0]["args"], flag), "{pod}");
     let monitoring = documents(&rendered("monitoring"));
     let rules = monitoring
         .iter()

@@ -31,6 +31,7 @@ fn source(minutes: Option<i64>) -> SourceHealth {
         location: "releases.json".into(),
         last_success: minutes.map(|minutes| now - SignedDuration::from_mins(minutes)),
         problem: None,
+        seal: None,
         stricter: Vec::new(),
         reads: SourceReads::default(),
         changed_windows: None,

@@ -39,6 +39,7 @@ fn intake() -> Intake {
         allow: BTreeMap::new(),
         windows: WindowGuard::default(),
         access: Access::default(),
+        seals: None,
         signatures: None,
     })
 }
@@ -188,6 +189,7 @@ fn guarded() -> Intake {
     };
     let plain = intake();
     Intake::new(&SourceSettings {
+        seals: None,
         signatures: Some(signatures),
         ..plain.settings
     })

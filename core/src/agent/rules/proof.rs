@@ -35,6 +35,13 @@ pub static NOT_SIGNED: Code = Code::new(
 )
 .with(&[("found", "there is no signature for it")]);
 
+/// Whoever can edit the policy must not be able to switch proof off alone.
+static UNPROVEN_NOT_ALLOWED: Code = Code::new(
+    "UnprovenNotAllowed",
+    "the policy says `proof: nothing`, and the agent runs without --allow-unproven-updates",
+    "remove `proof: nothing` from the policy; if it is meant, start the agent with --allow-unproven-updates",
+);
+
 static METADATA_UNKNOWN: Code = Code::new(
     "MetadataUnknown",
     "what its image says of itself cannot be read",
@@ -74,6 +81,7 @@ pub static ONLY_CLAIMED: Code = Code::new(
 pub(super) static RULE: OfferRule = OfferRule::new(
     &[
         &NO_DIGEST,
+        &UNPROVEN_NOT_ALLOWED,
         &NOT_PROVED,
         &NOT_SIGNED,
         &METADATA_UNKNOWN,
@@ -86,8 +94,10 @@ pub(super) static RULE: OfferRule = OfferRule::new(
 );
 
 fn judge(q: &OfferQuestion<'_>) -> Verdict {
-    if q.at.policy.proof == RequiredProof::Nothing {
-        return Verdict::recommend();
+    match q.at.policy.proof {
+        RequiredProof::Nothing => return Verdict::recommend(),
+        RequiredProof::NothingUnallowed => return Verdict::refuse(UNPROVEN_NOT_ALLOWED.alone()),
+        RequiredProof::Signed => {}
     }
     let digest = PayloadDigest::of_pull_spec(&q.offer.image);
     match (digest, q.at.evidence.get(&q.offer.image)) {
