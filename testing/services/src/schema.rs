@@ -370,7 +370,7 @@ pub fn vanished(older: &Value, newer: &Value, at: &str) -> Vec<String> {
                 let after = match name(value) {
                     Some(wanted) => newer
                         .iter()
-                        .find(|after| name(*after).as_ref() == Some(&wanted)),
+                        .find(|after| name(after).as_ref() == Some(&wanted)),
                     None => newer.get(number),
                 };
                 let at = format!("{at}/{}", name(value).unwrap_or_else(|| number.to_string()));
