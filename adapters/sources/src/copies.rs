@@ -269,6 +269,7 @@ mod tests {
             verified: None,
             stricter: Vec::new(),
             discarded: BTreeSet::new(),
+            seal: None,
         };
         Copy { kept, files }
     }

@@ -91,7 +91,10 @@ impl HaltsFeed {
     fn tell(&self, outcome: Result<SourceReading, Finding>) {
         let source = self.source;
         // If nobody listens any more, nothing is served.
-        let _ = self.messages.send(Message::Read { source, outcome });
+        let _ = self.messages.send(Message::Read {
+            source,
+            outcome: Box::new(outcome),
+        });
     }
 }
 

@@ -141,7 +141,7 @@ impl Maker {
         match message {
             Message::Read { source, outcome } => {
                 self.asked.insert(source);
-                match outcome {
+                match *outcome {
                     Ok(read) if self.is_too_early() && self.intake.needs_verdicts(source) => {
                         self.held.insert(source, read);
                         Vec::new()

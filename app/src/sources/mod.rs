@@ -152,7 +152,7 @@ impl SourceSettings {
 enum Message {
     Read {
         source: usize,
-        outcome: Result<SourceReading, Finding>,
+        outcome: Box<Result<SourceReading, Finding>>,
     },
     Allow {
         source: usize,

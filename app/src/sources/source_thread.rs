@@ -47,7 +47,7 @@ impl SourceThread {
             if messages
                 .send(Message::Read {
                     source: self.number,
-                    outcome,
+                    outcome: Box::new(outcome),
                 })
                 .is_err()
             {

@@ -163,10 +163,8 @@ fn an_old_key_counts_up_to_its_end_and_a_new_one_goes_on() {
     );
     let log = Log::of(9, "as it was");
     let heads = [log.head(&old, 4, 4), log.head(&new, 9, 9)];
-    let ended = LogKey {
-        until: Some(at(5)),
-        ..old.public()
-    };
+    let mut ended: LogKey = old.public();
+    ended.until = Some(at(5));
     let keys = [ended, new.public()];
     assert_eq!(told(&log, &heads, &keys), "");
     let late = [log.head(&old, 9, 9)];
