@@ -147,8 +147,8 @@ mod tests {
         let [rollout, ..] = PHASED_ROLLOUT.codes()[..] else {
             panic!("its codes");
         };
-        let [stale] = SOURCE_STALE.codes()[..] else {
-            panic!("one code");
+        let [stale, ..] = SOURCE_STALE.codes()[..] else {
+            panic!("its codes");
         };
         let (hard, platform) = (HARD_BLOCKS.codes()[0], TARGETED_BLOCKS.codes()[0]);
         for (verdict, kind) in [

@@ -172,7 +172,7 @@ status: {policyEngineURI: \"https://x\"}
         let item = ONE.trim_end().replace('\n', "\n  ");
         let two = format!("kind: List\nitems:\n- {item}\n- {item}\n");
         let cases = [
-            (two, "us.yaml:10:3: there are 2 objects in this list"),
+            (two, "us.yaml:11:3: there are 2 objects in this list"),
             (
                 "kind: List\nitems: []\n".into(),
                 "there is no UpdateService in this list",

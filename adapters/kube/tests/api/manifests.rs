@@ -184,7 +184,7 @@ async fn the_deployment_is_hardened_and_the_alerts_can_be_read() {
             "{limit}"
         );
     }
-    let with_keyring = documents(&rendered("keyring-secret"));
+    let with_keyring = documents(&rendered("../agent-keyring-secret"));
     let deployment = with_keyring
         .iter()
         .find(|one| one["kind"] == "Deployment")
