@@ -1079,7 +1079,7 @@ fn a_newer_schema_is_refused() {
             refused,
             StoreError::NewerSchema {
                 found: 99,
-                known: 11
+                known: 12
             }
         );
     });

@@ -82,7 +82,7 @@ pub(crate) struct SourceOptions {
     /// the image. See docs/signed-graph-data.md.
     #[arg(long, env = "TOWPATH_REQUIRE_SIGNED_GRAPH_DATA", num_args = 0..=1, require_equals = true, default_missing_value = "true", value_name = "BOOL")]
     pub(crate) require_signed_graph_data: Option<bool>,
-    /// Trust signatures of graph data by the OpenPGP public keys in this file, and by no others. Repeatable. [default: --keyring]
+    /// Trust signatures of graph data by the OpenPGP public keys in this file, and by no others. Repeatable. [default: the files of --keyring]
     #[arg(long, env = "TOWPATH_GRAPH_DATA_KEYRING", value_name = "FILE")]
     #[serde(deserialize_with = "one_or_many")]
     pub(crate) graph_data_keyring: Option<Vec<PathBuf>>,

@@ -184,6 +184,9 @@ pub(crate) enum FleetCommand {
     )]
     Acknowledge(operator_acts::AcknowledgeArgs),
     /// Withdraw an approval or an acknowledgement. It holds clusters that have not begun; running upgrades continue.
+    #[command(
+        after_help = "Example:\n  towpath fleet withdraw approval 4.20.5 --org acme --cluster bank --why INC-1234"
+    )]
     Withdraw(operator_acts::WithdrawArgs),
     /// Cancel one planned upgrade. It is not planned again until somebody lifts that (`towpath fleet resume --cluster`).
     ///

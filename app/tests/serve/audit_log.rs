@@ -20,7 +20,7 @@ fn keys(fleet: &Fleet, name: &str) -> [String; 2] {
     [private, public]
 }
 
-fn openssl(arguments: &[&str]) {
+pub(crate) fn openssl(arguments: &[&str]) {
     let done = Command::new("openssl").args(arguments).output();
     let done = done.expect("openssl runs");
     assert!(done.status.success(), "{done:?}");

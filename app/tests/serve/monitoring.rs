@@ -10,6 +10,8 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use towpath_testing_services::Towpath;
 
+use crate::audit_log::openssl;
+
 const PATIENCE: Duration = Duration::from_secs(60);
 
 fn of_repository(path: &str) -> PathBuf {
@@ -620,6 +622,8 @@ fn a_prometheus_that_scrapes_the_service_answers_every_query() {
     .expect("a file");
     let (fleet, clusters, keys) = (path("fleet"), path("clusters.json"), path("keys"));
     let store = format!("sqlite:{}", path("towpath.db"));
+    let log_key = path("log-key");
+    openssl(&["genpkey", "-algorithm", "ed25519", "-out", &log_key]);
     let options = [
         "--fleet",
         &fleet,
@@ -629,6 +633,8 @@ fn a_prometheus_that_scrapes_the_service_answers_every_query() {
         &store,
         "--token-keys",
         &keys,
+        "--log-key",
+        &log_key,
         "--open-reads",
     ];
     let towpath = Towpath::serve_folder(folder.path(), &options);

@@ -531,21 +531,27 @@ fn an_archive_counts_with_the_signature_beside_it() {
         ];
         gpg(&sealed.home("ann"), &arguments)
     };
-    // Her key is younger than any time that a test could choose: years from now, and so is the service's clock.
+    // She signs from tomorrow on: her key is of today. The service's clock is a week ahead, and tokens last longer.
+    let day = |days: i64| {
+        let now = jiff::Timestamp::now() + jiff::SignedDuration::from_hours(24 * days);
+        jiff::Timestamp::from_second(now.as_second()).expect("a time")
+    };
+    let gpg_time = |at: jiff::Timestamp| at.strftime("%Y%m%dT%H%M%S").to_string();
+    let (tomorrow, later, week) = (day(1), day(2), day(7));
     let first = archive(&data);
     files.put("/graph-data.tar.gz", first.clone());
     files.put(
         "/graph-data.tar.gz.asc",
-        sign(&first, "20300101T000000", "--armor"),
+        sign(&first, &gpg_time(tomorrow), "--armor"),
     );
-    let now = ["--now", "2030-02-01T00:00:00Z"];
-    let towpath = sealed.serve(&address, &now);
+    let now = week.to_string();
+    let towpath = sealed.serve(&address, &["--now", &now]);
     assert!(
         seal(&towpath)["what"]
             .to_string()
             .contains("archive sha256:")
     );
-    assert_eq!(seal(&towpath)["signedAt"], "2030-01-01T00:00:00Z");
+    assert_eq!(seal(&towpath)["signedAt"], tomorrow.to_string());
 
     // Another archive beside the same signature, then one without any.
     sealed.block();
@@ -560,7 +566,7 @@ fn an_archive_counts_with_the_signature_beside_it() {
     sealed.refused(&towpath, "unsigned-graph-data");
     files.put(
         "/graph-data.tar.gz.sig",
-        sign(&second, "20300102T000000", "--no-armor"),
+        sign(&second, &gpg_time(later), "--no-armor"),
     );
     sealed.site.read(&towpath, "graph-data", "changed");
     assert!(!offers(&towpath));
@@ -569,7 +575,7 @@ fn an_archive_counts_with_the_signature_beside_it() {
     files.put("/graph-data.tar.gz", first.clone());
     files.put(
         "/graph-data.tar.gz.sig",
-        sign(&first, "20300101T000000", "--no-armor"),
+        sign(&first, &gpg_time(tomorrow), "--no-armor"),
     );
     sealed.refused(&towpath, "back-in-time");
     assert!(!offers(&towpath));

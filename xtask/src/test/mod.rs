@@ -45,11 +45,12 @@ struct Step {
 }
 
 /// The tests that start PostgreSQL install it.
-const PACKAGES: [Package; 6] = [
+const PACKAGES: [Package; 7] = [
     ("dpkg-deb", "dpkg"),
     ("docker-registry", "docker-registry"),
     ("git", "git"),
     ("gpg", "gnupg"),
+    ("openssl", "openssl"),
     ("promtool", "prometheus"),
     ("systemd-analyze", "systemd"),
 ];
