@@ -10,6 +10,7 @@ use towpath_formats::room::Tone;
 
 use crate::access::{self, AccessArgs};
 use crate::agent::{self, AgentArgs};
+use crate::clock::NowArgs;
 use crate::config::{self, ServeOptions, Settings};
 use crate::daemon_sets::{self, DaemonSetsArgs};
 use crate::duration::{self, DurationCommand};
@@ -139,11 +140,13 @@ enum Command {
     /// Read the releases of a registry into a file, print a release, and verify signatures.
     #[command(subcommand, after_help = "Example:\n  towpath releases show 4.20.3")]
     Releases(ReleasesCommand),
-    /// Write the example data to a directory, as a start for your own.
+    /// Write the example data to a directory, as a start for your own. Its rollout began the day before yesterday, or before --now.
     #[command(after_help = "Example:\n  towpath example ./demo")]
     Example {
         /// The directory. It must be empty or not exist yet.
         directory: PathBuf,
+        #[command(flatten)]
+        now: NowArgs,
     },
     /// Print the configuration in force. Flags override the environment, which overrides the file, which overrides the defaults.
     #[command(after_help = "Example:\n  towpath config --listen 0.0.0.0:8080")]
@@ -232,7 +235,7 @@ fn execute(command: Command) -> anyhow::Result<bool> {
         Command::Graph(command) => return graph::execute(command),
         Command::Rollouts(command) => return rollouts::execute(command),
         Command::Releases(command) => return releases::execute(command),
-        Command::Example { directory } => example::write(&directory, jiff::Timestamp::now())?,
+        Command::Example { directory, now } => example::write(&directory, now.at())?,
         Command::Completions(args) => manual::completions(Cli::command(), &args)?,
         Command::Man { directory } => manual::man(Cli::command(), &directory)?,
         Command::Config { default: true, .. } => print(config::DEFAULT_FILE)?,

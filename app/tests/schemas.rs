@@ -232,7 +232,7 @@ fn folder(name: &str) -> tempfile::TempDir {
     let folder = tempfile::tempdir().expect("a folder");
     let here = folder.path();
     match name {
-        "example" => towpath_testing_services::example(here),
+        "example" => example(here),
         "store" => store(here),
         "scratch" => scratch(here),
         scenario => {
@@ -256,9 +256,15 @@ fn folder(name: &str) -> tempfile::TempDir {
     folder
 }
 
+/// The example of the day on which the clock stands still.
+fn example(here: &Path) {
+    let made = towpath(here, &["example", "."]);
+    assert!(made.status.success(), "{made:?}");
+}
+
 /// The example with a store: a pass was made at noon, and a gate is known.
 fn store(here: &Path) {
-    towpath_testing_services::example(here);
+    example(here);
     let list = here.join("clusters.json");
     let read = fs::read(&list).expect("the list");
     let mut clusters: Value = serde_json::from_slice(&read).expect("JSON");

@@ -363,8 +363,7 @@ fn told_defaults() -> Vec<(String, String)> {
 #[test]
 fn the_help_names_the_defaults_that_hold() {
     let in_force = |file: &str| {
-        let people =
-            "oidcIssuer: https://a.example\noidcClientId: page\nkubernetesIdentity: in-cluster";
+        let people = "oidcIssuer: https://a.example\noidcClientId: page\nkubernetesIdentity: in-cluster\nlogKey: log.pem";
         let settings = parse_file(&format!("fleet: f\n{people}\n{file}")).unwrap();
         settings.validated().unwrap()
     };
