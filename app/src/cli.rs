@@ -140,7 +140,7 @@ enum Command {
     /// Read the releases of a registry into a file, print a release, and verify signatures.
     #[command(subcommand, after_help = "Example:\n  towpath releases show 4.20.3")]
     Releases(ReleasesCommand),
-    /// Write the example data to a directory, as a start for your own. Its rollout began the day before yesterday, or before --now.
+    /// Write the example data to a directory, as a start for your own. Its rollout began yesterday, or the day before --now.
     #[command(after_help = "Example:\n  towpath example ./demo")]
     Example {
         /// The directory. It must be empty or not exist yet.
